@@ -4,7 +4,10 @@ from xdsl.ir import Dialect
 
 from braid.dialects.braid_hls.body import BODY_OPS
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, OutputOp, StreamType
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
 
-BraidHls = Dialect("braid_hls", [ChannelOp, DesignOp, OutputOp, StageOp, *BODY_OPS], [StreamType])
+BraidHls = Dialect(
+    "braid_hls", [ChannelOp, DesignOp, OutputOp, PermuteOp, StageOp, *BODY_OPS], [StreamType]
+)
 """Everything above."""

@@ -193,6 +193,11 @@ class StageOp(IRDLOperation):
         return Loops(*pairs, over_image=self.over_image is not None)
 
     @property
+    def iterations(self) -> int:
+        """Cycles from image to image."""
+        return self.loops.iterations
+
+    @property
     def value(self) -> SSAValue:
         """What the body yields."""
         return _yielded(self.body.block)

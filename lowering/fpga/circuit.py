@@ -12,7 +12,6 @@ from xdsl.ir import Operation, SSAValue
 from braid.analysis.interpreter.interpret import interpret
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import to_numpy
-from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.convert.design_of import Converted, design_of, stream_type
 from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.convert.whole_function import whole_function
@@ -27,7 +26,7 @@ from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.testbench import testbench
 from braid.lowering.fpga.rtl.verilate import shared_library
 from braid.lowering.fpga.schedule.select import Schedule, scheduled_design
-from braid.lowering.fpga.streams import depths_of, network_of
+from braid.lowering.fpga.streams import depths_of, network_of, workers_of
 from braid.solvers.hls.selection import Uses
 from braid.solvers.streams.timing import earliest
 from braid.support.errors import UnsupportedError
@@ -77,8 +76,7 @@ class Circuit:
     @property
     def interval(self) -> int:
         """Cycles from one image of a stream to the next: of the slowest stage."""
-        stages = [op for op in self.converted.design.body.block.ops if isinstance(op, StageOp)]
-        return max(stage.loops.iterations for stage in stages)
+        return max(one.iterations for one in workers_of(self.converted.design))
 
     @cached_property
     def verilog(self) -> str:

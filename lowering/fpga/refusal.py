@@ -11,10 +11,10 @@ from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
-from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import PadOp, ReshapeOp
+from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
-from braid.lowering.fpga.convert.design_of import check_stages
+from braid.lowering.fpga.convert.design_of import check_stages, stream_type
+from braid.lowering.fpga.convert.moves import MOVES, root_of
 from braid.lowering.fpga.convert.products import HEADS
 from braid.lowering.fpga.convert.values import Array
 from braid.support.errors import UnsupportedError
@@ -29,24 +29,35 @@ def refusal(op: Operation) -> str | None:
     if not isinstance(op, TensorOp) or isinstance(op, QuantizeOp | DequantizeOp):
         return f"'{op.name}' on an FPGA"
     if isinstance(op, PadOp):
-        return _refusal_of_readers(op, HEADS)
-    if isinstance(op, ReshapeOp) and not _is_pixel(op):
-        return _refusal_of_readers(op, (MatmulOp,))
+        return _refusal_of_padding(op)
+    if isinstance(op, MOVES):
+        return _refusal_of_moves(op)
     return _tried(op)
 
 
-def _refusal_of_readers(op: TensorOp, kinds: tuple[type[Operation], ...]) -> str | None:
-    """That of what reads `op`, which has to be of one of these kinds, and computes it as well."""
+def _refusal_of_padding(op: PadOp) -> str | None:
+    """That of what reads it, which has to have windows, and computes it as well."""
     readers = [use.operation for use in op.results[0].uses]
-    if not readers or not all(isinstance(reader, kinds) for reader in readers):
+    if not readers or not all(isinstance(reader, HEADS) for reader in readers):
         return f"'{op.name}' on an FPGA that other ops than windows read"
     return next((why for reader in readers if (why := _tried(reader)) is not None), None)
 
 
-def _is_pixel(op: ReshapeOp) -> bool:
-    """Whether it is one of a single pixel, which stays where it is."""
-    shapes = [shape_of(op.input), shape_of(op.output)]
-    return all(shape[:1] == (1,) and max(shape[2:], default=1) == 1 for shape in shapes)
+def _refusal_of_moves(op: TensorOp) -> str | None:
+    """That of the two tensors that are streams, between which others only say the order."""
+    ends, values = [root_of(op.results[0])], [op.results[0]]
+    while values:
+        value = values.pop()
+        readers = [use.operation for use in value.uses]
+        values += [one.results[0] for one in readers if isinstance(one, MOVES)]
+        if not readers or not all(isinstance(one, MOVES) for one in readers):
+            ends.append(value)
+    try:
+        for value in ends:
+            stream_type(value)
+    except UnsupportedError as error:
+        return error.message
+    return None
 
 
 def _tried(op: Operation) -> str | None:
@@ -58,7 +69,7 @@ def _tried(op: Operation) -> str | None:
 
 
 def _alone(op: Operation) -> tuple[FuncOp, dict[str, Array]]:
-    """A function of `op` and the paddings and reshapes in front of windows, and its parameters."""
+    """A function of `op`, paddings and moves in front of its windows, and its parameters."""
     expressions, body = ParameterExpressions(), Block()
     parameters: dict[str, Array] = {}
 
@@ -72,7 +83,7 @@ def _alone(op: Operation) -> tuple[FuncOp, dict[str, Array]]:
             one = np.ones((), to_numpy(element_type_of(value)))
             parameters[key] = np.broadcast_to(one, shape_of(value))
             return _added(ParameterOp.of(key, cast(AnyTensor, value.type)), [], body)
-        if isinstance(owner, PadOp | ReshapeOp) and isinstance(op, HEADS):
+        if isinstance(owner, (PadOp, *MOVES)) and isinstance(op, HEADS):
             return _added(owner, [copied(owner.operands[0])], body)
         return body.insert_arg(value.type, len(body.args))
 

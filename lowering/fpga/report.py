@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from braid.dialects.braid_hls.design import DesignOp
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.rtl.design_module import resources_of
-from braid.lowering.fpga.streams import depths_of, network_of
+from braid.lowering.fpga.streams import depths_of, network_of, workers_of
 from braid.solvers.streams import earliest, fill_levels
 from braid.solvers.streams.depths import IMAGES
 from braid.solvers.streams.network import Integers
@@ -28,26 +29,30 @@ _COLUMNS = 48
 def report(circuit: Circuit, machine: Machine) -> str:
     """Stages with their loops, the slowest marked, channels, times, and resources of the part."""
     design = circuit.converted.design
-    stages = [op for op in design.body.block.ops if isinstance(op, StageOp)]
     lines = [
         f"{circuit.name}: {circuit.interval} cycles from image to image, {circuit.cycles} of one; "
         f"{circuit.clock / circuit.interval:,.0f} frames per second at {circuit.clock / 1e6:g} MHz",
         "",
         f"{'stage':14}{'outputs':>10}{'folds':>9}{'II':>4}{'latency':>9}{'cycles':>9}",
     ]
-    for stage in stages:
-        loops = stage.loops
-        rows, columns = loops.outputs
-        groups, parts = loops.folds
-        slowest = "  <- slowest" if loops.iterations == circuit.interval else ""
+    for one in workers_of(design):
+        slowest = "  <- slowest" if one.iterations == circuit.interval else ""
         lines.append(
-            f"{stage.label.data:14}{f'{rows}x{columns}':>10}{f'{groups}x{parts}':>9}"
-            f"{stage.ii.value.data:4}{stage.latency.value.data:9}{loops.iterations:9}{slowest}"
+            f"{one.label.data:14}{_shape(one)}{one.ii.value.data:4}{one.latency.value.data:9}"
+            f"{one.iterations:9}{slowest}"
         )
     lines += ["", *_channels(design), ""]
     for words, (taken, given) in taken_of(circuit, machine).items():
         lines.append(f"{words:16}{taken:>9,} of {given:>9,.0f} ({taken / given:.1%}), estimated")
     return "\n".join(lines) + "\n"
+
+
+def _shape(one: StageOp | PermuteOp) -> str:
+    """Outputs and folds; of a permute the beats that leave, and banks and passes."""
+    if isinstance(one, PermuteOp):
+        return f"{one.beats:10}{f'{one.banks.value.data}x{one.ii.value.data}':>9}"
+    (rows, columns), (groups, parts) = one.loops.outputs, one.loops.folds
+    return f"{f'{rows}x{columns}':>10}{f'{groups}x{parts}':>9}"
 
 
 def _channels(design: DesignOp) -> Iterator[str]:

@@ -7,7 +7,9 @@ from xdsl.dialects.builtin import IntegerAttr, i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Loops, StageOp
+from braid.solvers.streams.depths import IMAGES
 from braid.solvers.streams.network import Channel, Network, Process, sink, source
 
 
@@ -16,34 +18,67 @@ def channels_of(design: DesignOp) -> list[ChannelOp]:
     return [op for op in design.body.block.ops if isinstance(op, ChannelOp)]
 
 
+def stages_of(design: DesignOp) -> list[StageOp]:
+    """In their order."""
+    return [op for op in design.body.block.ops if isinstance(op, StageOp)]
+
+
+def permutes_of(design: DesignOp) -> list[PermuteOp]:
+    """In their order."""
+    return [op for op in design.body.block.ops if isinstance(op, PermuteOp)]
+
+
+def workers_of(design: DesignOp) -> list[StageOp | PermuteOp]:
+    """Stages and permutes: all that reads channels and writes them."""
+    return [op for op in design.body.block.ops if isinstance(op, StageOp | PermuteOp)]
+
+
 def depths_of(design: DesignOp) -> list[int]:
-    """The depth of each channel."""
-    return [channel.depth.value.data for channel in channels_of(design)]
+    """The depth of each channel, and the images in the memory of each permute."""
+    depths = [channel.depth.value.data for channel in channels_of(design)]
+    return depths + [permute.images.value.data for permute in permutes_of(design)]
 
 
 def give_depths(design: DesignOp, depths: Sequence[int]) -> None:
-    """Writes the depth of each channel."""
-    for channel, depth in zip(channels_of(design), depths, strict=True):
-        channel.attributes["depth"] = IntegerAttr(depth, i64)
+    """Writes the depth of each channel, and the images of each permute."""
+    ops = [*channels_of(design), *permutes_of(design)]
+    for op, depth in zip(ops, depths, strict=True):
+        name = "depth" if isinstance(op, ChannelOp) else "images"
+        op.attributes[name] = IntegerAttr(depth, i64)
+
+
+def start_depths(design: DesignOp) -> list[int]:
+    """Those with which no writer waits for what it has under way itself."""
+    under_way = [places_under_way(channel.stream) for channel in channels_of(design)]
+    return under_way + [IMAGES for _ in permutes_of(design)]
 
 
 def places_under_way(stream: SSAValue) -> int:
     """Places in a channel with which its writer alone need not wait."""
-    return (stream.owner.latency.value.data if isinstance(stream.owner, StageOp) else 0) + 2
+    writer = stream.owner
+    return (writer.latency.value.data if isinstance(writer, StageOp | PermuteOp) else 0) + 2
 
 
 def network_of(design: DesignOp) -> Network:
-    """A source for each input, the stages in their order, and a sink for each output."""
-    stages = [op for op in design.body.block.ops if isinstance(op, StageOp)]
+    """A source for each input, the stages in their order, and a sink for each output.
+
+    A permute is two processes, which fill and drain a memory.
+    """
     arguments, outputs = design.body.block.args, design.output.streams
     processes = [source(beats_read(value)) for value in arguments]
     writers: dict[SSAValue, int] = {value: index for index, value in enumerate(arguments)}
     readers: dict[SSAValue, int] = {}
-    for stage in stages:
+    memories: list[Channel] = []
+    for op in workers_of(design):
         number = len(processes)
-        processes.append(process_of(stage))
-        writers[stage.output] = number
-        readers |= dict.fromkeys(stage.inputs, number)
+        readers |= dict.fromkeys(op.inputs, number)
+        if isinstance(op, PermuteOp):
+            processes += _fill_and_drain(op)
+            bits = len(op.order) * stream_of(op.input).element.width.data
+            memories.append(Channel(number, number + 1, bits, is_memory=True))
+        else:
+            processes.append(process_of(op))
+        writers[op.output] = len(processes) - 1
     for value in outputs:
         channel = value.owner
         assert isinstance(channel, ChannelOp), "verified by the design"
@@ -53,7 +88,17 @@ def network_of(design: DesignOp) -> Network:
         Channel(writers[op.stream], readers[op.output], stream_of(op.stream).bits)
         for op in channels_of(design)
     ]
-    return Network(tuple(processes), tuple(channels))
+    return Network(tuple(processes), (*channels, *memories))
+
+
+def _fill_and_drain(op: PermuteOp) -> list[Process]:
+    words = np.arange(op.words, dtype=np.int64)
+    passes = op.ii.value.data
+    writes = (np.arange(op.beats, dtype=np.int64) + 1) * passes - 1
+    return [
+        Process(f"{op.label.data} (in)", op.words, words, words[-1:], 0),
+        Process(op.label.data, op.beats * passes, words[:1], writes, op.latency.value.data),
+    ]
 
 
 def process_of(stage: StageOp) -> Process:
@@ -87,6 +132,8 @@ def beats_read(value: SSAValue) -> int:
             for reader in _readers(channel):
                 if isinstance(reader, StageOp):
                     return reader.loops.pixels
+                if isinstance(reader, PermuteOp):
+                    return reader.words
     return 1
 
 

@@ -65,10 +65,10 @@ def _held(network: Network, times: Times) -> list[int]:
     """The most beats in each channel: a place is taken from a write's begin until after a read."""
     held: list[int] = []
     for channel in network.channels:
-        writes, reads = times.writes[channel.writer], times.reads[channel.reader]
-        # Just after write i begins, i + 1 places are taken, less those freed: by reads before it.
-        freed = np.searchsorted(reads, writes, side="left")
-        held.append(int(np.max(np.arange(1, writes.size + 1) - freed)))
+        takes, frees = times.places(network, channel)
+        # Just after place i is taken, i + 1 places are, less those that were freed before.
+        freed = np.searchsorted(frees, takes, side="left")
+        held.append(int(np.max(np.arange(1, takes.size + 1) - freed)))
     return held
 
 

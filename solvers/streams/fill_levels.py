@@ -15,8 +15,8 @@ def fill_levels(network: Network, times: Times) -> list[Integers]:
     cycles = times.cycles(network)
     levels: list[Integers] = []
     for channel in network.channels:
-        writes, reads = times.writes[channel.writer], times.reads[channel.reader]
-        taken = np.bincount(writes, minlength=cycles)[:cycles]
-        freed = np.bincount(reads + 1, minlength=cycles)[:cycles]
+        takes, frees = times.places(network, channel)
+        taken = np.bincount(takes, minlength=cycles)[:cycles]
+        freed = np.bincount(frees + 1, minlength=cycles)[:cycles]
         levels.append(np.cumsum(taken - freed))
     return levels

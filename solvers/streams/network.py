@@ -29,11 +29,17 @@ class Process:
 
 @dataclass(frozen=True)
 class Channel:
-    """Beats from process number `writer` to process number `reader`; `bits` is one's size."""
+    """Beats from process number `writer` to process number `reader`; `bits` is one's size.
+
+    `is_memory`: each beat is an image that is written number by number, and read in another order.
+    So its place is taken by the first read of the writer in an image, which it keeps, and is free
+    after the last write of the reader.
+    """
 
     writer: int
     reader: int
     bits: int = 1
+    is_memory: bool = False
 
 
 @dataclass(frozen=True)

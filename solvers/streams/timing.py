@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from braid.solvers.streams.network import Integers, Network, Process
+from braid.solvers.streams.network import Channel, Integers, Network, Process
 
 _NEVER = np.int64(-(1 << 60))
 
@@ -34,6 +34,14 @@ class Times:
         ]
         return max(ends) + 1
 
+    def places(self, network: Network, channel: Channel) -> tuple[Integers, Integers]:
+        """When places in a channel are taken, and when they are freed, by its beats."""
+        if not channel.is_memory:
+            return self.writes[channel.writer], self.reads[channel.reader]
+        written = network.processes[channel.writer].reads.size
+        read = network.processes[channel.reader].writes.size
+        return self.reads[channel.writer][::written], self.writes[channel.reader][read - 1 :: read]
+
 
 class _Events:
     """Iterations of a process, over several images, that read or write."""
@@ -45,14 +53,14 @@ class _Events:
         self.when = np.union1d(reads, writes)
         self.reads = np.searchsorted(self.when, reads)
         self.writes = np.searchsorted(self.when, writes)
+        self.first_reads = self.reads[:: max(process.reads.size, 1)]
+        self.last_writes = self.writes[process.writes.size - 1 :: max(process.writes.size, 1)]
 
-    def times(self, reads_from: Integers | None, writes_from: Integers | None) -> Integers:
-        """Earliest begins, where reads and writes have to wait for these cycles."""
+    def times(self, waits: Sequence[tuple[Integers, Integers]]) -> Integers:
+        """Earliest begins, where the iterations of these numbers have to wait for these cycles."""
         bound = np.full(self.when.shape, _NEVER)
-        if reads_from is not None:
-            bound[self.reads] = reads_from
-        if writes_from is not None:
-            bound[self.writes] = np.maximum(bound[self.writes], writes_from)
+        for numbers, cycles in waits:
+            bound[numbers] = np.maximum(bound[numbers], cycles)
         # Iterations in between take a cycle each.
         slack: Integers = np.maximum.accumulate(np.maximum(bound - self.when, 0)).astype(np.int64)
         return slack + self.when
@@ -104,17 +112,18 @@ def _sweep(
     """Times of all processes in their order, after the reads of the sweep before."""
     times: list[Integers] = []
     for number in range(len(network.processes)):
-        reads_from: Integers | None = None
-        writes_from: Integers | None = None
+        waits: list[tuple[Integers, Integers]] = []
         for index, channel in enumerate(network.channels):
             if channel.reader == number:
                 writer = network.processes[channel.writer]
                 there = times[channel.writer][events[channel.writer].writes] + writer.latency + 1
-                reads_from = there if reads_from is None else np.maximum(reads_from, there)
+                waits.append((events[number].reads, there))
             elif channel.writer == number and depths is not None and before is not None:
-                freed = before[channel.reader][events[channel.reader].reads] + 1
+                own, other = events[number], events[channel.reader]
+                frees = other.last_writes if channel.is_memory else other.reads
+                freed = before[channel.reader][frees] + 1
                 free = np.full(freed.shape, _NEVER)
                 free[depths[index] :] = freed[: max(0, freed.size - depths[index])]
-                writes_from = free if writes_from is None else np.maximum(writes_from, free)
-        times.append(events[number].times(reads_from, writes_from))
+                waits.append((own.first_reads if channel.is_memory else own.writes, free))
+        times.append(events[number].times(waits))
     return times

@@ -18,7 +18,16 @@ from braid.dialects.braid.movement import ConcatOp, PadOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid_hls.body import YieldOp, lanes_type
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, OutputOp, StreamType, stream_of
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Loops, Pair, StageOp, window_bits
+from braid.lowering.fpga.convert.moves import (
+    MOVES,
+    in_rows,
+    keeps_beats,
+    order_of,
+    root_of,
+    source_of,
+)
 from braid.lowering.fpga.convert.products import Head, head_of, pointwise
 from braid.lowering.fpga.convert.scalars import apply_scalar, type_limits
 from braid.lowering.fpga.convert.shapes import pixels_of
@@ -28,11 +37,11 @@ from braid.lowering.fpga.convert.stage_trees import (
     Trees,
     operands_of,
     ports_of,
-    source_of,
     stage_trees,
 )
 from braid.lowering.fpga.convert.values import Array, BodyBuilder, Known, Lanes, Value
 from braid.lowering.fpga.streams import places_under_way
+from braid.solvers.hls.banks import fewest_passes
 from braid.support.errors import UnsupportedError
 
 
@@ -53,6 +62,9 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
     block = Block(arg_types=[stream_type(argument) for argument in ports.inputs])
     streams: dict[SSAValue, SSAValue] = dict(zip(ports.inputs, block.args, strict=True))
     for plan in plans:
+        if isinstance(plan.value.owner, MOVES):
+            streams[plan.value] = _moved(block, plan.value, streams[root_of(plan.value)])
+            continue
         inputs = [_channel(block, streams[value]) for value in plan.inputs]
         stage = _stage(trees, plan, inputs)
         block.add_op(stage)
@@ -66,7 +78,7 @@ def check_stages(function: FuncOp, parameters: Mapping[str, Array]) -> None:
     """Raises as `design_of` for what stages do not have, without making those of windows."""
     trees, _, plans = _planned(function, parameters)
     for plan in plans:
-        if plan.head is None:
+        if plan.head is None and not isinstance(plan.value.owner, MOVES):
             block = Block(arg_types=[stream_type(value) for value in plan.inputs])
             inputs = [_channel(block, argument) for argument in block.args]
             _stage(trees, plan, inputs)
@@ -116,7 +128,7 @@ def _plan(trees: Trees, value: SSAValue) -> _Plan:
     if not inputs:
         raise UnsupportedError("a result on an FPGA that depends on no input")
     head = None if op is None else _head(trees, op)
-    joins = isinstance(value.owner, ConcatOp)
+    joins = isinstance(value.owner, (ConcatOp, *MOVES))
     for source in inputs if head is None and not joins else []:
         if pixels_of(source) != (image, channels):
             raise UnsupportedError(
@@ -138,6 +150,8 @@ def _head(trees: Trees, op: Operation) -> Head:
                 hint="weights are part of a design; products of two inputs run elsewhere",
             )
         weights = trees.known[op.operands[1]].astype(np.int64)
+        if isinstance(op, MatmulOp):
+            weights = _moved_weights(op, weights)
     (source,) = operands_of(op.results[0])
     padded = op.operands[0].owner
     pad = int(op.padding_value) if isinstance(op, PoolOp) else 0
@@ -145,6 +159,14 @@ def _head(trees: Trees, op: Operation) -> Head:
     if isinstance(padded, PadOp):
         pads, pad = _padding(padded, op, pad)
     return head_of(op, weights, source, pads, pad)
+
+
+def _moved_weights(op: MatmulOp, weights: Array) -> Array:
+    """Rows in the order in which the numbers of an image come that is one row of the product."""
+    value = op.operands[0]
+    if shape_of(value)[0] != 1 or weights.ndim != 2:
+        return weights
+    return weights[np.argsort(in_rows(value))]
 
 
 def _padding(op: PadOp, reader: Operation, pad: int) -> tuple[tuple[Pair, Pair], int]:
@@ -173,6 +195,32 @@ def _channel(block: Block, stream: SSAValue) -> SSAValue:
     channel = ChannelOp(stream, places_under_way(stream))
     block.add_op(channel)
     return channel.output
+
+
+def _moved(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
+    """The stream of a tensor that has the numbers of another one in its own order.
+
+    It is the same one where beats stay what they are, a stage of its own where lanes move within
+    them, and else comes from a memory.
+    """
+    if keeps_beats(value):
+        return stream
+    order, kind = order_of(value), stream_type(value)
+    lanes, given = kind.lanes.data, stream_of(stream).lanes.data
+    stays = lanes == given and np.array_equal(order // lanes, np.arange(order.size) // lanes)
+    within = (order % lanes).reshape(-1, lanes)
+    channel = _channel(block, stream)
+    if stays and bool((within == within[0]).all()):
+        body = Block(arg_types=[lanes_type(lanes, window_bits(kind.element))])
+        builder = BodyBuilder(1, 1)
+        selected = builder.select(body.args[0], within[:1].reshape(1, 1, lanes))
+        body.add_ops([*builder.ops, YieldOp(selected)])
+        loops = pointwise(pixels_of(value)[0])
+        made = StageOp("permute", [channel], kind, loops, 0, body)
+    else:
+        made = PermuteOp(channel, kind, order, fewest_passes(order, order.size // given, lanes, 1))
+    block.add_op(made)
+    return made.output
 
 
 def _stage(trees: Trees, plan: _Plan, inputs: list[SSAValue]) -> StageOp:

@@ -143,7 +143,10 @@ def whole_image(image: Pair) -> Loops:
 def _matmul(
     op: MatmulOp, input: SSAValue, image: Pair, lanes: int, weights: Integers | None
 ) -> Head:
-    """Rows are pixels; of a feature map that was flattened, the sums are over the image."""
+    """Rows are pixels; of a feature map that was flattened, the sums are over the image.
+
+    The rows of weights are in the order of the stream.
+    """
     assert weights is not None
     if weights.ndim != 2:
         raise UnsupportedError(f"weights of rank {weights.ndim} in '{op.name}' on an FPGA")
@@ -151,7 +154,7 @@ def _matmul(
     by_output = weights.T[None]
     if weights.shape[0] != lanes:
         loops = whole_image(image)
-        by_output = weights.reshape(lanes, loops.pixels, -1).transpose(1, 2, 0)
+        by_output = weights.reshape(loops.pixels, lanes, -1).transpose(0, 2, 1)
     taps = np.broadcast_to(np.arange(lanes), by_output.shape[1:])
     return Head(op, input, loops, taps, by_output, "add", 0)
 

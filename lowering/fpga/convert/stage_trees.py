@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp
+from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
+from braid.lowering.fpga.convert.moves import MOVES, root_of, source_of
 from braid.lowering.fpga.convert.products import HEADS
 from braid.lowering.fpga.convert.scalars import type_limits
 from braid.lowering.fpga.convert.values import Array
@@ -74,38 +74,17 @@ def _bits(value: SSAValue) -> int:
 
 
 def operands_of(value: SSAValue) -> list[SSAValue]:
-    """What the op of a value reads, before any padding and reshape."""
+    """What the op of a value reads, before any padding and what does not move numbers."""
     owner = value.owner
     assert isinstance(owner, Operation), "arguments are streams"
+    if isinstance(owner, MOVES):
+        return [root_of(value)]
     if isinstance(owner, HEADS):
         source = source_of(owner.operands[0], owner)
         if isinstance(source.owner, PadOp):
             source = source_of(source.owner.operands[0], owner)
         return [source]
     return [source_of(operand, owner) for operand in owner.operands]
-
-
-def source_of(value: SSAValue, reader: Operation) -> SSAValue:
-    """The value that `value` has the pixels of.
-
-    Raises UnsupportedError for a reshape that is not one of a single pixel, nor flattens an image
-    for a product.
-    """
-    while isinstance(value.owner, ReshapeOp):
-        source = value.owner.operands[0]
-        before, after = shape_of(source), shape_of(value)
-        flattens = len(before) == 4 and before[0] == 1 and len(after) == 2 and after[0] == 1
-        grows = len(after) == 4 and (*before, 1, 1) == tuple(after) and before[0] == 1
-        is_pixel = flattens and before[2:] == (1, 1)
-        if tuple(before) != tuple(after) and not (
-            is_pixel or grows or (flattens and isinstance(reader, MatmulOp))
-        ):
-            raise UnsupportedError(
-                f"a reshape from {list(before)} to {list(after)} on an FPGA",
-                hint="stages take a flattened image in a product alone",
-            )
-        value = source
-    return value
 
 
 @dataclass(frozen=True)
@@ -176,8 +155,11 @@ def _visit(trees: Trees, op: Operation) -> None:
                     "a padding on an FPGA that no convolution or pooling reads",
                     hint="stages pad windows, not streams",
                 )
-        case ReshapeOp():
-            pass
+        case ReshapeOp() | TransposeOp():
+            readers = [use.operation for use in op.output.uses]
+            readers = [reader for reader in readers if not isinstance(reader, MOVES)]
+            if any(source_of(op.output, reader) == op.output for reader in readers):
+                trees.streams += [root_of(op.output), op.output]
         case ElementwiseOp():
             values = dict.fromkeys(operands_of(op.output))
             unknown = [value for value in values if value not in trees.known]

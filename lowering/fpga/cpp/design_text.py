@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, StreamType, stream_of
-from braid.dialects.braid_hls.stage import StageOp
-from braid.lowering.fpga.cpp.stage_text import beat_text, element_text, stage_function
-from braid.lowering.fpga.streams import beats_read, network_of
+from braid.dialects.braid_hls.permute import PermuteOp
+from braid.lowering.fpga.cpp.permute_text import drain_function, fill_function, memory_declaration
+from braid.lowering.fpga.cpp.stage_text import beat_text, element_text, indented, stage_function
+from braid.lowering.fpga.streams import beats_read, channels_of, network_of, workers_of
 
 
 def design_text(design: DesignOp) -> str:
     """A file that Vitis HLS and g++ compile; each call of the top function is one image."""
     block = design.body.block
-    stages = [op for op in block.ops if isinstance(op, StageOp)]
-    channels = [op for op in block.ops if isinstance(op, ChannelOp)]
-    kinds = dict.fromkeys(stream_of(one) for one in (*block.args, *(s.output for s in stages)))
+    workers, channels = workers_of(design), channels_of(design)
+    kinds = dict.fromkeys(stream_of(one) for one in (*block.args, *(s.output for s in workers)))
     names: dict[SSAValue, str] = {channel.output: f"c{at}" for at, channel in enumerate(channels)}
     behind: dict[SSAValue, list[str]] = {}
     for channel in channels:
@@ -28,13 +28,22 @@ def design_text(design: DesignOp) -> str:
             _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
         )
         calls.append(f"source{at}({', '.join([f's{at}', *outputs])});")
-    for at, stage in enumerate(stages):
-        outputs = behind.get(stage.output, [])
-        functions.append(stage_function(f"stage{at}", stage, len(outputs)))
-        given = [*(names[value] for value in stage.inputs), *outputs]
-        calls.append(f"stage{at}({', '.join(given)});")
-    processes = network_of(design).processes
-    sinks = processes[len(block.args) + len(stages) :]
+    memories: list[str] = []
+    for at, op in enumerate(workers):
+        outputs = behind.get(op.output, [])
+        given = [names[value] for value in op.inputs]
+        if isinstance(op, PermuteOp):
+            functions += [
+                fill_function(f"fill{at}", op),
+                drain_function(f"drain{at}", op, len(outputs)),
+            ]
+            memories += memory_declaration(f"memory{at}", op)
+            calls.append(f"fill{at}({', '.join([*given, f'memory{at}'])});")
+            calls.append(f"drain{at}({', '.join([f'memory{at}', *outputs])});")
+        else:
+            functions.append(stage_function(f"stage{at}", op, len(outputs)))
+            calls.append(f"stage{at}({', '.join([*given, *outputs])});")
+    sinks = network_of(design).processes[-len(design.output.streams) :]
     for at, (value, process) in enumerate(zip(design.output.streams, sinks, strict=True)):
         functions.append(_copy(f"sink{at}", stream_of(value), 1, process.reads.size))
         calls.append(f"sink{at}({names[value]}, m{at});")
@@ -45,7 +54,7 @@ def design_text(design: DesignOp) -> str:
             "",
             *(_beat(kind) for kind in kinds),
             *functions,
-            *_top(design, channels, names, calls),
+            *_top(design, channels, names, memories, calls),
             "",
         ]
     )
@@ -86,7 +95,11 @@ def ports_of(design: DesignOp) -> list[tuple[str, StreamType]]:
 
 
 def _top(
-    design: DesignOp, channels: list[ChannelOp], names: dict[SSAValue, str], calls: list[str]
+    design: DesignOp,
+    channels: list[ChannelOp],
+    names: dict[SSAValue, str],
+    memories: list[str],
+    calls: list[str],
 ) -> Iterator[str]:
     ports = ports_of(design)
     shown = ", ".join(f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports)
@@ -98,5 +111,5 @@ def _top(
         name = names[channel.output]
         yield f'  hls::stream<{beat_text(stream_of(channel.output))}> {name}("{name}");'
         yield f"#pragma HLS STREAM variable={name} depth={channel.depth.value.data}"
-    yield from (f"  {call}" for call in calls)
+    yield from indented([*memories, *calls])
     yield "}"

@@ -1,6 +1,6 @@
 """One stage as a C++ function: a single pipelined loop over its iterations."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from xdsl.dialects.builtin import Signedness
 from xdsl.ir import SSAValue
@@ -37,17 +37,18 @@ def stage_function(name: str, stage: StageOp, copies: int) -> str:
     for argument in stage.body.block.args:
         body.name(argument)
     inner = [*_reads(stage, inputs), "{" if loops.over_image else "if (position == end) {"]
-    inner += _indented([*_windows(stage, body), *body.statements(stage.body.block)])
-    inner += _indented(_writes(stage, body, outputs))
+    inner += indented([*_windows(stage, body), *body.statements(stage.body.block)])
+    inner += indented(_writes(stage, body, outputs))
     inner += ["}", *(_steps_over_image(loops) if loops.over_image else _steps(loops))]
     lines = [*_state(stage), *body.outside, f"for (int it = 0; it < {loops.iterations}; it++) {{"]
-    lines += ["#pragma HLS PIPELINE II=1", *_indented(inner), "}"]
+    lines += ["#pragma HLS PIPELINE II=1", *indented(inner), "}"]
     return "\n".join(
-        [f"// {stage.label.data}", f"void {name}({parameters}) {{", *_indented(lines), "}", ""]
+        [f"// {stage.label.data}", f"void {name}({parameters}) {{", *indented(lines), "}", ""]
     )
 
 
-def _indented(lines: Sequence[str] | Iterator[str]) -> list[str]:
+def indented(lines: Iterable[str]) -> list[str]:
+    """Lines in a block; pragmas stay at the margin."""
     return [line if line.startswith("#") else f"  {line}" for line in lines]
 
 

@@ -12,8 +12,8 @@ def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
     module = HardwareModule(name)
     reserve, write = module.input("reserve", 1), module.input("write", 1)
     data, take = module.input("data", bits), module.input("take", 1)
-    taken = _counter(module, "taken", depth, reserve, take)
-    stored = _counter(module, "stored", depth, write, take)
+    taken = places(module, "taken", depth, reserve, take)
+    stored = places(module, "stored", depth, write, take)
     if depth == 1:
         head = module.register(data, write)
     else:
@@ -26,8 +26,8 @@ def channel_module(name: str, bits: int, depth: int) -> HardwareModule:
     return module
 
 
-def _counter(module: HardwareModule, name: str, depth: int, more: Wire, less: Wire) -> Wire:
-    """How often `more` was, less how often `less` was."""
+def places(module: HardwareModule, name: str, depth: int, more: Wire, less: Wire) -> Wire:
+    """How often `more` was, less how often `less` was: from 0 to `depth`."""
     bits = index_bits(depth + 1)
     value = Wire(module.name_for(name), bits)
     up = module.apply("add", value, module.constant(1, bits))

@@ -3,11 +3,14 @@
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.rtl.channel_module import channel_module
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
+from braid.lowering.fpga.rtl.permute_module import permute_module
 from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.rtl.stage_module import stage_module
+from braid.lowering.fpga.streams import channels_of, workers_of
 
 
 def design_modules(design: DesignOp) -> str:
@@ -27,6 +30,11 @@ def resources_of(design: DesignOp) -> Resources:
     return sum(used, top.module.resources)
 
 
+def module_of(name: str, op: StageOp | PermuteOp) -> HardwareModule:
+    """`valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`, `result`."""
+    return stage_module(name, op) if isinstance(op, StageOp) else permute_module(name, op)
+
+
 class _Top:
     def __init__(self, design: DesignOp) -> None:
         self.design = design
@@ -34,8 +42,8 @@ class _Top:
         self.module = HardwareModule(self.name)
         self.parts: dict[str, HardwareModule] = {}
         self.instances: list[str] = []
-        self.channels = [op for op in design.body.block.ops if isinstance(op, ChannelOp)]
-        self.stages = [op for op in design.body.block.ops if isinstance(op, StageOp)]
+        self.channels = channels_of(design)
+        self.workers = workers_of(design)
         # By the channel: what it is told, by names that are defined later.
         self.number: dict[SSAValue, int] = {
             op.output: index for index, op in enumerate(self.channels)
@@ -47,7 +55,7 @@ class _Top:
             self._channel(index, channel)
         for index, argument in enumerate(self.design.body.block.args):
             self._input(index, argument)
-        for index, stage in enumerate(self.stages):
+        for index, stage in enumerate(self.workers):
             self._stage(index, stage)
         for index, value in enumerate(self.design.output.streams):
             self._output(index, value)
@@ -89,9 +97,9 @@ class _Top:
         self.module.output(f"s{index}_tready", ready)
         self._connect(value, goes.name, goes.name, data.name)
 
-    def _stage(self, index: int, stage: StageOp) -> None:
+    def _stage(self, index: int, stage: StageOp | PermuteOp) -> None:
         name = f"{self.name}_stage{index}"
-        self.parts[name] = stage_module(name, stage)
+        self.parts[name] = module_of(name, stage)
         self.instances.append(name)
         ports = ["clk: %clk: !seq.clock", "rst: %rst: i1"]
         numbers = [self.number[value] for value in stage.inputs]

@@ -18,7 +18,9 @@ from braid.dialects.braid_hls.body import (
     lanes_of,
 )
 from braid.dialects.braid_hls.design import stream_of
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Pair, StageOp
+from braid.lowering.fpga.memory_reads import banks_of
 from braid.lowering.fpga.rtl.hardware import factor_bits, odd_factor
 from braid.lowering.fpga.rtl.resources import Resources, slices_of_product
 from braid.lowering.fpga.schedule.fold_stage import rows_of, terms_before_sums, terms_of
@@ -44,8 +46,16 @@ class Fold:
     choice: Choice
 
 
-def folds_of(stage: StageOp) -> list[Fold]:
-    """All that divide the channels and terms of a stage without folds."""
+def folds_of(stage: StageOp | PermuteOp) -> list[Fold]:
+    """All that divide the channels and terms of a stage without folds.
+
+    Of a permute (banks, passes), of which nothing is counted yet.
+    """
+    if isinstance(stage, PermuteOp):
+        return [
+            Fold(one, Choice(max(stage.words, stage.beats * one[1]), (0,) * 4))
+            for one in banks_of(stage)
+        ]
     channels, terms = stream_of(stage.output).lanes.data, terms_of(stage)
     loops = stage.loops
     found: list[Fold] = []

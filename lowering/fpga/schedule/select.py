@@ -8,13 +8,20 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid_hls.body import lanes_of
 from braid.dialects.braid_hls.design import DesignOp, stream_of
+from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Pair, StageOp
-from braid.lowering.fpga.rtl.design_module import resources_of
+from braid.lowering.fpga.memory_reads import memory_reads, with_banks
+from braid.lowering.fpga.rtl.design_module import module_of, resources_of
 from braid.lowering.fpga.rtl.resources import Resources
-from braid.lowering.fpga.rtl.stage_module import stage_module
 from braid.lowering.fpga.schedule.choices import folds_of, resources_used, uses_of
 from braid.lowering.fpga.schedule.fold_stage import folded, terms_of
-from braid.lowering.fpga.streams import channels_of, give_depths, network_of, places_under_way
+from braid.lowering.fpga.streams import (
+    give_depths,
+    network_of,
+    stages_of,
+    start_depths,
+    workers_of,
+)
 from braid.solvers.hls.selection import (
     Choice,
     Measure,
@@ -61,37 +68,32 @@ def budget_of(machine: Machine, share: int = 1) -> Uses:
     return int(dsp) // share, int(2 * bram) // share, int(lut) // share, int(ff) // share
 
 
-def stages_of(design: DesignOp) -> list[StageOp]:
-    """In their order."""
-    return [op for op in design.body.block.ops if isinstance(op, StageOp)]
-
-
 def select_schedule(design: DesignOp, budget: Uses) -> Schedule:
     """Decides, and writes `unroll` on the stages of a design without folds.
 
     Raises BraidError naming the resource where the stages do not fit at their smallest.
     """
-    stages = stages_of(design)
-    if any(stage.loops.folds != (1, 1) for stage in stages):
+    workers = workers_of(design)
+    if any(stage.loops.folds != (1, 1) for stage in stages_of(design)):
         raise BraidError(
             "a design whose stages have been folded",
             hint="'select-hls-schedule' decides on what 'convert-braid-to-hls' makes",
         )
-    folds = [folds_of(stage) for stage in stages]
+    folds = [folds_of(one) for one in workers]
     choices = [[one.choice for one in own] for own in folds]
     measured: dict[tuple[int, int], Uses] = {}
 
     def measure(stage: int, choice: int) -> Uses:
         if (stage, choice) not in measured:
-            measured[stage, choice] = measured_uses(stages[stage], folds[stage][choice].folds)
+            measured[stage, choice] = measured_uses(workers[stage], folds[stage][choice].folds)
         return measured[stage, choice]
 
     found = fastest_measured(choices, budget, measure)
     if found is None:
         raise _too_small(choices, budget, measure)
     picked = tuple(own[one].folds for own, one in zip(folds, found.picked, strict=True))
-    for stage, pair in zip(stages, picked, strict=True):
-        stage.unroll = DenseArrayBase.from_list(i64, unrolled(stage, pair))
+    for one, pair in zip(workers, picked, strict=True):
+        one.unroll = DenseArrayBase.from_list(i64, unrolled(one, pair))
     return Schedule(
         picked, found.cycles, found.lower_bound, work_bound(choices, budget), found.uses
     )
@@ -116,41 +118,65 @@ def scheduled_design(design: DesignOp, budget: Uses) -> tuple[DesignOp, Schedule
         left = tuple(given - max(0, more) for given, more in zip(left, over, strict=True))
 
 
-def unrolled(stage: StageOp, folds: Pair) -> Pair:
-    """Channels, and terms of each, that one iteration computes when so folded again."""
+def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
+    """Channels, and terms of each, that one iteration computes when so folded again.
+
+    Of a permute in `folds` = (banks, passes) the banks that are read, and lanes that they give.
+    """
+    if isinstance(stage, PermuteOp):
+        return folds[0], stream_of(stage.output).lanes.data // folds[1]
     return lanes_of(stage.value) // folds[0], terms_of(stage) // folds[1]
 
 
-def measured_uses(stage: StageOp, folds: Pair) -> Uses:
+def measured_uses(stage: StageOp | PermuteOp, folds: Pair) -> Uses:
     """What the module of the folded stage takes."""
-    made = folded(stage, folds)
-    uses = uses_of(stage_module("stage", made).resources)
+    made = with_banks(stage, folds) if isinstance(stage, PermuteOp) else folded(stage, folds)
+    uses = uses_of(module_of("stage", made).resources)
     made.erase()
     return uses
 
 
 def apply_schedule(design: DesignOp) -> None:
     """Folds stages as their `unroll` says; channels get places for what is under way."""
-    for stage in stages_of(design):
-        if stage.unroll is None or stage.loops.folds != (1, 1):
+    for one in workers_of(design):
+        if one.unroll is None or (isinstance(one, StageOp) and one.loops.folds != (1, 1)):
             continue
-        made = folded(stage, _folds(stage))
-        made.unroll = stage.unroll
-        block = stage.parent
+        made = _as_decided(one)
+        made.unroll = one.unroll
+        block = one.parent
         assert block is not None, "stages stand in designs"
-        block.insert_op_before(made, stage)
-        stage.output.replace_all_uses_with(made.output)
-        block.erase_op(stage)
-    give_depths(design, [places_under_way(channel.stream) for channel in channels_of(design)])
+        block.insert_op_before(made, one)
+        one.output.replace_all_uses_with(made.output)
+        block.erase_op(one)
+    give_depths(design, start_depths(design))
+
+
+def _as_decided(op: StageOp | PermuteOp) -> StageOp | PermuteOp:
+    if isinstance(op, StageOp):
+        return folded(op, _folds(op))
+    assert op.unroll is not None
+    banks, lanes = op.unroll.get_values()
+    beat = stream_of(op.output).lanes.data
+    if banks < 1 or lanes < 1 or beat % lanes:
+        raise BraidError(
+            f"unroll = [{banks}, {lanes}] on a permute, expected banks and a divisor of {beat}",
+            location=source_location(op),
+        )
+    made = with_banks(op, (banks, beat // lanes))
+    memory_reads(made)
+    return made
 
 
 def check_applied(design: DesignOp) -> None:
     """Raises BraidError for a stage that is not folded as its `unroll` says."""
-    for stage in stages_of(design):
-        if stage.unroll is not None and tuple(stage.unroll.get_values()) != unrolled(stage, (1, 1)):
+    for one in workers_of(design):
+        now = (1, 1)
+        if isinstance(one, PermuteOp):
+            now = one.banks.value.data, one.ii.value.data
+        if one.unroll is not None and tuple(one.unroll.get_values()) != unrolled(one, now):
             raise BraidError(
-                f"stage '{stage.label.data}' has a schedule that was not applied",
-                location=source_location(stage),
+                f"stage '{one.label.data}' has a schedule that was not applied",
+                location=source_location(one),
                 hint="run 'apply-hls-schedule' behind 'select-hls-schedule'",
             )
 

@@ -15,6 +15,7 @@ from braid.compiler import emit_model
 from braid.lowering.fpga.rtl.verilate import lint
 from braid.support.errors import BraidError
 from test.run.fpga.exported import MODELS, plain, quantized
+from test.run.fpga.test_models import turned
 from test.run.fpga.testbenches import run_testbench
 from test.unit.runtime.test_run_model import run_model as run_model
 
@@ -49,6 +50,20 @@ def test_answers_are_the_same_on_all_targets(small: ModelProto) -> None:
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_of_models_are_the_same_on_all_targets(name: str) -> None:
     same_on_all_targets(quantized(MODELS[name](), per_channel=True))
+
+
+def test_transposes_and_a_flatten_between_a_convolution_and_a_product() -> None:
+    """All of it is one circuit, with memories for what exchanges rows and columns."""
+    model = turned(6)
+    compiled, x = braid.compile(model, target="fpga-sim"), image(model)
+    result = compiled(x)
+    assert np.std(result) > 0
+    np.testing.assert_array_equal(result, braid.compile(model)(x))
+    predicted = compiled.device_seconds()["fpga:0"]
+    assert compiled.launched_seconds()["fpga:0"] == pytest.approx(predicted, abs=1e-8)
+    shown = str(emit_model(model, "hls", target="fpga-sim"))
+    assert shown.count("braid_hls.design") == 1
+    assert shown.count("braid_hls.permute") == 2
 
 
 def test_a_launch_takes_as_long_as_was_predicted(small: ModelProto) -> None:

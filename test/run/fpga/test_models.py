@@ -9,7 +9,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
-from braid.lowering.fpga.schedule.select import stages_of
+from braid.lowering.fpga.streams import stages_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context
@@ -112,6 +112,16 @@ def separable(channels: int, size: int) -> ModelProto:
     both = net.quantized(net.add("Add", narrow, value), 0.1, -100)
     mean = net.quantized(net.add("GlobalAveragePool", both), 0.1, -128)
     return classified(net, net.quantized(net.add("Flatten", mean), 0.1, -128), 8, 10)
+
+
+def turned(size: int) -> ModelProto:
+    """Rows and columns are exchanged between convolutions; channels are last for the product."""
+    net = Network(1, size)
+    value = net.conv(net.first, 1, 2, 3, pads=[1] * 4)
+    value = net.quantized(net.add("Transpose", value, perm=[0, 1, 3, 2]), 0.06, -128)
+    value = net.conv(value, 2, 3, 3, pads=[1, 0, 1, 0])
+    value = net.quantized(net.add("Transpose", value, perm=[0, 2, 3, 1]), 0.06, -128)
+    return classified(net, net.add("Flatten", value), 3 * size * (size - 2), 5)
 
 
 def imported_integers(model: ModelProto) -> ImportedModel:

@@ -10,8 +10,8 @@ from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
     measured_uses,
     select_schedule,
-    stages_of,
 )
+from braid.lowering.fpga.streams import stages_of
 from braid.solvers.hls.selection import fits
 from braid.support.errors import BraidError
 from test.run.fpga.designs import parse, scheduled

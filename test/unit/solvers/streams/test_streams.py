@@ -42,20 +42,28 @@ def stepped(
                 continue
             at = iteration[number] % process.iterations
             reads, writes = at in process.reads, at in process.writes
+            first, last = at in process.reads[:1], at in process.writes[-1:]
             into = [i for i, one in enumerate(network.channels) if one.reader == number]
             out = [i for i, one in enumerate(network.channels) if one.writer == number]
             if reads and not all(ready[i] and ready[i][0] <= cycle for i in into):
                 continue
-            if writes and not all(reserved[i] < depths[i] for i in out):
+            if writes and not all(
+                reserved[i] < depths[i] for i in out if not network.channels[i].is_memory
+            ):
+                continue
+            images_out = [i for i in out if network.channels[i].is_memory]
+            if first and not all(reserved[i] < depths[i] for i in images_out):
                 continue
             iteration[number] += 1
+            taken += images_out if first else []
+            freed += [i for i in into if last and network.channels[i].is_memory]
             if reads:
-                freed += into
+                freed += [i for i in into if not network.channels[i].is_memory]
                 end = max(end, cycle)
                 for i in into:
                     ready[i].pop(0)
             if writes:
-                taken += out
+                taken += [i for i in out if i not in images_out]
                 end = max(end, cycle + process.latency)
                 for i in out:
                     ready[i].append(cycle + process.latency + 1)
@@ -79,19 +87,33 @@ def process(rng: np.random.Generator, reads: int) -> Process:
     return Process("p", iterations, read, write, int(rng.integers(1, 6)))
 
 
+def reordered(rng: np.random.Generator, reads: int) -> list[Process]:
+    """What fills a memory with an image, and what gives it in beats of other sizes."""
+    every, passes = np.arange(reads), int(rng.integers(1, 4))
+    writes = (np.arange(int(rng.integers(1, 9))) + 1) * passes - 1
+    fill = Process("fill", reads, every, np.array([reads - 1]), 0)
+    return [fill, Process("drain", int(writes[-1]) + 1, np.array([0]), writes, 2)]
+
+
 def chain(seed: int) -> Network:
     """A chain, and a second channel around one that writes as often as it reads."""
     rng = np.random.default_rng(seed)
     processes = [source(int(rng.integers(3, 9)))]
+    memories: list[int] = []
     for _ in range(int(rng.integers(1, 4))):
-        processes.append(process(rng, processes[-1].writes.size))
+        given = processes[-1].writes.size
+        if rng.integers(3) == 0:
+            memories.append(len(processes))
+            processes += reordered(rng, given)
+        else:
+            processes.append(process(rng, given))
     last = processes[-1].writes.size
     late = np.arange(last) + int(rng.integers(0, 5))
     around = Process("around", int(late[-1]) + 1, np.arange(last), late, 3)
     join = Process("join", last, np.arange(last), np.arange(last), 2)
     processes += [around, join, sink(last)]
     count = len(processes)
-    channels = [Channel(i, i + 1) for i in range(count - 1)]
+    channels = [Channel(i, i + 1, is_memory=i in memories) for i in range(count - 1)]
     channels.append(Channel(count - 4, count - 2, bits=8))
     return Network(tuple(processes), tuple(channels))
 
@@ -106,9 +128,10 @@ def test_times_are_those_of_stepping(seed: int) -> None:
     assert stepped(network, 2, [10_000] * len(network.channels), 5000) == cycles
     rng = np.random.default_rng(seed)
     depths = [int(depth) for depth in rng.integers(1, 9, len(network.channels))]
-    bounded = earliest(network, 2, depths)
-    found = None if bounded is None else bounded.cycles(network)
-    assert stepped(network, 2, depths, 5000) == found
+    for images in (2, 4):
+        bounded = earliest(network, images, depths)
+        found = None if bounded is None else bounded.cycles(network)
+        assert stepped(network, images, depths, 5000) == found
 
 
 @given(st.integers(0, 10_000))
