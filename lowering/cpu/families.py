@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
 from braid.lowering.cpu.library.blas import OpenBlasFamily
 from braid.lowering.cpu.library.family import OneDnnFamily
@@ -43,6 +44,7 @@ def cpu_families(
         PoolFamily(machine),
         NormalizationFamily(machine),
         MovementFamily(machine),
+        ScatterFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i32
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i32, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -32,6 +32,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
@@ -231,6 +232,15 @@ CASES = (
     Case(
         "movement", "transpose", [(37, 50)], lambda x: chain(TransposeOp.get(x, (1, 0))),
         ["ab", "ab"], {"unroll": 2},
+    ),
+    Case(
+        "scatter", "slices", [(5, 37), (2, 1), (2, 37)],
+        lambda x, i, u: chain(ScatterNdOp.get(x, i, u)), ["ab"] * 4, types=(f32, i64, f32),
+    ),
+    Case(
+        "scatter", "elements", [(5, 7), (2, 7), (2, 7)],
+        lambda x, i, u: chain(ScatterElementsOp.get(x, i, u, 0, "add")), ["ab"] * 4,
+        types=(f32, i64, f32),
     ),
     Case("elementwise", "sliced", [(7, 64), (1, 37)], _sliced, ["ab"] * 3, {"unroll": 3}),
     Case(
