@@ -1,6 +1,6 @@
 """The lower bound: the bytes that are live together."""
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Sequence
 from itertools import pairwise
 from math import gcd
@@ -50,27 +50,32 @@ def max_live(items: Sequence[Item]) -> int:
     """Return a lower bound on the arena: the most bytes that are live at one moment.
 
     Where all parts start at multiples of a common divisor, every item but the topmost one at that
-    moment occupies whole multiples of it. Every item also bounds the arena by its own end.
+    moment occupies whole multiples of it, and the topmost may be the one that this adds most to.
+    Every item also bounds the arena by its own end.
     """
     grain = 0
     for item in items:
         grain = gcd(grain, item.alignment, *(part.start for part in item.parts))
-    changes: list[tuple[int, int]] = []
-    largest_slack = 0
+    changes: list[tuple[int, int, int]] = []
     bound = 0
     for item in items:
         if item.parts:
             bound = max(bound, item.extent + (item.fixed or 0))
         for begin, end, segments in item_profile(item):
             occupied = sum(-(-(stop - start) // grain) * grain for start, stop in segments)
-            largest_slack = max(largest_slack, occupied - sum(e - b for b, e in segments))
-            changes.append((begin, occupied))
-            changes.append((end, -occupied))
-    live = peak = 0
-    for _, change in sorted(changes):
+            slack = occupied - sum(stop - start for start, stop in segments)
+            changes.append((begin, occupied, slack))
+            changes.append((end, -occupied, slack))
+    live = 0
+    slacks: list[int] = []  # of what is live, ascending
+    for _, change, slack in sorted(changes):
         live += change
-        peak = max(peak, live)
-    return max(bound, peak - largest_slack)
+        if change > 0:
+            insort(slacks, slack)
+            bound = max(bound, live - slacks[-1])
+        else:
+            del slacks[bisect_left(slacks, slack)]
+    return bound
 
 
 def check_fixed(items: Sequence[Item]) -> None:

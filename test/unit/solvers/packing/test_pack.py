@@ -156,3 +156,10 @@ def test_nothing_to_pack() -> None:
 def test_what_makes_no_sense_is_refused(buffers: list[Buffer], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         pack(buffers)
+
+
+def test_bound_counts_the_padding_of_what_is_live() -> None:
+    """Of two at the peak, only the lower is padded; those of other times do not matter."""
+    aligned = [Buffer(0, 2, 100, 64), Buffer(1, 2, 110, 64)]
+    packing = pack([*aligned, Buffer(2, 3, 65, 64)], time_limit=0)
+    assert packing.lower_bound == 128 + 100
