@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from threading import get_ident
 
+from braid.support.collector import rare_collections
 from braid.support.errors import BraidError
 
 _at_work: Counter[int] = Counter()
@@ -20,7 +21,7 @@ _cut_off: list[bool] = []
 
 @contextmanager
 def compiling() -> Generator[None]:
-    """Around what compiles, or runs passes.
+    """Around what compiles, or runs passes; garbage is collected rarely meanwhile.
 
     Raises:
         BraidError: the process was forked while another thread of its parent was in such a block.
@@ -35,7 +36,8 @@ def compiling() -> Generator[None]:
     thread = get_ident()
     _at_work[thread] += 1
     try:
-        yield
+        with rare_collections():
+            yield
     finally:
         _at_work[thread] -= 1
         if not _at_work[thread]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from braid.support.collector import rare_collections
+
 # A child of fork keeps the locks of modules that another thread was importing, and would wait for
 # that thread; so nothing forks while names are loaded.
 _loading = threading.RLock()
@@ -24,7 +26,8 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
             raise AttributeError(f"module '{module}' has no attribute '{name}'")
         with _loading:
             try:
-                home = import_module(homes[name])
+                with rare_collections():
+                    home = import_module(homes[name])
             except ModuleNotFoundError as error:
                 if error.name != homes[name]:
                     raise

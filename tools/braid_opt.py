@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
+    from braid.support.collector import rare_collections
     from braid.support.errors import BraidError, was_interrupted
     from braid.tools.exhaustion import INTERRUPTED, exhausted
     from braid.tools.opt.arguments import parse_arguments
@@ -15,7 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        with checked_output():
+        with checked_output(), rare_collections():
             return OptDriver(parse_arguments(arguments)).run()
     except BraidError as error:
         print(f"braid-opt: {error}", file=sys.stderr)

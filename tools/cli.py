@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from braid import __version__
+from braid.support.collector import rare_collections
 from braid.support.errors import BraidError, was_interrupted
 from braid.tools.commands.bench import bench
 from braid.tools.commands.cache import cache
@@ -74,7 +75,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        with checked_output():
+        with checked_output(), rare_collections():
             status = app(arguments or ["--help"], prog_name="braid", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except BraidError as error:
