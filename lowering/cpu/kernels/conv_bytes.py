@@ -43,7 +43,7 @@ class ConvBytesFamily(VectorFamily):
     """
 
     name: str = "conv-bytes"
-    version: int = 5
+    version: int = 6
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

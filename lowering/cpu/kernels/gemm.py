@@ -36,7 +36,7 @@ class GemmFamily(VectorFamily):
     """
 
     name: str = "gemm"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

@@ -41,7 +41,7 @@ class GemmBytesFamily(VectorFamily):
     """
 
     name: str = "gemm-bytes"
-    version: int = 5
+    version: int = 6
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

@@ -9,7 +9,7 @@ from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperand
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
+from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
 
 
 @dataclass(frozen=True)
@@ -91,10 +91,19 @@ class TileWriter:
     rows: int
 
     def write(self) -> None:
-        """Accumulates the tile, applies the epilogue and stores."""
+        """Accumulates the tile, applies the epilogue and stores; the last columns are fewer."""
+        whole, rest = divmod(self.kernel.problem.columns, self.kernel.block)
+        self.e.branch(
+            self.column_block if whole and rest else 0,
+            whole,
+            lambda: self._write(self.kernel.block),
+            lambda: self._write(rest),
+        )
+
+    def _write(self, columns: int) -> None:
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        vectors = kernel.tile.vectors
-        masks = tile_masks(e, problem.columns, self.column_block, vectors)
+        vectors = -(-columns // e.lanes)
+        masks = [e.tail_mask(columns - vector * e.lanes) for vector in range(vectors)]
         operands = TileOperands(
             self.buffers[problem.a],
             self.bases[0],
@@ -104,7 +113,7 @@ class TileWriter:
             [None] * len(masks) if problem.columns_padded else masks,
             kernel.arithmetic,
         )
-        tile = Tile(self.rows, kernel.tile.vectors, kernel.tile.unroll)
+        tile = Tile(self.rows, vectors, kernel.tile.unroll)
         sums = accumulate(e, operands, problem.reduction, tile)
         first_vector = e.mul(self.column_block, kernel.tile.vectors)
         epilogue = Epilogue(

@@ -113,13 +113,17 @@ def _multiply_add(
     return result
 
 
-def tile_cycles(rows: int, vectors: int) -> float:
-    """Cycles of one reduction step of a tile on a core with one vector multiply-add per cycle.
+def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
+    """How long one reduction step of a tile takes, in units of a vector's multiply-add.
 
-    The limits are multiply-adds, vector loads (one per cycle, broadcasts two), and the latency
-    of four cycles between dependent multiply-adds.
+    The limits are multiply-adds, vector loads, and the latency of four cycles between dependent
+    multiply-adds. Per cycle there are one load or two broadcasts; a core with two multiply-adds a
+    cycle has two loads, but only one broadcast (tiles of one vector took 1.8 to 2.4 times as long
+    as those of two on Zen 3), and sums that just cover the latency are a quarter slower.
     """
-    return max(rows * vectors, vectors + rows / 2, 4.0)
+    if unit.multiply_adds == 1:
+        return max(rows * vectors, vectors + rows / 2, 4.0)
+    return max(rows * vectors, vectors + rows, 2.0 * rows, 10.0)
 
 
 def feasible_tiles(unit: VectorUnit, constants: int = 0) -> list[tuple[int, int]]:

@@ -25,6 +25,10 @@ _STRIDED_B_FACTOR, _STRIDED_B_MOVING_FACTOR, _LONG_ROW = 1.25, 2.5, 2048
 many bytes; and how much slower B moves where that is what takes the time (1 row, 1280 x
 1000: 383 us instead of 150). Of shorter rows nothing was measured (attention, 512 bytes)."""
 
+_UNALIGNED_B_FACTOR = 1.25
+"""How much slower B is read from rows that are no whole vectors, so that loads cross lines of the
+cache: 1.0 to 2.0 times, measured."""
+
 _ONE_VECTOR_FACTOR = 1.03
 """How much slower a tile of one column vector is, measured: every broadcast serves one product."""
 
@@ -71,20 +75,27 @@ class ContractionSize:
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
     """Cycles of the contraction with a tile, remainders included."""
-    blocks = -(-size.columns // (vectors * unit.lanes))
+    blocks, columns = divmod(size.columns, vectors * unit.lanes)
     whole, rest = divmod(size.rows, rows)
 
-    def tile(count: int) -> float:
-        if count == 0:
+    def tile(count: int, width: int) -> float:
+        if count == 0 or width == 0:
             return 0.0
-        around = _TILE_CYCLES + _EPILOGUE_CYCLES * count * vectors
-        return tile_cycles(count, vectors) * size.depth * size.slowdown + around
+        around = _TILE_CYCLES + _EPILOGUE_CYCLES * count * width
+        return tile_cycles(count, width, unit) * size.depth * size.slowdown + around
 
-    total = size.batches * blocks * (whole * tile(rows) + tile(rest))
+    widths = ((blocks, vectors), (1, -(-columns // unit.lanes)))
+    total = sum(number * (whole * tile(rows, v) + tile(rest, v)) for number, v in widths)
+    total *= size.batches
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
     total *= _LARGE_TILE_FACTOR if min(rows, size.rows) * vectors > _LARGE_TILE else 1.0
+    total *= _unaligned_factor(size, unit)
     return total * _STRIDED_B_FACTOR if _reads_far_rows(size) else total
+
+
+def _unaligned_factor(size: ContractionSize, unit: VectorUnit) -> float:
+    return 1.0 if size.packed or size.columns % unit.lanes == 0 else _UNALIGNED_B_FACTOR
 
 
 def _reads_far_rows(size: ContractionSize) -> bool:
@@ -106,7 +117,7 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
         if v == vectors
     )
     moving = moving_seconds(moved_bytes, unit)
-    moving *= _STRIDED_B_MOVING_FACTOR if _reads_far_rows(size) else 1.0
+    moving *= _STRIDED_B_MOVING_FACTOR if _reads_far_rows(size) else _unaligned_factor(size, unit)
     return max(best / unit.fma_rate, moving)
 
 

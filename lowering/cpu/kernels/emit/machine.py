@@ -58,6 +58,11 @@ class VectorUnit:
         )
 
     @property
+    def multiply_adds(self) -> int:
+        """Of vectors, per cycle: two of those that are narrower than 64 bytes."""
+        return 2 if self.has_fma and self.lanes < 16 else 1
+
+    @property
     def fma_rate(self) -> float:
         """Vector multiply-adds per second."""
         return self.flops / (2 * self.lanes)

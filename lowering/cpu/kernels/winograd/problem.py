@@ -83,8 +83,7 @@ class WinogradProblem:
         columns = -(-self.outputs // (vectors * lanes))
         per_block = -(-min(tiles, self.tiles) // rows)
         depth = self.planes * self.channels
-        product = tile_cycles(rows, vectors) * depth + _PRODUCT_CYCLES * rows * vectors
-        product *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
+        product = tile_cycles(rows, vectors, unit) * depth + _PRODUCT_CYCLES * rows * vectors
         products = blocks * columns * places * per_block * (product + _TILE_CYCLES)
         inputs = self.tiles * -(-self.channels // lanes) * places * _INPUT_CYCLES
         inputs *= self.planes * self.parts(tiles, vectors, lanes)
@@ -106,8 +105,6 @@ _PRODUCT_CYCLES = 1.0
 _TILE_CYCLES = 15.0
 """Cycles around a register tile."""
 
-_ONE_VECTOR_FACTOR = 1.4
-"""How much slower register tiles of one vector of columns are, measured."""
 
 _ITERATIONS = 4
 """Iterations that there are at least, where output channels can be shared out."""
