@@ -18,11 +18,16 @@ from braid.passes.storage.box_candidates import Candidate, candidate_of
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.overlap_decisions import select_overlaps
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
-from braid.passes.storage.storage_placement import StoragePlacement, clear_decision
+from braid.passes.storage.storage_placement import (
+    StoragePlacement,
+    clear_decision,
+    seconds_as_stored,
+)
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost import tally
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.kernels.equal_groups import EqualGroups
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -80,13 +85,14 @@ class SelectStoragePass(ModulePass):
     def _decide(self, function: FuncOp, costs: DeviceCosts, target: Target) -> None:
         candidates, memories = candidates_in(function), MemorySpaces(target)
         before = planned_peak(function, memories)
-        saved = _place(candidates, costs, lambda candidate: True)
+        seconds = seconds_as_stored(costs)
+        saved = _place(candidates, seconds, lambda candidate: True)
         if saved and planned_peak(function, memories) > before:
             for op in function.walk():
                 if isinstance(op, FusedOp):
                     clear_decision(op)
             check = PeakCheck(function, memories, before)
-            saved = _place(candidates[:_MOST_TRIALS], costs, check.accept)
+            saved = _place(candidates[:_MOST_TRIALS], seconds, check.accept)
         smaller = select_overlaps(function, costs, memories)
         after = planned_peak(function, memories)
         copied = sum(storage_bytes(c.whole.type) for c in candidates if c.group in saved)
@@ -109,9 +115,11 @@ class SelectStoragePass(ModulePass):
 
 
 def _place(
-    candidates: Sequence[Candidate], costs: DeviceCosts, accept: Callable[[Candidate], bool]
+    candidates: Sequence[Candidate],
+    seconds: EqualGroups[float | None],
+    accept: Callable[[Candidate], bool],
 ) -> dict[FusedOp, float]:
     """The candidates that are spared, and how many seconds each saves."""
-    placement = StoragePlacement(costs)
+    placement = StoragePlacement(seconds)
     saved = ((c.group, placement.place(c, accept)) for c in candidates)
-    return {group: seconds for group, seconds in saved if seconds is not None}
+    return {group: spared for group, spared in saved if spared is not None}

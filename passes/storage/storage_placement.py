@@ -25,19 +25,38 @@ from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.storage.box_candidates import Box, Candidate, candidate_of
 from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.kernels.equal_groups import EqualGroups
 
 _DECISION = (STRIDES, BOXES, VIEW_OFFSET)
+
+
+def seconds_as_stored(costs: DeviceCosts) -> EqualGroups[float | None]:
+    """Predicted times of groups' kernels; None where none can take a group's strides."""
+
+    def find(group: FusedOp) -> float | None:
+        if is_only_storage(group):
+            return 0.0
+        choice = stored_choice(group)
+        if costs.kernels.match(group, choice) is not None:
+            return costs.cost(group).seconds
+        strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
+        if STREAM in group.attributes and (strided or boxes_of(group)):
+            return None
+        reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
+        return None if boxes_of(group) or (strided and reshapes) else costs.cost(group).seconds
+
+    return EqualGroups(find)
 
 
 @dataclass
 class StoragePlacement:
     """The strides decided on so far, in elements, and the tensors that lie in others.
 
-    `costs` say which kernels can take strides; groups that no family takes are emitted by the
-    generic lowering, which takes them unless it reshapes.
+    `seconds` say which kernels can take strides, see `seconds_as_stored`; groups that no family
+    takes are emitted by the generic lowering, which takes them unless it reshapes.
     """
 
-    costs: DeviceCosts
+    seconds: EqualGroups[float | None]
     strides: dict[SSAValue, Strides] = field(default_factory=dict[SSAValue, Strides])
     placed: set[SSAValue] = field(default_factory=set[SSAValue])
 
@@ -58,10 +77,10 @@ class StoragePlacement:
         groups = (*touched, candidate.group)
         before = {group: _decision(group) for group in groups}
         known = self.strides
-        saved = sum(self._seconds(group) or 0.0 for group in groups)
+        saved = sum(self.seconds.of(group) or 0.0 for group in groups)
         self.strides = {**known, **found}
         self._write(candidate, touched)
-        after = [self._seconds(group) for group in groups]
+        after = [self.seconds.of(group) for group in groups]
         saved -= sum(s or 0.0 for s in after)
         if None in after or saved <= 0 or not accept(candidate):
             self.strides = known
@@ -156,19 +175,6 @@ class StoragePlacement:
             None if v is None or self.strides_of(v) == dense_strides(v) else self.strides_of(v)
             for v in (*values, *group.results)
         ]
-
-    def _seconds(self, group: FusedOp) -> float | None:
-        """Predicted time of the group's kernel; None where none can take its strides."""
-        if is_only_storage(group):
-            return 0.0
-        choice = stored_choice(group)
-        if self.costs.kernels.match(group, choice) is not None:
-            return self.costs.cost(group).seconds
-        strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
-        if STREAM in group.attributes and (strided or boxes_of(group)):
-            return None
-        reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
-        return None if boxes_of(group) or (strided and reshapes) else self.costs.cost(group).seconds
 
 
 def _decision(group: FusedOp) -> dict[str, Attribute]:

@@ -9,7 +9,7 @@ from braid.passes.storage.box_candidates import Candidate
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.peak_check import PeakCheck, planned_peak
 from braid.passes.storage.select_storage import candidates_in
-from braid.passes.storage.storage_placement import StoragePlacement
+from braid.passes.storage.storage_placement import StoragePlacement, seconds_as_stored
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
@@ -73,6 +73,7 @@ def test_each_decision_changes_the_peak_as_a_new_plan_says(
         assert check.accept(candidate)
         return True
 
-    placement = StoragePlacement(DeviceCosts(load_target().default_backend, families=()))
+    costs = DeviceCosts(load_target().default_backend, families=())
+    placement = StoragePlacement(seconds_as_stored(costs))
     for candidate in candidates:
         placement.place(candidate, accept)
