@@ -15,7 +15,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense, to_numpy
-from braid.dialects.braid.relayout import to_storage
+from braid.dialects.braid.relayout import view_as_stored
 from braid.runtime.manifest import WeightSpec
 from braid.support.errors import BraidError
 
@@ -58,7 +58,7 @@ def fill_weights(
         stored = numpy_from_dense(op.value) if isinstance(op, ConstantOp) else value
         assert stored is not None
         layout = layout_of(op.output.type)
-        stored = stored if layout.is_row_major else to_storage(stored, layout)
+        stored = stored if layout.is_row_major else view_as_stored(stored, layout)
         view = data[offset : offset + stored.nbytes].view(stored.dtype).reshape(stored.shape)
         np.copyto(view, stored)
         index.append(WeightSpec(name, stored.dtype.name, stored.shape, offset, stored.nbytes))

@@ -19,14 +19,22 @@ def to_storage(array: Array, layout: Layout) -> Array:
 
     Raises BraidError where bytes cannot be ordered in pairs.
     """
+    return np.ascontiguousarray(view_as_stored(array, layout))
+
+
+def view_as_stored(array: Array, layout: Layout) -> Array:
+    """As `to_storage`, by strides where that does: to be copied to its place without a copy before.
+
+    Raises BraidError where bytes cannot be ordered in pairs.
+    """
     if layout.pairs:
         return _in_pairs(array, layout)
     if layout.winograd:
-        return to_storage(transformed_windows(array, layout.winograd), layout.untransformed)
+        return view_as_stored(transformed_windows(array, layout.winograd), layout.untransformed)
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
     padded = np.pad(array, padding) if any(high for _, high in padding) else array
     split = padded.reshape(_split_shape(array.shape, layout))
-    return np.ascontiguousarray(split.transpose(_split_positions(layout)))
+    return split.transpose(_split_positions(layout))
 
 
 def _in_pairs(array: Array, layout: Layout) -> Array:

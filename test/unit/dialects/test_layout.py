@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, f32
 
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.layout import ALIASES, DYNAMIC, InvalidLayout, Layout
-from braid.dialects.braid.relayout import to_storage
+from braid.dialects.braid.relayout import to_storage, view_as_stored
 from test.storage import from_storage
 
 
@@ -124,3 +124,11 @@ def test_row_major_is_no_encoding() -> None:
     assert layout_of(turned).tag == "ba"
     assert with_layout(turned, Layout.row_major(2)) == plain
     assert layout_of(with_layout(plain, Layout.abstract("l7"))).is_abstract
+
+
+def test_blocks_that_divide_a_shape_need_no_copy() -> None:
+    array = np.arange(8 * 6, dtype=np.float32).reshape(8, 6)
+    view = view_as_stored(array, Layout.parse("Ab4a"))
+    assert np.shares_memory(view, array)
+    assert np.array_equal(view, array.reshape(2, 4, 6).transpose(0, 2, 1))
+    assert not np.shares_memory(view_as_stored(array, Layout.parse("Ba4b")), array)  # 6 is padded
