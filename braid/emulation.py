@@ -4,7 +4,6 @@ import os
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from braid.lowering.emulated.backend import EmulatedBackend
 from braid.targets.backends import stand_ins
 
 ALWAYS = "BRAID_EMULATE"
@@ -17,5 +16,7 @@ def emulating_backends(wanted: bool) -> Generator[None]:
     if not wanted and os.environ.get(ALWAYS, "0") in ("", "0"):
         yield
         return
+    from braid.lowering.emulated.backend import EmulatedBackend  # seldom needed
+
     with stand_ins(EmulatedBackend):
         yield
