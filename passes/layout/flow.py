@@ -19,6 +19,7 @@ from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import GroupOp
+from braid.passes.layout.stored_weights import StoredWeights
 from braid.targets.costs.cost import Source
 from braid.targets.costs.layout_costs import LayoutCosts
 
@@ -43,7 +44,8 @@ class LayoutVariable:
     `owner` is the op that the choice belongs to; `slot` numbers the values that a control-flow
     op carries, None for an op that is not control flow; `carried` are the layouts to choose from.
     `choices` are all layouts of a compute op, those of known operands included, and `families`
-    who makes its kernel in each of them, `sources` who knew what it costs.
+    who makes its kernel in each of them, `sources` who knew what it costs; `copies` is what weights
+    cost in it that no function decided before has stored so, however often the block runs.
     """
 
     owner: Operation
@@ -56,6 +58,11 @@ class LayoutVariable:
     carried: tuple[Layout, ...] = ()
     families: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
+    copies: tuple[float, ...] = ()
+
+    def once(self, option: int) -> float:
+        """What the option costs beside the runs of the block."""
+        return self.copies[option] if self.copies else 0.0
 
 
 @dataclass(frozen=True)
@@ -92,11 +99,17 @@ def is_tensor(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType)
 
 
-def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = False) -> Flow:
+def collect_flow(
+    func: FuncOp,
+    costs: LayoutCosts,
+    stored: StoredWeights | None = None,
+    *,
+    change_signature: bool = False,
+) -> Flow:
     """The variables of `func`, in the order of its ops.
 
-    The layouts of arguments and results are those of their types, or free with
-    `change_signature`.
+    Weights in other layouts than those that are `stored` cost a copy. The layouts of arguments
+    and results are those of their types, or free with `change_signature`.
     """
     expressions = ParameterExpressions()
     flow = Flow()
@@ -112,7 +125,7 @@ def collect_flow(func: FuncOp, costs: LayoutCosts, *, change_signature: bool = F
         if isinstance(op, scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp):
             carried.extend(carried_values(op))
         elif not _hands_on_to_control_flow(op):
-            flow.variables.append(_op_variable(op, costs, expressions))
+            flow.variables.append(_op_variable(op, costs, expressions, stored))
     flow.variables.extend(_carried_variables(carried, flow.variables, costs, expressions))
     return flow
 
@@ -184,7 +197,10 @@ def _fixed(
 
 
 def _op_variable(
-    op: Operation, costs: LayoutCosts, expressions: ParameterExpressions
+    op: Operation,
+    costs: LayoutCosts,
+    expressions: ParameterExpressions,
+    stored: StoredWeights | None,
 ) -> LayoutVariable:
     block = _block_of(op)
     reads = [v for v in op.operands if not expressions.is_known(v)]
@@ -211,6 +227,7 @@ def _op_variable(
         layouts,
         families=tuple(choice.family for choice in choices),
         sources=tuple(choice.source for choice in choices),
+        copies=tuple(stored.copies(op, choice) for choice in layouts) if stored else (),
     )
 
 

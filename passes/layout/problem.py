@@ -144,7 +144,9 @@ class LayoutProblemBuilder:
         values: dict[SSAValue, _Value] = {}
         for index, variable in enumerate(self._flow.variables):
             weight = self._counts.of_block(variable.block)
-            self._builder.add_node([weight * cost for cost in variable.costs])
+            self._builder.add_node(
+                [weight * cost + variable.once(n) for n, cost in enumerate(variable.costs)]
+            )
             for port in variable.makes:
                 values[port.value] = _Value(index, port)
         for index, variable in enumerate(self._flow.variables):

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import inf
+from math import inf, prod
 
 import numpy as np
 from xdsl.context import Context
@@ -20,10 +20,12 @@ from braid.analysis.profile.execution_counts import DEFAULT_TRIP_COUNT, Executio
 from braid.analysis.structure.functions import named_symbols
 from braid.dialects.braid.attribute_names import LAYOUTS
 from braid.dialects.braid.layout import InvalidLayout, Layout
+from braid.dialects.braid.variants import variant_sizes
 from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
 from braid.passes.layout.flow import Flow, LayoutVariable, Port, collect_flow
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
+from braid.passes.layout.stored_weights import StoredWeights
 from braid.solvers.deadline import Deadline
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
@@ -67,12 +69,23 @@ def _restrict(variable: LayoutVariable, wanted: Layout) -> LayoutVariable:
         families=variable.families[option : option + 1],
         sources=variable.sources[option : option + 1],
         costs=(variable.costs[option],),
+        copies=variable.copies[option : option + 1],
         makes=tuple(map(only, variable.makes)),
         reads=tuple(map(only, variable.reads)),
     )
 
 
-def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> int:
+def _largest_first(module: ModuleOp) -> list[FuncOp]:
+    """The functions to decide; of the variants of a model those for the largest shapes come first.
+
+    They compute the most with each weight, so that they gain the most by its layout.
+    """
+    return sorted(runtime_functions(module), key=lambda func: -prod(variant_sizes(func).values()))
+
+
+def _write(
+    func: FuncOp, problem: LayoutProblem, assignment: Sequence[int], stored: StoredWeights
+) -> int:
     """Writes the decisions, in place of older ones; returns how many reorders move data."""
     for op in func.walk():
         op.attributes.pop(LAYOUTS, None)
@@ -90,6 +103,7 @@ def _write(func: FuncOp, problem: LayoutProblem, assignment: Sequence[int]) -> i
         if variable.slot is None and variable.choices is not None:
             layouts = variable.choices[option]
             write_layouts(variable.owner, operands=layouts.operands, results=layouts.results)
+            stored.add(variable.owner, layouts)
     reorders = problem.reorders(assignment)
     write_reorders(func, reorders)
     return sum(not reorder.is_view for reorder in reorders)
@@ -122,7 +136,9 @@ class SelectLayoutsPass(ModulePass):
     In: groups (`braid.fused`) or declared ops, with costs from their declarations, the kernel
     families of `target`, or its roofline. Out: `braid.layouts` on ops, `braid.reorders` on
     functions. Costs count as often as their block is expected to run; a reorder stands where
-    that is least, once for all users; reorders of weights are free.
+    that is least, once for all users; reorders of weights are free, but where variants of a model
+    for several shapes want a weight in different layouts, each layout more costs what it takes to
+    store it so once.
 
     Options: `algorithm` is `exact`, `greedy` or `fixed:<layout>` (every op in that layout if it
     can, by its fastest kernel); `cost` the resource to minimize; `ignore-profile` counts every op
@@ -175,8 +191,9 @@ class SelectLayoutsPass(ModulePass):
         if self.ignore_profile:
             counts = ExecutionCounts.ones()
         called = named_symbols(module) if self.change_signature else frozenset[str]()
-        for func in runtime_functions(module):
-            self._decide(func, costs, counts, is_called=func.sym_name.data in called)
+        stored = StoredWeights(costs)
+        for func in _largest_first(module):
+            self._decide(func, costs, counts, stored, is_called=func.sym_name.data in called)
 
     def _limit(self) -> int | None:
         try:
@@ -185,16 +202,22 @@ class SelectLayoutsPass(ModulePass):
             raise BraidError(f"'memory-limit': {error}") from error
 
     def _decide(
-        self, func: FuncOp, costs: LayoutCosts, counts: ExecutionCounts, *, is_called: bool
+        self,
+        func: FuncOp,
+        costs: LayoutCosts,
+        counts: ExecutionCounts,
+        stored: StoredWeights,
+        *,
+        is_called: bool,
     ) -> None:
         deadline = Deadline.after(self.time_limit)
         changes = self.change_signature and not is_called
-        flow = collect_flow(func, costs, change_signature=changes)
+        flow = collect_flow(func, costs, stored, change_signature=changes)
         if self.algorithm.startswith("fixed:"):
             flow = _restricted(flow, _parse_layout(self.algorithm.partition(":")[2]))
         problem = LayoutProblemBuilder(func, flow, costs, counts).build(self._limit())
         solution = problem.checked(self._solve(func, problem, deadline))
-        reorders = _write(func, problem, solution.assignment)
+        reorders = _write(func, problem, solution.assignment, stored)
         unknown = _unknown(problem, solution.assignment)
         gap = "gap unknown" if any(unknown) else f"gap {solution.gap:.2%}"
         message = (

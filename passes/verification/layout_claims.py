@@ -1,12 +1,12 @@
 """What chosen layouts cost: carried out on a copy, the sum over what is then there.
 
 Each op in the layouts of its types, and each reorder that was inserted, counts as often as its
-block is expected to run. That is the definition of what `select-layouts` minimizes, without flow,
-sets of layouts or a solver.
+block is expected to run; a weight counts once in each layout in which no function before reads it.
+That is the definition of what `select-layouts` minimizes, without flow, sets or a solver.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -23,6 +23,8 @@ from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp
 from braid.passes.infrastructure.decision_checks import WrongClaimError
@@ -56,10 +58,11 @@ def check_layouts(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
     counts = ExecutionCounts.of(copy.module, pass_.default_trip_count)
     if pass_.ignore_profile:
         counts = ExecutionCounts.ones()
+    weights: StoredLayouts = {}
     for remark in claims_about(remarks, pass_, "cost"):
         function = copy.of(remark.op)
         assert isinstance(function, FuncOp)
-        total = LayoutTotal(copy, costs, counts)
+        total = LayoutTotal(copy, costs, counts, weights)
         total.add(function)
         require_equal(remark, "cost", total.cost)
         require_equal(remark, "reorders", total.reorders)
@@ -74,20 +77,55 @@ def check_layouts(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
                 )
 
 
-class LayoutTotal:
-    """Adds up what the ops of a function cost after `apply-layouts`."""
+_Weight = tuple[str, str | None]
+"""Its key, and the device that reads it."""
 
-    def __init__(self, copy: AppliedCopy, costs: LayoutCosts, counts: ExecutionCounts) -> None:
+StoredLayouts = dict[_Weight, set[Layout]]
+
+
+class LayoutTotal:
+    """Adds up what the ops of a function cost after `apply-layouts`.
+
+    `weights` are the layouts in which the functions added before read each weight, on each device:
+    a function that reads one in another pays for the copy. It is told of those of this function.
+    """
+
+    def __init__(
+        self,
+        copy: AppliedCopy,
+        costs: LayoutCosts,
+        counts: ExecutionCounts,
+        weights: "StoredLayouts",
+    ) -> None:
         self.cost = 0.0
         self.reorders = 0
+        self._weights = weights
         self._copy, self._costs, self._counts = copy, costs, counts
         self._expressions = ParameterExpressions()
 
     def add(self, function: FuncOp) -> None:
         """Adds the ops of `function`; raises WrongClaimError for one that cannot run so."""
+        read: list[tuple[_Weight, Layout]] = []
         for op in ops_outside_groups(function):
             if not (op.results and self._expressions.is_known(op.results[0])):
                 self._add(op)
+                read.extend(self._copies(op))
+        for weight, layout in read:
+            self._weights.setdefault(weight, set()).add(layout)
+
+    def _copies(self, op: Operation) -> Iterator[tuple[_Weight, Layout]]:
+        """The layouts of the weights that `op` reads; adds what those cost that are new."""
+        original = self._copy.origin.get(op)
+        if original is None:
+            return
+        for value, stored in zip(original.operands, op.operands, strict=True):
+            parameter = value.owner
+            if isinstance(parameter, ParameterOp):
+                weight = parameter.key.data, device_name(original)
+                layout = layout_of(stored.type)
+                if layout not in self._weights.get(weight, {layout}):
+                    self.cost += self._costs.another_copy(value.type, layout)
+                yield weight, layout
 
     def _add(self, op: Operation) -> None:
         once = self._once(op)

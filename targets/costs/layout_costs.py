@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.tensor_storage import stored_alike
+from braid.analysis.storage.tensor_storage import storage_bytes, stored_alike
 from braid.dialects.braid.attribute_names import REORDER_COSTS
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import InvalidLayout, Layout
@@ -93,6 +93,15 @@ class LayoutCosts:
         if not is_physical or source.is_transformed or target.is_transformed:
             return math.inf  # Weights are transformed at compile time, for nothing.
         return min(self._reorder_on(tensor_type, source, target, devices))
+
+    def another_copy(self, weight: Attribute, layout: Layout) -> float:
+        """Cost of storing a weight of this type in this layout too: it is read and written once."""
+        if layout.is_abstract:
+            return 0.0
+        moved = {"bytes": 2.0 * storage_bytes(weight, layout)}
+        if self._resource == "seconds":
+            return self._costs.default.roofline_seconds(moved)
+        return moved.get(self._resource, 0.0)
 
     def cheaper_side(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str]
