@@ -1,42 +1,25 @@
 """What ``benchmarks.gpu`` compiles and times: single ops, and whole models."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
-import onnx
-from ml_dtypes import bfloat16
-from numpy.typing import NDArray
 
+from benchmarks.gpu_case import DTYPES, Array, Case, function_text
+from benchmarks.gpu_moving import moving_cases
 from benchmarks.models.hand_written import make_loop_if, make_transformer_block
 from benchmarks.models.make import makers
-
-Array = NDArray[Any]
-
-DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": bfloat16, "i8": np.int8}
 
 PROJECTIONS = ((4096, 4096), (11008, 4096), (4096, 11008), (12288, 4096), (768, 768), (3072, 768))
 """Columns and depths of products in language models: 7e9 parameters, and BERT-base."""
 WHOLE = ("squeezenet", "resnet50", "mobilenet_v2", "bert_base", "gpt2", "vit_base")
 """Models of `benchmarks.models`; all but the first need PyTorch to be exported."""
+CONVOLUTIONS = (
+    *((64, 64, 58, 3), (128, 128, 30, 3), (256, 256, 16, 3), (512, 512, 9, 3)),
+    *((64, 256, 56, 1), (1024, 256, 14, 1)),
+)
+"""Of ResNet-50: channels, filters, points of a side of the padded image, and of the window."""
 TOKENS = (16, 128, 512, 2048, 4096)
-
-
-@dataclass(frozen=True)
-class Case:
-    """A model of one op, or an ONNX model; `work` is FLOPs, `moved` bytes, of which one limits."""
-
-    kind: str
-    name: str
-    text: str = ""
-    shapes: tuple[tuple[int, ...], ...] = ()
-    element: str = "f32"
-    work: float = 0.0
-    moved: float = 0.0
-    expected: Callable[[Sequence[Array], Array], Array] | None = None
-    make: Callable[[], onnx.ModelProto] | None = None
 
 
 def product(rows: int, columns: int, depth: int, element: str) -> Case:
@@ -44,7 +27,7 @@ def product(rows: int, columns: int, depth: int, element: str) -> Case:
     result = "i32" if element == "i8" else element
     left, right = f"tensor<{rows}x{depth}x{element}>", f"tensor<{depth}x{columns}x{element}>"
     sum = " {accumulator = i32}" if element == "i8" else ""
-    text = _function(
+    text = function_text(
         [left, right],
         f"tensor<{rows}x{columns}x{result}>",
         f"braid.matmul %a, %b{sum} : ({left}, {right}) -> tensor<{rows}x{columns}x{result}>",
@@ -55,6 +38,26 @@ def product(rows: int, columns: int, depth: int, element: str) -> Case:
         *("product", name, text, shapes, element, 2.0 * rows * columns * depth),
         expected=_expected_product,
     )
+
+
+def linear(rows: int, columns: int, depth: int, element: str) -> Case:
+    """A product with a bias and an activation, as layers of networks end."""
+    left, right = f"tensor<{rows}x{depth}x{element}>", f"tensor<{depth}x{columns}x{element}>"
+    bias, result = f"tensor<1x{columns}x{element}>", f"tensor<{rows}x{columns}x{element}>"
+    before = (
+        f"%p = braid.matmul %a, %b : ({left}, {right}) -> {result}",
+        f"%s = braid.add %p, %c : ({result}, {bias}) -> {result}",
+    )
+    body = f"braid.tanh %s : ({result}) -> {result}"
+    text = function_text([left, right, bias], result, body, before)
+    shapes = ((rows, depth), (depth, columns), (1, columns))
+    name, work = f"linear {element} {rows}×{columns}×{depth}", 2.0 * rows * columns * depth
+    return Case("linear", name, text, shapes, element, work, 0, _expected_linear)
+
+
+def _expected_linear(inputs: Sequence[Array], rows: Array) -> Array:
+    sums = _expected_product(inputs, rows) + inputs[2].astype(np.float64)
+    return np.tanh(sums)
 
 
 def _expected_product(inputs: Sequence[Array], rows: Array) -> Array:
@@ -74,7 +77,7 @@ def rows_case(op: str, rows: int, columns: int, element: str) -> Case:
     operands = [type, scale, scale] if op == "layer_norm" else [type]
     shapes = ((rows, columns), (1, columns), (1, columns))[: len(operands)]
     moved = 2.0 * rows * columns * DTYPES[element]().itemsize
-    text, name = _function(operands, type, bodies[op]), f"{op} {element} {rows}×{columns}"
+    text, name = function_text(operands, type, bodies[op]), f"{op} {element} {rows}×{columns}"
     expected = partial(_expected_rows, op)
     return Case(op, name, text, shapes, element, 0.0, moved, expected)
 
@@ -103,11 +106,11 @@ def attention(heads: int, tokens: int, width: int, element: str) -> Case:
         f"%s = braid.matmul %a, %b : ({q}, {k}) -> {scores}",
         f"%p = braid.softmax %s {{dim = 2 : i64}} : ({scores}) -> {scores}",
     )
-    text = _function([q, k, q], q, body[0], body[1:])
+    text = function_text([q, k, q], q, body[0], body[1:])
     shapes = ((heads, tokens, width), (heads, width, tokens), (heads, tokens, width))
     name, work = f"attention {element} {heads}×{tokens}×{width}", 4.0 * heads * tokens**2 * width
     expected = _expected_attention
-    return Case("attention", name, text, shapes, element, work, 0, expected)
+    return Case("attention", name, text, shapes, element, work, 0, expected, sampled=1)
 
 
 def _expected_attention(inputs: Sequence[Array], heads: Array) -> Array:
@@ -132,11 +135,13 @@ def convolution(channels: int, filters: int, size: int, window: int, element: st
     body = f"braid.conv %a, %b {{{attributes}}} : ({image}, {filter}) -> {result}"
     shapes = ((8, channels, size, size), (filters, channels, window, window))
     work = 2.0 * 8 * filters * out * out * channels * window * window
-    text, name = _function([image, filter], result, body), f"conv {element} {channels}→{filters}"
-    expected = _expected_convolution
-    return Case(
-        "conv", f"{name} {size} {window}×{window}", text, shapes, element, work, 0, expected
+    text, name = (
+        function_text([image, filter], result, body),
+        f"conv {element} {channels}→{filters}",
     )
+    expected = _expected_convolution
+    name = f"{name} {size} {window}×{window}"
+    return Case("conv", name, text, shapes, element, work, 0, expected, sampled=1)
 
 
 def _expected_convolution(inputs: Sequence[Array], images: Array) -> Array:
@@ -145,40 +150,31 @@ def _expected_convolution(inputs: Sequence[Array], images: Array) -> Array:
     return np.einsum("nchwij,ocij->nohw", windows, w, optimize=True)
 
 
-def _function(operands: Sequence[str], result: str, body: str, before: Sequence[str] = ()) -> str:
-    """A function that returns `body`, which may use the values of the lines `before`."""
-    names = ", ".join(
-        f'%{name}: {type} {{braid.name = "{name}"}}'
-        for name, type in zip("abc", operands, strict=False)
-    )
-    return (
-        f'func.func @main({names}) -> ({result} {{braid.name = "y"}}) {{\n'
-        + "".join(f"  {line}\n" for line in before)
-        + f"  %y = {body}\n  func.return %y : {result}\n}}\n"
-    )
-
-
 def cases(small: bool) -> Iterator[Case]:
     """The most telling first."""
     if small:
         yield from (product(40, 72, 48, element) for element in ("bf16", "f16", "f32", "i8"))
+        yield linear(24, 40, 48, "f16")
         yield from (rows_case(op, 24, 96, "f32") for op in ("softmax", "layer_norm", "tanh"))
         yield convolution(16, 16, 8, 3, "f32")
         yield attention(2, 40, 64, "f16")
-        yield Case("model", "transformer block", make=lambda: make_transformer_block(16, 32, 2, 64))
-        yield Case("model", "loop and branch", make=make_loop_if)
+        yield from moving_cases(small)
+        yield Case("model", "transformer_block", make=lambda: make_transformer_block(16, 32, 2, 64))
+        yield Case("model", "loop_if", make=make_loop_if)
         return
-    yield from (product(n, n, n, "bf16") for n in (8192, 4096))
+    yield from (product(n, n, n, "bf16") for n in (8192, 2048))
     for op in ("softmax", "layer_norm", "tanh"):
         yield from (rows_case(op, 16384, 4096, element) for element in ("f32", "f16"))
     yield from (attention(32, tokens, 128, "f16") for tokens in (4096, 8192))
-    yield convolution(64, 64, 56, 3, "f16")
-    yield convolution(256, 256, 30, 3, "f16")
+    for channels, filters, size, window in CONVOLUTIONS:
+        yield convolution(channels, filters, size, window, "f16")
+    yield from moving_cases(small)
     yield Case(
-        "model", "transformer block", make=lambda: make_transformer_block(128, 768, 12, 3072)
+        "model", "transformer_block", make=lambda: make_transformer_block(128, 768, 12, 3072)
     )
-    yield Case("model", "loop and branch", make=make_loop_if)
+    yield Case("model", "loop_if", make=make_loop_if)
     known = makers()
     yield from (Case("model", name, make=known[name]) for name in WHOLE if name in known)
+    yield linear(2048, 11008, 4096, "bf16")
     yield from (product(m, n, k, "bf16") for n, k in PROJECTIONS for m in TOKENS)
     yield from (product(4096, 4096, 4096, element) for element in ("f16", "i8", "f32"))

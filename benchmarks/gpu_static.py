@@ -28,6 +28,7 @@ from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, find_tool
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.gpu.machine_analysis.instructions import parse_instructions
 from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop, code_facts
 from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, occupancy
@@ -48,10 +49,20 @@ class Case:
     depth: int
     stages: int
     warps: int = 64
+    hopper: bool = False
+
+    @property
+    def architecture(self) -> str:
+        """What it is assembled for."""
+        return "sm_90a" if self.hopper else "sm_80"
 
     @property
     def schedule(self) -> dict[str, int]:
-        """As the family names it: depths are bytes."""
+        """As the family names it: depths are bytes; those of `wgmma` are always 128."""
+        if self.hopper:
+            groups = self.rows // 64
+            shape = {"rows": self.rows, "columns": self.columns, "groups": groups}
+            return {**shape, "stages": self.stages}
         return {
             "rows": self.rows,
             "columns": self.columns,
@@ -63,7 +74,9 @@ class Case:
 
     @property
     def threads(self) -> int:
-        """Of a block."""
+        """Of a block; of `wgmma`, those that copy with them."""
+        if self.hopper:
+            return (self.rows // 64 + 1) * 128
         return self.rows * self.columns // self.warps**2 * 32
 
 
@@ -71,29 +84,10 @@ CASES = (
     Case("bf16 128×256×64", False, 128, 256, 64, 3),
     Case("bf16 128×128×32", False, 128, 128, 32, 4),
     Case("int8 128×256×64", True, 128, 256, 64, 3),
+    Case("bf16 128×256×64, wgmma", False, 128, 256, 64, 3, hopper=True),
 )
 
-CUTLASS = """
-#include "cutlass/cutlass.h"
-#include "cutlass/gemm/device/gemm.h"
-namespace c = cutlass;
-using Warp = c::gemm::GemmShape<64, 64, DEPTH>;
-#ifdef BYTES
-using In = int8_t; using Sum = int32_t; using Out = int32_t;
-using Mma = c::gemm::GemmShape<16, 8, 32>;
-#else
-using In = c::bfloat16_t; using Sum = float; using Out = In;
-using Mma = c::gemm::GemmShape<16, 8, 16>;
-#endif
-using End = c::epilogue::thread::LinearCombination<
-    Out, 128 / c::sizeof_bits<Out>::value, Sum, Sum>;
-using Gemm = c::gemm::device::Gemm<
-    In, c::layout::RowMajor, In, c::layout::ColumnMajor, Out, c::layout::RowMajor, Sum,
-    c::arch::OpClassTensorOp, c::arch::Sm80, c::gemm::GemmShape<ROWS, COLUMNS, DEPTH>, Warp, Mma,
-    End, c::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>, STAGES>;
-template __global__ void cutlass::Kernel<typename Gemm::GemmKernel>(
-    typename Gemm::GemmKernel::Params);
-"""
+SOURCES = Path(__file__).parent / "cutlass"
 
 
 @dataclass(frozen=True)
@@ -126,10 +120,12 @@ def group_of(case: Case) -> FusedOp:
     return group
 
 
-def braid_row(case: Case, architecture: str) -> Row:
+def braid_row(case: Case) -> Row:
     """What braid's family makes of the tile."""
+    architecture = case.architecture
     machine = Machine(architecture, TRIPLE, architecture, "+ptx90")
-    found = GemmFamily(machine).match(group_of(case))
+    family = HopperGemmFamily(machine) if case.hopper else GemmFamily(machine)
+    found = family.match(group_of(case))
     assert found is not None
     kernel = found.emit("product", case.schedule)
     assert isinstance(kernel, GpuKernel)
@@ -139,20 +135,20 @@ def braid_row(case: Case, architecture: str) -> Row:
     resources = code.resources[launch.entry]
     facts = code_facts(parse_instructions(disassemble(code.code))[launch.entry])
     taken = resources.registers, resources.spilled_bytes, launch.shared_bytes
-    return _row(case, "braid", architecture, taken, facts)
+    return _row(case, "braid", taken, facts)
 
 
-def cutlass_row(case: Case, architecture: str, directory: Path) -> Row:
+def cutlass_row(case: Case, directory: Path) -> Row:
     """What CUTLASS makes of it, compiled by nvcc."""
     with tempfile.TemporaryDirectory(prefix="braid-cutlass-") as name:
-        source, output = Path(name) / "tile.cu", Path(name) / "tile.cubin"
-        source.write_text(CUTLASS)
+        source = SOURCES / ("sm90.cu" if case.hopper else "sm80.cu")
+        output = Path(name) / "tile.cubin"
         headers = [directory / "cutlass_library/source/include"]
         headers += sorted(directory.glob("nvidia/*/include/cccl"))
         headers += sorted(directory.glob("nvidia/*/include"))
         sizes = ("rows", "columns", "depth", "stages")
         defined = [f"-D{size.upper()}={getattr(case, size)}" for size in sizes]
-        command = [find_tool("nvcc"), "-std=c++17", "-O3", f"-arch={architecture}", "-cubin"]
+        command = [find_tool("nvcc"), "-std=c++17", "-O3", f"-arch={case.architecture}", "-cubin"]
         command += ["-DNDEBUG", "--expt-relaxed-constexpr", "--resource-usage"]
         command += [*(f"-I{path}" for path in headers), *defined]
         command += ["-DBYTES"] if case.bytes else []
@@ -165,23 +161,22 @@ def cutlass_row(case: Case, architecture: str, directory: Path) -> Row:
         )
         if log.returncode != 0:
             raise SystemExit(f"nvcc cannot compile CUTLASS:\n{log.stdout}")
-        return cutlass_facts(case, architecture, output.read_bytes(), log.stdout)
+        return cutlass_facts(case, output.read_bytes(), log.stdout)
 
 
-def cutlass_facts(case: Case, architecture: str, code: bytes, log: str) -> Row:
+def cutlass_facts(case: Case, code: bytes, log: str) -> Row:
     """Those of a cubin with one kernel, and of what the assembler said of it."""
     words = log.replace(",", " ").split()
     registers = next((int(words[n - 1]) for n, word in enumerate(words) if word == "registers"), 0)
     (instructions,) = parse_instructions(disassemble(code)).values()
     element = 1 if case.bytes else 2
     shared = case.stages * (case.rows + case.columns) * case.depth * element
-    return _row(case, "CUTLASS", architecture, (registers, 0, shared), code_facts(instructions))
+    return _row(case, "CUTLASS", (registers, 0, shared), code_facts(instructions))
 
 
-def _row(
-    case: Case, maker: str, architecture: str, taken: tuple[int, int, int], facts: CodeFacts
-) -> Row:
+def _row(case: Case, maker: str, taken: tuple[int, int, int], facts: CodeFacts) -> Row:
     registers, spilled, shared = taken
+    architecture = case.architecture
     loop = facts.loop
     assert loop is not None, "there is no loop with products"
     return Row(
@@ -211,12 +206,12 @@ def peak_share(loop: MainLoop, architecture: str, is_bytes: bool) -> float:
     return loop_share(loop, architecture, 2.0 if is_bytes else 1.0)
 
 
-def rows(architecture: str, directory: Path | None) -> Iterator[Row]:
+def rows(directory: Path | None) -> Iterator[Row]:
     """All of them, one after the other."""
     for case in CASES:
-        yield braid_row(case, architecture)
+        yield braid_row(case)
         if directory is not None:
-            yield cutlass_row(case, architecture, directory)
+            yield cutlass_row(case, directory)
 
 
 def show(found: list[Row]) -> None:
@@ -241,11 +236,10 @@ def show(found: list[Row]) -> None:
 def main() -> None:
     """Run as a program."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--arch", default="sm_80")
     parser.add_argument("--cutlass", type=Path)
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    found = list(rows(arguments.arch, arguments.cutlass))
+    found = list(rows(arguments.cutlass))
     show(found)
     if arguments.json is not None:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)

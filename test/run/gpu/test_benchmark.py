@@ -1,29 +1,42 @@
-"""The benchmark of GPUs in dry mode: what is right and what is not."""
+"""The benchmark of GPUs in dry mode: what is right and what is not, and what a case may cost."""
 
+import os
+import time
+from collections import Counter
 from dataclasses import replace
+from multiprocessing.connection import Connection
 
 import numpy as np
+import pytest
 
-from benchmarks.gpu import run_case
+from benchmarks.case_process import READY, CaseLost, CaseProcess
+from benchmarks.gpu import LEFT_OUT, Deadline, run_cases
+from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
+from benchmarks.gpu_run import Outcome, Settings, run_case
+
+DRY = Settings("gpu-emulated", None, True, 1, False)
+
+
+def small_case(kind: str) -> Case:
+    return next(one for one in cases(small=True) if one.kind == kind)
 
 
 def test_a_case_is_right_or_wrong() -> None:
-    case = next(one for one in cases(small=True) if one.kind == "softmax")
-    good = run_case(case, "gpu-emulated", None, 1, peers=False)
+    case = small_case("softmax")
+    good = run_case(case, DRY)
     assert good.right and good.seconds is not None and good.rate.endswith("GB/s")
     other = replace(case, expected=lambda inputs, rows: np.zeros((len(rows), 96)))
-    bad = run_case(other, "gpu-emulated", None, 1, peers=False)
-    assert not bad.right and bad.note == "allowed 1e-05"
-    broken = run_case(replace(case, text="func.func @main("), "gpu-emulated", None, 1, peers=False)
-    assert not broken.right and "error" in broken.note
+    bad = run_case(other, DRY)
+    assert not bad.right and bad.note == "allowed 1e-05" and not bad.lost
+    broken = run_case(replace(case, text="func.func @main("), DRY)
+    assert not broken.right and broken.lost and "error" in broken.note
 
 
 def test_the_list_is_complete() -> None:
+    """Full cases are of the kinds of small ones; names, by which they are asked for, differ."""
     found = list(cases(small=False))
-    assert {case.kind for case in found} == {
-        *("product", "softmax", "layer_norm", "tanh", "conv", "model", "attention")
-    }
+    assert {case.kind for case in found} == {case.kind for case in cases(small=True)}
     products = [case for case in found if case.kind == "product"]
     assert len(products) >= 32 and {case.element for case in products} == {
         "bf16",
@@ -31,9 +44,52 @@ def test_the_list_is_complete() -> None:
         "i8",
         "f32",
     }
+    for small in (False, True):
+        assert max(Counter(case.name for case in cases(small)).values()) == 1
 
 
-def test_attention_of_the_benchmark() -> None:
-    case = next(one for one in cases(small=True) if one.kind == "attention")
-    outcome = run_case(case, "gpu-emulated", None, 1, peers=False)
-    assert outcome.right and outcome.rate.endswith("TFLOP/s"), outcome.note
+@pytest.mark.parametrize("kind", ["attention", "linear", "gather", "pool", "resize", "depthwise"])
+def test_cases_are_right(kind: str) -> None:
+    outcome = run_case(small_case(kind), DRY)
+    assert outcome.right and not outcome.rate.startswith("0 "), outcome.note
+
+
+def fragile(channel: Connection) -> None:
+    """Answers with the name, unless that says what else to do."""
+    channel.send(READY)
+    while (request := channel.recv()) is not None:
+        name, _ = request
+        if name == "dies":
+            os._exit(7)
+        if name == "hangs":
+            time.sleep(1000)
+        channel.send(Outcome("kind", name, name != "lost", lost=name == "lost"))
+
+
+def outcomes(names: list[str], seconds: float, process: CaseProcess) -> list[Outcome]:
+    chosen = [Case("kind", name) for name in names]
+    return list(run_cases(chosen, process, Deadline(seconds)))
+
+
+def test_what_dies_or_hangs_costs_one_case() -> None:
+    process = CaseProcess(fragile, method="fork")
+    process.start()
+    found = outcomes(["first", "dies", "second", "lost", "third"], 60, process)
+    assert [(one.right, one.lost) for one in found] == [
+        *((True, False), (False, True), (True, False), (False, True), (True, False)),
+    ]
+    assert found[1].note == "the process ended with status 7"
+    with pytest.raises(CaseLost, match="took too long"):
+        process.answer(("hangs", False), 0.1)
+    assert process.answer(("again", False), 60).name == "again"
+    process.end()
+
+
+def test_nothing_runs_beyond_the_deadline() -> None:
+    process = CaseProcess(fragile, method="fork")
+    process.start()
+    process.answer(("first", False), 60)
+    begin = time.monotonic()
+    found = outcomes(["hangs", "second"], 0.5, process)
+    assert [one.note for one in found] == [LEFT_OUT, LEFT_OUT] and time.monotonic() - begin < 20
+    process.end()

@@ -123,13 +123,21 @@ def test_occupancy(
     assert 0 < occupancy(architecture, threads, registers, shared) <= 1
 
 
-def test_main_loops_of_products() -> None:
-    """What CUTLASS 2.x issues for the same tiles, as measured: 128 of 273, 64 of 162, 64 of 150."""
-    by_cutlass = {"bf16 128×128×32": (64, 162)}
-    (case,) = (case for case in CASES if case.name in by_cutlass)
-    row = braid_row(case, "sm_80")
-    tensor, instructions = by_cutlass[case.name]
+@pytest.mark.parametrize(
+    ("name", "tensor", "by_cutlass", "instruction"),
+    [
+        # As `benchmarks.gpu_static` has counted what nvcc makes of CUTLASS 2.x and 3.x.
+        ("bf16 128×128×32", 64, 162 / 1.2, "HMMA.16816.F32.BF16"),
+        ("bf16 128×256×64, wgmma", 4, 44, "HGMMA.64x256x16.F32.BF16"),
+    ],
+)
+def test_main_loops_of_products(
+    name: str, tensor: int, by_cutlass: float, instruction: str
+) -> None:
+    """CUTLASS's loops have as many products of as many more instructions."""
+    (case,) = (case for case in CASES if case.name == name)
+    row = braid_row(case)
     assert row.loop["tensor"] == tensor
-    assert instructions / row.loop["instructions"] > 1.2
+    assert row.loop["instructions"] <= by_cutlass
     assert row.spilled_bytes == 0
-    assert row.loop["instruction"] == "HMMA.16816.F32.BF16"
+    assert row.loop["instruction"] == instruction

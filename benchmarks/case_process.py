@@ -1,0 +1,82 @@
+"""Processes that run one case after the other and may die: a crash or a hang costs one case."""
+
+import multiprocessing
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from time import monotonic
+from typing import Any
+
+READY = "ready"
+
+
+class CaseLost(Exception):
+    """There is no answer, for this reason."""
+
+
+@dataclass
+class CaseProcess:
+    """A process that runs `serve(channel, *arguments)`.
+
+    That sends READY, then an answer to each request, until a request is None. Another process takes
+    its place where one ends or is ended before. CUDA does not survive the `method` fork.
+    """
+
+    serve: Callable[..., None]
+    arguments: tuple[Any, ...] = ()
+    method: str = "spawn"
+    channel: Connection = field(init=False)
+    request: Any = None
+    deadline: float = 0.0
+    _process: BaseProcess = field(init=False)
+    _ready: bool = False
+
+    def start(self) -> None:
+        """Starts a process, in place of one that has ended."""
+        context: Any = multiprocessing.get_context(self.method)
+        self.channel, far_end = context.Pipe()
+        own = (far_end, *self.arguments)
+        self._process = context.Process(target=self.serve, args=own, daemon=True)
+        self._process.start()
+        far_end.close()
+        self._ready = False
+
+    def give(self, request: Any, seconds: float) -> None:
+        """Lets it work on a request; its seconds begin when the process is ready."""
+        if not self._ready:
+            assert self.channel.recv() == READY
+            self._ready = True
+        self.request, self.deadline = request, monotonic() + seconds
+        self.channel.send(request)
+
+    def take(self) -> Any:
+        """The answer. Raises CaseLost where there is none, and the process is another one then."""
+        self.request = None
+        try:
+            return self.channel.recv()
+        except EOFError:
+            self._process.join()
+            code = self._process.exitcode
+            self.start()
+            raise CaseLost(f"the process ended with status {code}") from None
+
+    def restart(self) -> None:
+        """Ends the process, whatever it does, for another one."""
+        self.request = None
+        self._process.kill()
+        self._process.join()
+        self.start()
+
+    def answer(self, request: Any, seconds: float) -> Any:
+        """Gives, waits and takes. Raises CaseLost also where it takes more than `seconds`."""
+        self.give(request, seconds)
+        if not self.channel.poll(seconds):
+            self.restart()
+            raise CaseLost("took too long")
+        return self.take()
+
+    def end(self) -> None:
+        """Lets the process end, which must have no request."""
+        self.channel.send(None)
+        self._process.join()
