@@ -34,8 +34,7 @@ from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop, c
 from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, occupancy
 from braid.lowering.gpu.machine_analysis.static_model import loop_share
 from braid.lowering.host.codegen.target_machine import host_machine
-from braid.targets.machines.gpus import TRIPLE
-from braid.targets.machines.machine import Machine
+from braid.targets.machines.gpus import gpu_machine
 
 
 @dataclass(frozen=True)
@@ -123,7 +122,7 @@ def group_of(case: Case) -> FusedOp:
 def braid_row(case: Case) -> Row:
     """What braid's family makes of the tile."""
     architecture = case.architecture
-    machine = Machine(architecture, TRIPLE, architecture, "+ptx90")
+    machine = gpu_machine(architecture)
     family = HopperGemmFamily(machine) if case.hopper else GemmFamily(machine)
     found = family.match(group_of(case))
     assert found is not None

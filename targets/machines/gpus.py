@@ -1,5 +1,6 @@
 """GPUs that code is made for, by the names of their architectures."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from braid.support.errors import BraidError
@@ -7,11 +8,30 @@ from braid.targets.machines.machine import Machine
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
-ARCHITECTURES = (
-    *("sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"),
-    *("sm_100", "sm_100a", "sm_103a", "sm_110a", "sm_120", "sm_120a", "sm_121a"),
-)
-"""Those that LLVM 22 makes PTX 9.0 for and ptxas 13.5 assembles."""
+_PTX = {
+    **dict.fromkeys(("sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a"), 80),
+    **{"sm_100": 86, "sm_100a": 86, "sm_103a": 88, "sm_110a": 90},
+    **{"sm_120": 87, "sm_120a": 87, "sm_121a": 88},
+}
+"""The version of PTX for an architecture: the first one that has it and all that kernels use.
+
+A driver reads no later one than that of its own version of CUDA: 8.0 is that of CUDA 12.0. ("PTX
+ISA", table of release notes.)
+"""
+
+ARCHITECTURES = tuple(_PTX)
+"""Those that LLVM 22 makes PTX for and ptxas 13.5 assembles."""
+
+
+def ptx_version(architecture: str) -> str:
+    """The version of PTX for an architecture, as LLVM names it among features."""
+    return f"+ptx{_PTX[architecture]}"
+
+
+def gpu_machine(architecture: str, facts: Mapping[str, float] | None = None) -> Machine:
+    """A GPU of which nothing but its architecture and `facts` is known."""
+    own = tuple(sorted((facts or {}).items()))
+    return Machine(architecture, TRIPLE, architecture, ptx_version(architecture), own)
 
 
 def is_gpu(machine: Machine) -> bool:
@@ -46,7 +66,9 @@ def with_architecture(machine: Machine, text: str) -> Machine:
             )
     facts = {**dict(machine.facts), **({TF32: 1.0} if permitted else {})}
     own = ",".join(dict.fromkeys([*names, *permitted]))
-    return replace(machine, name=own, cpu=names[0], facts=tuple(sorted(facts.items())))
+    known = tuple(sorted(facts.items()))
+    features = ptx_version(names[0])
+    return replace(machine, name=own, cpu=names[0], features=features, facts=known)
 
 
 def for_each_architecture(machine: Machine) -> tuple[Machine, ...]:
@@ -57,6 +79,6 @@ def for_each_architecture(machine: Machine) -> tuple[Machine, ...]:
     if not others:
         return (machine,)
     return tuple(
-        replace(machine, name=",".join([name, *permitted]), cpu=name)
+        replace(machine, name=",".join([name, *permitted]), cpu=name, features=ptx_version(name))
         for name in (machine.cpu, *others)
     )

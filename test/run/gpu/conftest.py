@@ -18,7 +18,7 @@ from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.launches import Launch, Launches
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.targets.kernels.kernel_family import Kernel
-from braid.targets.machines.gpus import TRIPLE
+from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import (
     Build,
@@ -33,7 +33,7 @@ Emit = Callable[[FusedOp, str], GpuKernel]
 
 
 def gpu(architecture: str) -> Machine:
-    return Machine(architecture, TRIPLE, architecture, "+ptx90")
+    return gpu_machine(architecture)
 
 
 SMALL = {

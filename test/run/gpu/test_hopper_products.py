@@ -21,10 +21,10 @@ from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
-from braid.targets.machines.gpus import TRIPLE
+from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, spilled_bytes
+from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.test_products import product as product_group
 from test.run.gpu.test_products import tensor, u8
 
@@ -33,9 +33,7 @@ SMALL = {"rows": 64, "columns": 64, "groups": 1, "stages": 3}
 
 def hopper(processors: int = 2) -> Machine:
     """With so few multiprocessors that blocks compute several tiles."""
-    return Machine(
-        "sm_90a", TRIPLE, "sm_90a", "+ptx90", facts=(("multiprocessors", float(processors)),)
-    )
+    return gpu_machine("sm_90a", {"multiprocessors": float(processors)})
 
 
 def emitter(
@@ -141,8 +139,7 @@ def test_what_is_left_to_others() -> None:
     assert family.match(product_group(bf16, (64, 64, 64))) is not None
     assert family.match(product_group(bf16, (64, 64, 60), transposed=True)) is None
     assert family.match(product_group(bf16, (1, 64, 64))) is None
-    other = Machine("sm_80", TRIPLE, "sm_80", "+ptx90")
-    assert HopperGemmFamily(other).match(product_group(bf16, (64, 64, 64))) is None
+    assert HopperGemmFamily(gpu("sm_80")).match(product_group(bf16, (64, 64, 64))) is None
 
 
 def _code(element: Any, schedule: Schedule | None = None) -> tuple[bytes, GpuKernel]:
