@@ -9,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 READY = "ready"
+ENDING_SECONDS = 20.0
 
 
 class CaseLost(Exception):
@@ -43,9 +44,12 @@ class CaseProcess:
         self._ready = False
 
     def give(self, request: Any, seconds: float) -> None:
-        """Lets it work on a request; its seconds begin when the process is ready."""
+        """Lets it work on a request; its seconds begin when the process is ready.
+
+        Raises CaseLost where the process has ended before.
+        """
         if not self._ready:
-            assert self.channel.recv() == READY
+            self._receive()
             self._ready = True
         self.request, self.deadline = request, monotonic() + seconds
         self.channel.send(request)
@@ -53,6 +57,9 @@ class CaseProcess:
     def take(self) -> Any:
         """The answer. Raises CaseLost where there is none, and the process is another one then."""
         self.request = None
+        return self._receive()
+
+    def _receive(self) -> Any:
         try:
             return self.channel.recv()
         except EOFError:
@@ -77,6 +84,8 @@ class CaseProcess:
         return self.take()
 
     def end(self) -> None:
-        """Lets the process end, which must have no request."""
+        """Lets the process end, which must have no request; ends it where it does not."""
         self.channel.send(None)
+        self._process.join(ENDING_SECONDS)
+        self._process.kill()
         self._process.join()

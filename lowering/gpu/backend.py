@@ -17,7 +17,7 @@ from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.lowering.common.upstream import module_text, run_upstream_passes
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
-from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, joined_ptx
+from braid.lowering.gpu.codegen.machine_code import cubin_of, disassemble, joined_ptx
 from braid.lowering.gpu.codegen.messages import Compiled
 from braid.lowering.gpu.codegen.ptx import nvvm_text
 from braid.lowering.gpu.emulated_library import keep_emulated_library
@@ -33,6 +33,7 @@ from braid.targets.backend import OBJECT, Code, Job, KernelMeter, KernelNeeds, P
 from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.machines import gpus
 from braid.targets.machines.gpus import for_each_architecture
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device
@@ -41,6 +42,8 @@ PTX = "ptx"
 """Kind of code, before the architecture: the entries of all kernels as one module of text."""
 PLAN = "gpu-plan"
 """Kind of code, likewise: what functions launch, for a device that the host launches them on."""
+CUBIN = "cubin"
+"""Kind of code, likewise: the same entries as machine code, where it was wished for."""
 LAUNCHES = "gpu-launches"
 """Kind of code, likewise: JSON that says how each kernel launches its entries."""
 
@@ -94,7 +97,10 @@ class ArchitectureKernels:
         return compile_gpu_kernels(self.kernels, self.machine, host, jobs=job.jobs)
 
     def code(self, functions: Sequence[FuncOp], job: Job) -> list[Code]:
-        """PTX, launches and, where functions are launched, their plan."""
+        """PTX, launches and, where functions are launched, their plan; machine code if wished.
+
+        Raises BraidError where that is wished and there is no assembler.
+        """
         by_symbol = {kernel.symbol: kernel.launches for kernel in self.kernels}
         plan = [Code(self.kind(PLAN), (plan_bytes(functions, by_symbol),))]
         plans = plan if job.device.own_memory else []
@@ -105,7 +111,13 @@ class ArchitectureKernels:
         if job.device.own_memory:
             keep_emulated_library(ptx, compiled, job.target.host_device.machine)
         launches = json.dumps([asdict(kernel.launches) for kernel in self.kernels])
+        assembled = (
+            [Code(self.kind(CUBIN), (cubin_of(ptx, self.machine.cpu),))]
+            if self.machine.fact(gpus.CUBIN, 0)
+            else []
+        )
         return [
+            *assembled,
             Code(self.kind(PTX), (ptx,)),
             Code(self.kind(LAUNCHES), (launches.encode(),)),
             *plans,
@@ -186,7 +198,7 @@ class GpuKernels:
         ptx = joined_ptx([one.ptx for one in own.compiled(self.job)])
         if stage == "ptx":
             return ptx.decode()
-        cubin = assemble(ptx, own.machine.cpu).code
+        cubin = cubin_of(ptx, own.machine.cpu)
         return cubin if stage == "cubin" else disassemble(cubin)
 
 

@@ -41,16 +41,24 @@ def is_gpu(machine: Machine) -> bool:
 
 TF32 = "tf32"
 """The fact that products of f32 may round what they multiply to 10 bits behind the point."""
+CUBIN = "cubin"
+"""The fact that there is machine code beside PTX, which no driver has to assemble."""
+
+_WISHES = {
+    TF32: "products of f32 round what they multiply to tf32",
+    CUBIN: "machine code, made by ptxas, beside PTX",
+}
 
 
 def with_architecture(machine: Machine, text: str) -> Machine:
     """A GPU with the same facts and other architectures, such as `sm_90a` or `sm_80,sm_90a`.
 
     Code is made for each, and decisions are for the first. `sm_90a,+tf32` permits products of f32
-    as tf32 as well; `+tf32` alone keeps the architecture. Raises `BraidError` for an unknown one.
+    as tf32 as well, `+cubin` adds machine code; without an architecture they keep the machine's.
+    Raises `BraidError` for an unknown one.
     """
     words = text.split(",")
-    permitted = [word for word in words if word.startswith("+")]
+    wishes = [word for word in words if word.startswith("+")]
     names = [word for word in words if not word.startswith("+")] or [machine.cpu]
     for name in names:
         if name not in ARCHITECTURES:
@@ -58,14 +66,14 @@ def with_architecture(machine: Machine, text: str) -> Machine:
                 f"'{name}' is not the architecture of a GPU",
                 hint=f"expected one of {', '.join(ARCHITECTURES)}",
             )
-    for word in permitted:
-        if word != f"+{TF32}":
+    for word in wishes:
+        if word.removeprefix("+") not in _WISHES:
             raise BraidError(
-                f"'{word}' is not what a GPU may be permitted",
-                hint=f"expected +{TF32}: products of f32 round what they multiply to tf32",
+                f"'{word}' is not what may be wished of code for GPUs",
+                hint="expected " + ", or ".join(f"+{own}: {what}" for own, what in _WISHES.items()),
             )
-    facts = {**dict(machine.facts), **({TF32: 1.0} if permitted else {})}
-    own = ",".join(dict.fromkeys([*names, *permitted]))
+    facts = dict(machine.facts) | {word.removeprefix("+"): 1.0 for word in wishes}
+    own = ",".join(dict.fromkeys([*names, *wishes]))
     known = tuple(sorted(facts.items()))
     features = ptx_version(names[0])
     return replace(machine, name=own, cpu=names[0], features=features, facts=known)
@@ -75,10 +83,15 @@ def for_each_architecture(machine: Machine) -> tuple[Machine, ...]:
     """A machine for each architecture that code is made for, the first first."""
     words = machine.name.split(",")
     others = [word for word in words if word in ARCHITECTURES and word != machine.cpu]
-    permitted = [word for word in words if word.startswith("+")]
+    wishes = [word for word in words if word.startswith("+")]
     if not others:
         return (machine,)
     return tuple(
-        replace(machine, name=",".join([name, *permitted]), cpu=name, features=ptx_version(name))
+        replace(machine, name=",".join([name, *wishes]), cpu=name, features=ptx_version(name))
         for name in (machine.cpu, *others)
     )
+
+
+def code_name(machine: Machine) -> str:
+    """The machine's name without what changes no kernel."""
+    return ",".join(word for word in machine.name.split(",") if word != f"+{CUBIN}")

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from braid.targets.machines.cpus import NATIVE
+from braid.targets.machines.gpus import code_name
 from braid.targets.machines.machine import Machine
 
 _FIELDS = frozenset(
@@ -34,5 +35,5 @@ def processor_name() -> str:
 
 def machine_text(machine: Machine) -> str:
     """All that code for `machine` may depend on; of the native one, which processor it is too."""
-    own = processor() if machine.name == NATIVE else machine.name
+    own = processor() if machine.name == NATIVE else code_name(machine)
     return "\0".join((own, machine.triple, machine.cpu, machine.features))

@@ -81,7 +81,8 @@ GpuArchOption = Annotated[
         "--gpu-arch",
         metavar="ARCH",
         help="Architecture of the target's GPUs: sm_80, sm_90a and others. sm_90a,+tf32, or +tf32 "
-        "alone, permits products of f32 to round what they multiply to tf32.",
+        "alone, permits products of f32 to round what they multiply to tf32; +cubin adds machine "
+        "code by ptxas.",
     ),
 ]
 OptionalTargetOption = Annotated[

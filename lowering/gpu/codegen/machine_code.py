@@ -1,5 +1,6 @@
 """PTX to machine code and back to text, by NVIDIA's tools, which need no GPU."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from braid.support.errors import BraidError
+from braid.support.object_cache import Kind, ObjectCache, default_cache
 
 _HEADER = re.compile(rb"^(?:\.version|\.target|\.address_size) .*\n", re.MULTILINE)
 _RESOURCES = re.compile(r"Function properties for (\S+)|Compiling entry function '(\w+)'")
@@ -74,6 +76,22 @@ def assemble(ptx: bytes, architecture: str) -> MachineCode:
         log = _run([tool, "-v", "-O3", f"-arch={architecture}", str(source), "-o", str(output)])
         warnings = tuple(line for line in log.splitlines() if _WARNING.search(line))
         return MachineCode(output.read_bytes(), _resources(log), warnings)
+
+
+def cubin_of(ptx: bytes, architecture: str, cache: ObjectCache | None = None) -> bytes:
+    """The code that `assemble` makes, through the cache, by the PTX and the assembler's version.
+
+    Raises as that does.
+    """
+    version = _run([find_tool("ptxas"), "--version"])
+    parts = (ptx, architecture.encode(), version.encode())
+    key = hashlib.sha256(b"\0".join(parts)).hexdigest()
+    cache = cache or default_cache()
+    found = cache.get(Kind.OBJECT, key)
+    if found is None:
+        found = assemble(ptx, architecture).code
+        cache.put(Kind.OBJECT, key, found)
+    return found
 
 
 def disassemble(cubin: bytes) -> str:

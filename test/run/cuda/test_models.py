@@ -175,6 +175,21 @@ def test_several_architectures(
         braid.load(path)
 
 
+def test_machine_code_that_the_driver_refuses(driver: Driver, tmp_path: Path) -> None:
+    """The PTX that it was made of is loaded instead."""
+    module = parse_mlir(make_context(), PRODUCT, "m.mlir").module
+    path = tmp_path / "m.braid"
+    braid.compile(module, target=TARGET, gpu_arch="sm_80,+cubin", load=False).save(path)
+    driver.forget()
+    model = braid.load(path)
+    x, w = (np.ones(shape, bfloat16) for shape in ((512, 128), (128, 512)))
+    assert np.all(np.asarray(model(x, w), np.float32) == 128)
+    assert driver.calls().count("cuModuleLoadDataEx") == 2
+    del model
+    gc.collect()
+    driver.check()
+
+
 def test_memory_that_is_missing(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STANDIN_MEMORY", "16384")
     with pytest.raises(BraidError) as caught:

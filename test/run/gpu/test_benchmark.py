@@ -66,6 +66,11 @@ def fragile(channel: Connection) -> None:
         channel.send(Outcome("kind", name, name != "lost", lost=name == "lost"))
 
 
+def broken(channel: Connection) -> None:
+    """Ends at once."""
+    os._exit(9)
+
+
 def outcomes(names: list[str], seconds: float, process: CaseProcess) -> list[Outcome]:
     chosen = [Case("kind", name) for name in names]
     return list(run_cases(chosen, process, Deadline(seconds)))
@@ -83,6 +88,13 @@ def test_what_dies_or_hangs_costs_one_case() -> None:
         process.answer(("hangs", False), 0.1)
     assert process.answer(("again", False), 60).name == "again"
     process.end()
+
+
+def test_a_process_that_never_starts() -> None:
+    process = CaseProcess(broken, method="fork")
+    process.start()
+    found = outcomes(["first", "second"], 60, process)
+    assert [one.note for one in found] == ["the process ended with status 9"] * 2
 
 
 def test_nothing_runs_beyond_the_deadline() -> None:

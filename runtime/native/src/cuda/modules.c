@@ -11,6 +11,7 @@
 enum { LOG = 2048 };
 
 static const char PLAN_KIND[] = "gpu-plan";
+static const char CUBIN[] = "cubin-sm_", PTX[] = "ptx-sm_";
 
 /* The architecture that a code is for, such as 90 of "cubin-sm_90a"; 0 for another kind. */
 static int architecture(const char *kind, const char *prefix, bool *only) {
@@ -28,12 +29,12 @@ static int architecture(const char *kind, const char *prefix, bool *only) {
 static int fitness(const cuda_gpu *gpu, const char *kind) {
   int own = 10 * gpu->major + gpu->minor;
   bool only = false;
-  int made_for = architecture(kind, "cubin-sm_", &only);
+  int made_for = architecture(kind, CUBIN, &only);
   if (made_for > 0)
     return made_for == own || (!only && made_for / 10 == gpu->major && made_for < own)
                ? 1000 + made_for
                : 0;
-  made_for = architecture(kind, "ptx-sm_", &only);
+  made_for = architecture(kind, PTX, &only);
   return made_for > 0 && (made_for == own || (!only && made_for < own)) ? made_for : 0;
 }
 
@@ -44,8 +45,7 @@ bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
   for (int64_t i = 0; i < device->code_count; ++i) {
     const braid_code_v1 *code = &device->codes[i];
     bool only = false;
-    if (architecture(code->kind, "cubin-sm_", &only) == 0 &&
-        architecture(code->kind, "ptx-sm_", &only) == 0)
+    if (architecture(code->kind, CUBIN, &only) == 0 && architecture(code->kind, PTX, &only) == 0)
       continue;
     int own = fitness(gpu, code->kind);
     if (own > fits) {
@@ -65,8 +65,8 @@ bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
 }
 
 /* Loads code, which for the driver's assembler must end in a zero. */
-bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_code_v1 *code, cuda_module *module,
-                            char *error, size_t size) {
+static bool load_image(const cuda_gpu *gpu, const braid_code_v1 *code, cuda_module *module,
+                       char *error, size_t size) {
   char log[LOG] = "";
   int options[] = {CUDA_JIT_ERROR_LOG, CUDA_JIT_ERROR_LOG_BYTES};
   void *values[] = {log, (void *)(uintptr_t)sizeof log};
@@ -86,6 +86,29 @@ bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_code_v1 *code, cuda
   if (!loaded)
     *module = NULL;
   return loaded;
+}
+
+/* The PTX that machine code was made of; NULL for other code. */
+static const braid_code_v1 *source_of(const braid_device_v1 *device, const braid_code_v1 *code) {
+  size_t length = sizeof CUBIN - 1;
+  if (strncmp(code->kind, CUBIN, length) != 0)
+    return NULL;
+  for (int64_t i = 0; i < device->code_count; ++i) {
+    const char *kind = device->codes[i].kind;
+    if (strncmp(kind, PTX, sizeof PTX - 1) == 0 &&
+        strcmp(kind + sizeof PTX - 1, code->kind + length) == 0)
+      return &device->codes[i];
+  }
+  return NULL;
+}
+
+bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_device_v1 *device,
+                            const braid_code_v1 *code, cuda_module *module, char *error,
+                            size_t size) {
+  if (load_image(gpu, code, module, error, size))
+    return true;
+  const braid_code_v1 *source = source_of(device, code); /* for a driver that is older */
+  return source != NULL && load_image(gpu, source, module, error, size);
 }
 
 const braid_code_v1 *braid_cuda_find_plan(const braid_device_v1 *device,

@@ -168,7 +168,7 @@ static bool load(const cuda_gpu *gpu, cuda_program *program, char *error, size_t
       snprintf(error, size, "out of memory");
     return false;
   }
-  if (code != NULL && !braid_cuda_load_module(gpu, code, &program->module, error, size))
+  if (code != NULL && !braid_cuda_load_module(gpu, device, code, &program->module, error, size))
     return false;
   for (int64_t i = 0; i < program->plan->function_count; ++i)
     if (!load_function(gpu, program, &program->plan->functions[i], error, size))

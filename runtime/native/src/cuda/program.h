@@ -30,8 +30,11 @@ typedef struct cuda_program cuda_program;
  * False, and why in `error`, where none fits. */
 bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
                           const braid_code_v1 **best, char *error, size_t size);
-bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_code_v1 *code, cuda_module *module,
-                            char *error, size_t size);
+/* Loads a code of the device; where the driver refuses machine code, the PTX that it was made of.
+ */
+bool braid_cuda_load_module(const cuda_gpu *gpu, const braid_device_v1 *device,
+                            const braid_code_v1 *code, cuda_module *module, char *error,
+                            size_t size);
 /* The plan of the launches of a code, or of a device that has none; NULL where it is missing. */
 const braid_code_v1 *braid_cuda_find_plan(const braid_device_v1 *device, const braid_code_v1 *code);
 

@@ -139,7 +139,7 @@ result cuModuleLoadDataEx(object **handle, const void *image, unsigned count, in
     return finish(code);
   module *own = calloc(1, sizeof *own);
   if (memcmp(image, "\177ELF", 4) == 0)
-    code = wrong(INVALID_IMAGE, "the stand-in reads PTX, and no machine code");
+    code = INVALID_IMAGE; /* as an older driver says of it: the stand-in reads PTX alone */
   if (code == OK) {
     load_library(own, image);
     code = read_ptx(own, image);

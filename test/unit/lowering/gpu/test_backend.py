@@ -9,11 +9,13 @@ import pytest
 
 import braid
 from braid.compiler import emit_model
-from braid.lowering.gpu.codegen.machine_code import assemble, find_tool
+from braid.lowering.gpu.codegen import machine_code
+from braid.lowering.gpu.codegen.machine_code import assemble, cubin_of, find_tool
 from braid.lowering.gpu.fallback import emit_fallback
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.targets.machines.gpus import ARCHITECTURES, for_each_architecture, ptx_version
+from braid.targets.machines.identity import machine_text
 from braid.targets.machines.load import load_target
 from braid.targets.machines.resolve import resolve_target
 
@@ -99,6 +101,26 @@ def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
     assert launched == set(re.findall(r"\.visible \.entry (\w+)", texts["ptx-sm_80"]))
 
 
+def test_the_artifact_holds_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is assembled once, and does not make other kernels of them."""
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "cache"))
+    path = tmp_path / "m.braid"
+    braid.compile(MODEL, target=TARGET, gpu_arch="+cubin", load=False).save(path)
+    artifact = read_artifact(path)
+    codes = {
+        code.kind: own.tobytes()
+        for code, own in zip(artifact.manifest.devices, artifact.device_code, strict=True)
+    }
+    assert set(codes) == {"cubin-sm_80", "ptx-sm_80", "gpu-launches-sm_80"}
+    monkeypatch.setattr(machine_code, "assemble", lambda *_: pytest.fail("it is assembled again"))
+    assert cubin_of(codes["ptx-sm_80"], "sm_80") == codes["cubin-sm_80"]
+    plain, wished = (
+        resolve_target(TARGET, {"gpu-arch": own}).device("gpu:0").machine
+        for own in ("sm_80", "sm_80,+cubin")
+    )
+    assert plain.name != wished.name and machine_text(plain) == machine_text(wished)
+
+
 def test_a_kernel_that_fails_fails_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """With buffers that are said to be smaller than they are, the first access is beyond them."""
     monkeypatch.setattr(emit_fallback, "buffer_bytes", lambda buffer, outside: 4)
@@ -124,7 +146,7 @@ def test_architectures() -> None:
         assert (permitted.cpu, permitted.fact("tf32")) == ("sm_90a", 1) and not machine.fact(
             "tf32", 0
         )
-    with pytest.raises(BraidError, match=r"'\+fast' is not what a GPU may be permitted"):
+    with pytest.raises(BraidError, match=r"'\+fast' is not what may be wished"):
         resolve_target("gpu-h100", {"gpu-arch": "sm_80,+fast"})
     with pytest.raises(BraidError, match="'sm_1' is not the architecture of a GPU"):
         resolve_target("gpu-h100", {"gpu-arch": "sm_1"})
