@@ -61,6 +61,7 @@ def compile(
     load: bool = True,
     kernels: str | None = None,
     numerics: str | None = None,
+    precision: str | None = None,
     on_miss: str = "default",
     on_miss_seconds: float = ON_MISS_SECONDS,
     passes: str | Sequence[ModulePass] | None = None,
@@ -98,9 +99,10 @@ def compile(
     or OpenBLAS, where one is installed and has it), or the `best`, by what `braid tune` has
     measured: the model then needs the library wherever it runs. `numerics` are `fast`, by default,
     or `strict`, without algorithms whose results differ from the exact ones by more than another
-    order of sums (Winograd's). `on_miss` says what a kernel
-    gets of which no search is recorded: the `default`, the `library`'s, the fastest of these and
-    few others, which are measured (`probe`), or what `braid tune` finds (`tune`), for at most
+    order of sums (Winograd's). With `precision="bf16"` products by weights are made of bf16
+    numbers, with sums in f32, where the CPU does so faster. `on_miss` says what a kernel gets of
+    which no search is recorded: the `default`, the `library`'s, the fastest of these and few
+    others, which are measured (`probe`), or what `braid tune` finds (`tune`), for at most
     `on_miss_seconds`; `kernels` are the best then, if nothing else is said. `Model.kernels` tells
     how many had a record. `passes`, or their text such as `"canonicalize,cse"`, run instead of
     the default pipeline.
@@ -147,7 +149,11 @@ def compile(
         on_miss=miss,
     )
     lowering = Lowering(context, read, decisions, profile)
-    with emulating_backends(emulate), with_numerics(numerics), miss.kernels_from(kernels):
+    with (
+        emulating_backends(emulate),
+        with_numerics(numerics, precision),
+        miss.kernels_from(kernels),
+    ):
         lowered = lowering.within(budget, chosen)
     return _load(lowered, threads, emulate) if load else _packaged(lowered)
 
@@ -232,6 +238,7 @@ def emit_model(
     integers: bool = True,
     kernels: str | None = None,
     numerics: str | None = None,
+    precision: str | None = None,
     on_miss: str = "default",
     on_miss_seconds: float = ON_MISS_SECONDS,
     emulate: bool = False,
@@ -272,5 +279,9 @@ def emit_model(
         integers=integers,
         on_miss=miss,
     )
-    with emulating_backends(emulate), with_numerics(numerics), miss.kernels_from(kernels):
+    with (
+        emulating_backends(emulate),
+        with_numerics(numerics, precision),
+        miss.kernels_from(kernels),
+    ):
         return Lowering(context, read, decisions, profile).at_stage(stage)

@@ -29,6 +29,8 @@ PASSES: dict[str, str] = {
     "expand-transposed-convolutions": (
         "braid.passes.simplify.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
     ),
+    "apply-product-types": "braid.passes.precision.apply_product_types:ApplyProductTypesPass",
+    "select-product-types": "braid.passes.precision.select_product_types:SelectProductTypesPass",
     "extend-half-floats": "braid.passes.precision.extend_half_floats:ExtendHalfFloatsPass",
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"

@@ -1,15 +1,16 @@
-"""What kernels may do to results: `numerics` of `braid.compile`, and the environment."""
+"""What may be done to results: `numerics`, `precision`, of `braid.compile` or the environment."""
 
 import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
+from typing import TypeVar
 
 from braid.support.errors import BraidError, did_you_mean
 
-VARIABLE = "BRAID_NUMERICS"
-"""Names what holds where nothing else is said."""
+VARIABLE, PRECISION_VARIABLE = "BRAID_NUMERICS", "BRAID_PRECISION"
+"""Names of what holds where nothing else is said."""
 
 
 class Numerics(StrEnum):
@@ -22,7 +23,16 @@ class Numerics(StrEnum):
     FAST = "fast"
 
 
-_CHOSEN: ContextVar[Numerics | None] = ContextVar("_CHOSEN", default=None)
+class Precision(StrEnum):
+    """In which type products of f32 are made: as the model says, or of bf16 with sums in f32."""
+
+    MODEL = "model"
+    BF16 = "bf16"
+
+
+_Choice = TypeVar("_Choice", Numerics, Precision)
+_NUMERICS: ContextVar[Numerics | None] = ContextVar("_NUMERICS", default=None)
+_PRECISION: ContextVar[Precision | None] = ContextVar("_PRECISION", default=None)
 
 
 def numerics_chosen() -> Numerics:
@@ -30,24 +40,37 @@ def numerics_chosen() -> Numerics:
 
     Raises `BraidError` for a variable with another value.
     """
-    chosen = _CHOSEN.get()
-    return _parsed(os.environ.get(VARIABLE) or Numerics.FAST) if chosen is None else chosen
+    return _NUMERICS.get() or _parsed(Numerics, os.environ.get(VARIABLE) or Numerics.FAST)
+
+
+def precision_chosen() -> Precision:
+    """What the innermost `with_numerics` says, else the environment, else `model`.
+
+    Raises `BraidError` for a variable with another value.
+    """
+    given = os.environ.get(PRECISION_VARIABLE) or Precision.MODEL
+    return _PRECISION.get() or _parsed(Precision, given)
 
 
 @contextmanager
-def with_numerics(numerics: str | None) -> Generator[None]:
-    """Let kernels be as `numerics` says; None changes nothing. Raises `BraidError` for others."""
-    token = _CHOSEN.set(_CHOSEN.get() if numerics is None else _parsed(numerics))
+def with_numerics(numerics: str | None, precision: str | None = None) -> Generator[None]:
+    """Let results be as these say; None changes nothing. Raises `BraidError` for others."""
+    first, second = _NUMERICS.get(), _PRECISION.get()
+    first = first if numerics is None else _parsed(Numerics, numerics)
+    second = second if precision is None else _parsed(Precision, precision)
+    tokens = _NUMERICS.set(first), _PRECISION.set(second)
     try:
         yield
     finally:
-        _CHOSEN.reset(token)
+        _NUMERICS.reset(tokens[0])
+        _PRECISION.reset(tokens[1])
 
 
-def _parsed(text: str) -> Numerics:
-    if text not in list(Numerics):
+def _parsed(kind: type[_Choice], text: str) -> _Choice:
+    if text not in list(kind):
+        verb = "numerics are" if kind is Numerics else "precision is"
         raise BraidError(
-            f"numerics are {text!r}, expected one of {', '.join(Numerics)}",
-            hint=did_you_mean(str(text), Numerics),
+            f"{verb} {text!r}, expected one of {', '.join(kind)}",
+            hint=did_you_mean(str(text), kind),
         )
-    return Numerics(text)
+    return kind(text)

@@ -1,7 +1,7 @@
-"""Sums of narrow integers in a wider type: `accumulator` of products, windows and reductions."""
+"""Sums of narrow numbers in a wider type: `accumulator` of products, windows and reductions."""
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType
 from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation, opt_attr_def
 
@@ -13,13 +13,14 @@ from braid.dialects.braid.scalar import Apply, Argument, Scalar
 
 
 class AccumulatingOp(IRDLOperation):
-    """An op whose sums may be in a wider integer type, `accumulator`, than what it reads.
+    """An op whose sums may be in a wider type, `accumulator`, than what it reads.
 
-    Operands are then integers narrower than that, and of a product one may be signed and the
-    other not. Sums wrap around.
+    Operands of an integer accumulator are integers narrower than that, and of a product one may be
+    signed and the other not; sums wrap around. Those of f32 are f16 or bf16, and so are not rounded
+    between.
     """
 
-    accumulator = opt_attr_def(IntegerType)
+    accumulator = opt_attr_def(IntegerType | Float32Type)
 
     def sum_type(self, *operands: Attribute) -> Attribute:
         """The element type of the result for operands of these types.
@@ -35,6 +36,15 @@ class AccumulatingOp(IRDLOperation):
                     "only integers with an 'accumulator' may differ",
                 )
             return operands[0]
+        if isinstance(wider, Float32Type):
+            for type in operands:
+                require(
+                    isinstance(type, Float16Type | BFloat16Type),
+                    f"an operand has element type {type}, expected f16 or bf16 for sums in f32",
+                )
+            types = " and ".join(map(str, operands))
+            require(len(set(operands)) == 1, f"operands have element types {types}")
+            return wider
         for type in operands:
             is_narrow = is_computed_integer(type) and bytes_of(type) < bytes_of(wider)
             require(
@@ -52,7 +62,7 @@ class AccumulatingOp(IRDLOperation):
 
         Sums of products of up to 16 bits are exact in f64, which numpy multiplies faster.
         """
-        if self.accumulator is None:
+        if not isinstance(self.accumulator, IntegerType):
             return wide(array)
         return array.astype(np.float64 if array.dtype.itemsize <= 2 else np.int64)
 
@@ -60,4 +70,6 @@ class AccumulatingOp(IRDLOperation):
         """A sum of what `widened` made of an operand, in the element type of the result."""
         if self.accumulator is None:
             return np.asarray(array).astype(operand.dtype)
+        if isinstance(self.accumulator, Float32Type):
+            return np.asarray(array).astype(np.float32)
         return np.asarray(array).astype(np.int64).astype(to_numpy(self.accumulator))

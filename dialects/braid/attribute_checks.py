@@ -40,6 +40,7 @@ from braid.dialects.braid.attribute_names import (
     PADDED_FROM,
     PAIRABLE,
     PARAMETERS,
+    PRODUCT_TYPE,
     PROFILE,
     PROFILE_KEYS,
     REORDER_COSTS,
@@ -130,6 +131,7 @@ _KINDS: Mapping[str, _Kind] = {
     ),
     COLOCATE: _Kind((StringAttr,), "a string"),
     CLUSTER: _Kind((IntegerAttr,), "the number of a cluster, such as 3 : i64"),
+    PRODUCT_TYPE: _Kind((BFloat16Type,), "bf16"),
     COMPUTE_TYPE: _Kind(tuple(COMPUTE_TYPES.values()), f"one of {', '.join(COMPUTE_TYPES)}"),
     TOLERANCE: _Kind((FloatAttr,), "a number above 0, such as 1.0e-2 : f64", _is_positive),
     PROFILE_KEYS: _Kind(
@@ -166,6 +168,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PARAMETERS: _MODULE,
     PADDED_FROM: _MODULE,
     PAIRABLE: ("braid.conv", "braid.matmul"),
+    PRODUCT_TYPE: ("braid.conv", "braid.matmul"),
     REORDER_COSTS: _MODULE,
     TARGET: _MODULE,
 }

@@ -45,6 +45,10 @@ COMPUTE_TYPE = "braid.compute_type"
 TOLERANCE = "braid.tolerance"
 """On an op or a function: by how much, ‖y − ref‖∞ / ‖ref‖∞, results may differ from what the model
 says, since the device computes in another type; a float."""
+MODEL_TYPE = "braid.model_type"
+"""On a product: the type of its operands in the model, where it computes in another: `bf16`."""
+PRODUCT_TYPE = "braid.product_type"
+"""On a product: the type to which its operands are rounded, such as `bf16`; sums are in f32."""
 HOST_STAGE = "braid.host_stage"
 """A unit attribute on a function of the host: it runs on the thread that launches it, and may
 launch others."""

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import Float32Type, IntegerAttr, IntegerType, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
@@ -49,8 +49,8 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
 
     Operands: input `[N, C, spatial…]`, weight `[O, C / groups, window…]`.
     Result: `[N, O, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
-    The input is padded with zeros. A bias is a separate `braid.add`. Narrow integers are
-    multiplied and added up in `accumulator`, where it is given.
+    The input is padded with zeros. A bias is a separate `braid.add`. Narrow integers, f16 and bf16
+    are multiplied and added up in `accumulator`, where it is given.
     Fails verification for other ranks or element types, channel counts that do not fit, or an
     empty result.
 
@@ -78,7 +78,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         pad_high: Sequence[int],
         dilations: Sequence[int],
         groups: int = 1,
-        accumulator: IntegerType | None = None,
+        accumulator: IntegerType | Float32Type | None = None,
     ) -> "ConvOp":
         """Builds a convolution from plain integers."""
         return ConvOp.on(

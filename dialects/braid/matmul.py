@@ -37,7 +37,7 @@ class MatmulOp(AccumulatingOp, StructuredOp):
     Operands: `[batch…, M, K]` and `[batch…, K, N]` of one rank; batch dims of size 1 are repeated.
     Result: `[batch…, M, N]`. A transposed operand is a `braid.transpose` or a layout.
     Narrow integers, of which one may be signed and the other not, are multiplied and added up in
-    `accumulator` where that is given: `{accumulator = i32}`.
+    `accumulator` where that is given: `{accumulator = i32}`; so are f16 and bf16 in f32.
     Fails verification for other ranks, extents or element types.
 
     ```mlir

@@ -2,7 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects.builtin import DenseArrayBase, IntegerType, StringAttr, TensorType
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float32Type,
+    IntegerType,
+    StringAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
@@ -79,7 +85,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         pad_low: Sequence[int],
         pad_high: Sequence[int],
         dilations: Sequence[int],
-        accumulator: IntegerType | None = None,
+        accumulator: IntegerType | Float32Type | None = None,
     ) -> "PoolOp":
         """Builds a pooling from plain values."""
         return PoolOp.on(

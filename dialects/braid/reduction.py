@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import (
     DenseArrayBase,
+    Float32Type,
     IntegerType,
     StringAttr,
     TensorType,
@@ -69,8 +70,12 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
         require_summable(element_type)
 
 
-def require_sum(kind: str, accumulator: IntegerType | None) -> None:
-    """Raises VerifyException for an accumulator of what is not a sum."""
+def require_sum(kind: str, accumulator: IntegerType | Float32Type | None) -> None:
+    """Raises VerifyException for an accumulator of what is not a sum of integers."""
+    require(
+        not isinstance(accumulator, Float32Type),
+        "accumulator f32, expected an integer type: sums of floats are cast before",
+    )
     require(
         accumulator is None or kind == "add",
         f"kind '{kind}' with an accumulator, expected 'add': other kinds need no wider type",

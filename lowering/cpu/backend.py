@@ -8,15 +8,17 @@ from xdsl.dialects.func import FuncOp
 
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.families import cpu_families
-from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic
+from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, HalfArithmetic
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.host.built_kernels import BuiltKernels, Fallback
 from braid.lowering.host.codegen.compiler import compile_anonymous
+from braid.support.errors import UnsupportedError
 from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
+from braid.targets.numerics import Precision, precision_chosen
 
 
 @dataclass(frozen=True)
@@ -33,14 +35,25 @@ class CpuBackend:
     def prepare(self, job: Job) -> Preparation:
         """Kernels have no edge cases and compute in f32; what becomes equal ops is merged.
 
-        Weights are looked at where kernels of bytes ask for it.
+        Weights are looked at where kernels of bytes ask for it, and products of bf16 left as they
+        are where the machine has an instruction for them. Raises UnsupportedError where it has
+        none and these are asked for.
         """
         machine = job.device.machine
-        in_pairs = BytePairArithmetic.on(machine, VectorUnit.of(machine).lanes) is not None
+        lanes, precision = VectorUnit.of(machine).lanes, precision_chosen()
+        in_pairs = BytePairArithmetic.on(machine, lanes) is not None
+        has_halves = HalfArithmetic.on(machine, lanes) is not None
+        if precision is Precision.BF16 and not has_halves:
+            raise UnsupportedError(
+                f"{machine.name} has no instruction for products of bf16, expected avx512bf16",
+                hint="leave out the precision 'bf16', or compile for a CPU such as 'znver4'",
+            )
         return Preparation(
             before_folding=("extend-half-floats",),
             before_fusion=(
                 "expand-padding",
+                *((f"select-product-types{{precision={precision}}}",) if has_halves else ()),
+                *(("apply-product-types",) if has_halves else ()),
                 "simplify",
                 *(("annotate-weights",) if in_pairs else ()),
             ),

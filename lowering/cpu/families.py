@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from braid.lowering.cpu.kernels.border import BorderFamily
-from braid.lowering.cpu.kernels.conv_bytes import ConvBytesFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
-from braid.lowering.cpu.kernels.gemm_bytes import GemmBytesFamily
+from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
@@ -35,11 +35,11 @@ def cpu_families(
         *installed,
         BorderFamily(machine),
         GemmFamily(machine),
-        GemmBytesFamily(machine),
+        GemmNarrowFamily(machine),
         ConvDepthwiseFamily(machine),
         ConvDirectFamily(machine),
         ConvWinogradFamily(machine),
-        ConvBytesFamily(machine),
+        ConvNarrowFamily(machine),
         PadFamily(machine),
         PoolFamily(machine),
         NormalizationFamily(machine),

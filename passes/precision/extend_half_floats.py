@@ -19,9 +19,12 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from braid.dialects.braid.attribute_names import MODEL_TYPE
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.indexing import GatherBase
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
     BroadcastOp,
     ConcatOp,
@@ -51,7 +54,8 @@ class ExtendHalfFloatsPass(ModulePass):
     In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
     another reads is not rounded between them; arguments, results, what control flow carries, and
     explicit casts have the types they had, so that results are as close to the exact ones as those
-    of ops that round each time, or closer. With `devices` only ops on these are changed.
+    of ops that round each time, or closer. Products say which type they had (`braid.model_type`).
+    With `devices` only ops on these are changed.
 
     ```mlir
     %y = braid.mul %x, %x : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
@@ -115,6 +119,8 @@ class _Extension:
                 self.computed[old] = result
             else:
                 old.replace_all_uses_with(result)
+        if isinstance(op, ConvOp | MatmulOp):
+            new.attributes[MODEL_TYPE] = element_type_of(op.operands[0])
         self.replaced.append(op)
 
     def _wide(self, value: SSAValue) -> SSAValue:

@@ -26,6 +26,7 @@ from braid.tools.commands.compile_options import (
     OnMissSecondsOption,
     OrderSecondsOption,
     OutputOption,
+    PrecisionOption,
     ProfileOption,
     RecomputeOption,
     SourceArguments,
@@ -94,6 +95,7 @@ def compile_model(
     pin: PinOption = None,
     kernels: KernelsOption = None,
     numerics: NumericsOption = None,
+    precision: PrecisionOption = None,
     on_miss: OnMissOption = "default",
     on_miss_seconds: OnMissSecondsOption = 600.0,
     emulate: EmulateOption = False,
@@ -125,7 +127,7 @@ def compile_model(
 
     context.with_resource(verifying_decisions(verify_decisions))
     context.with_resource(emulating_backends(emulate))
-    context.with_resource(with_numerics(numerics))
+    context.with_resource(with_numerics(numerics, precision))
     source = SourceArguments(
         target=target,
         cpu=cpu,

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
@@ -38,8 +39,8 @@ class ConvDepthwiseFamily(VectorFamily):
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
         found = match_convolution(group)
         integers = found is None
-        found = found or match_convolution(group, integers=True)
-        if found is None or not found.is_depthwise:
+        found = found or match_convolution(group, narrow=True)
+        if found is None or not found.is_depthwise or found.op.accumulator == f32:
             return None
         x, weight, points = found.input, found.weight, found.points
         combine = _multiply_add_integers if integers else _multiply_add

@@ -12,11 +12,11 @@ from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array
-from braid.lowering.cpu.kernels.contraction import byte_kernel
+from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
-from braid.lowering.cpu.kernels.conv_bytes import ConvBytesFamily
-from braid.lowering.cpu.kernels.gemm_bytes import GemmBytesFamily
+from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
+from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.targets.machines.machine import Machine
 from test.machines import AVX2, cpu_machine
 from test.run.kernels.conftest import Build, KernelCheck, make_group
@@ -67,7 +67,7 @@ def pairable(build: Build) -> Build:
 
 def check_pairs(
     check: KernelCheck,
-    family: ConvBytesFamily | GemmBytesFamily,
+    family: ConvNarrowFamily | GemmNarrowFamily,
     build: Build,
     arrays: Sequence[Array],
     count: int = 2,
@@ -87,13 +87,13 @@ def check_pairs(
 def test_products(check, machine: Machine, m: int, n: int, k: int) -> None:
     bias = RNG.integers(-9999, 9999, (1, n)).astype(np.int32)
     arrays = [bright(m, k), weight_of(k, n, dim=0), bias, *scales(1, n)]
-    check_pairs(check, GemmBytesFamily(machine), product, arrays)
+    check_pairs(check, GemmNarrowFamily(machine), product, arrays)
 
 
 def test_products_of_batches(check) -> None:
     bias = RNG.integers(-9, 9, (1, 1, 35)).astype(np.int32)
     arrays = [bright(2, 5, 30), weight_of(1, 30, 35), bias, *scales(1, 1, 35)]
-    check_pairs(check, GemmBytesFamily(AVX2), product, arrays)
+    check_pairs(check, GemmNarrowFamily(AVX2), product, arrays)
 
 
 @MACHINES
@@ -117,7 +117,7 @@ def test_convolutions(check, machine, channels, filters, size, stride, dilation)
         *scales(*vector),
     ]
     build = convolution(stride, dilation, 1)
-    check_pairs(check, ConvBytesFamily(machine), build, arrays)
+    check_pairs(check, ConvNarrowFamily(machine), build, arrays)
 
 
 @pytest.mark.parametrize("extents", [(31,), (4, 5, 9)], ids=["lines", "volumes"])
@@ -130,7 +130,7 @@ def test_convolutions_of_other_ranks(check, extents) -> None:
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, len(extents))
-    check_pairs(check, ConvBytesFamily(AVX2), build, arrays)
+    check_pairs(check, ConvNarrowFamily(AVX2), build, arrays)
 
 
 @pytest.mark.parametrize(("rows", "lines"), [(1, 1), (4, 1), (99, 1), (99, 2), (99, 7)])
@@ -143,7 +143,7 @@ def test_blocks_of_rows_that_are_shuffled(check, monkeypatch, lines, rows, dims)
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
         return RowBlock(lines if whole == extent and problem.outer else 1, whole)
 
-    monkeypatch.setattr(byte_kernel, "row_block", block)
+    monkeypatch.setattr(narrow_kernel, "row_block", block)
     vector = (1, 60, *[1] * dims)
     arrays = [
         bright(2, 20, *(5, 6, 19)[-dims:]),
@@ -152,7 +152,7 @@ def test_blocks_of_rows_that_are_shuffled(check, monkeypatch, lines, rows, dims)
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, dims)
-    check_pairs(check, ConvBytesFamily(AVX2), build, arrays, count=1)
+    check_pairs(check, ConvNarrowFamily(AVX2), build, arrays, count=1)
 
 
 def test_where_dot_products_are_faster_there_are_no_pairs() -> None:
@@ -166,6 +166,6 @@ def test_grouped_convolutions_have_none(groups) -> None:
     x, w = bright(1, 64, 4, 4), weight_of(64, 64 // groups, 1, 1)
     arrays = [x, w, np.zeros(vector, np.int32), *scales(*vector)]
     group = make_group(types_of(arrays), pairable(convolution(1, 1, groups)))
-    candidate = ConvBytesFamily(AVX2).match(group)
+    candidate = ConvNarrowFamily(AVX2).match(group)
     assert candidate is not None
     assert not any(choice.operands[1].pairs for choice in candidate.layouts)

@@ -18,13 +18,13 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, RequantizeOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.kernels.contraction import byte_kernel
+from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
-from braid.lowering.cpu.kernels.conv_bytes import ConvBytesFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
+from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
-from braid.lowering.cpu.kernels.gemm_bytes import GemmBytesFamily
+from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from test.machines import AVX2, HOST, SSE
 from test.run.groups import evaluate
@@ -79,14 +79,14 @@ def types_of(arrays: Sequence[Array]) -> list[TensorType]:
 def test_products(check, machine, m: int, n: int, k: int) -> None:
     bias = RNG.integers(-9999, 9999, (1, n)).astype(np.int32)
     arrays = [bytes_of(U8, m, k), bytes_of(I8, k, n), bias, *scales(1, n)]
-    check(GemmBytesFamily(machine), types_of(arrays), product, choices=[0, 2], arrays=arrays)
+    check(GemmNarrowFamily(machine), types_of(arrays), product, choices=[0, 2], arrays=arrays)
 
 
 def test_products_without_instructions(check, monkeypatch) -> None:
     monkeypatch.setattr(ByteArithmetic, "of", lambda *_: SingleArithmetic())
     arrays = [bytes_of(U8, 2, 5, 19), bytes_of(I8, 1, 19, 35)]
     arrays += [RNG.integers(-9, 9, (1, 1, 35)).astype(np.int32), *scales(1, 1, 35)]
-    check(GemmBytesFamily(HOST), types_of(arrays), product, choices=[1], arrays=arrays)
+    check(GemmNarrowFamily(HOST), types_of(arrays), product, choices=[1], arrays=arrays)
 
 
 @MACHINES
@@ -134,7 +134,7 @@ def test_convolutions(check, machine, channels, filters, size, stride, groups) -
     w = bytes_of(I8, filters, channels // groups, size, size)
     arrays = [x, w, bias, *scales(1, filters, 1, 1)]
     check(
-        ConvBytesFamily(machine),
+        ConvNarrowFamily(machine),
         types_of(arrays),
         convolution(stride, 1, groups),
         choices=[0],
@@ -153,7 +153,7 @@ def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) 
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
         return RowBlock(lines if whole == extent and problem.outer else 1, whole)
 
-    monkeypatch.setattr(byte_kernel, "row_block", block)
+    monkeypatch.setattr(narrow_kernel, "row_block", block)
     vector = (1, 20, *[1] * dims)
     arrays = [
         bytes_of(U8, 2, 6, *(5, 6, 19)[-dims:]),
@@ -162,7 +162,7 @@ def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) 
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, dims)
-    check(ConvBytesFamily(AVX2), types_of(arrays), build, choices=[0, 1], arrays=arrays)
+    check(ConvNarrowFamily(AVX2), types_of(arrays), build, choices=[0, 1], arrays=arrays)
 
 
 @MACHINES
@@ -178,7 +178,7 @@ def test_convolutions_of_other_ranks(check, machine, extents, channels) -> None:
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, dims)
-    check(ConvBytesFamily(machine), types_of(arrays), build, choices=[0], arrays=arrays)
+    check(ConvNarrowFamily(machine), types_of(arrays), build, choices=[0], arrays=arrays)
 
 
 @MACHINES

@@ -1,11 +1,11 @@
-"""How the inner kernel of a contraction multiplies: floats one by one, bytes in twos and fours."""
+"""How the inner kernel of a contraction multiplies: f32 by ones, bf16 by twos, bytes by fours."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, VectorType, i32
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f32, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.dialects.vector import BitcastOp, BroadcastOp, ExtractOp, LoadOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -65,6 +65,67 @@ class FloatArithmetic(Arithmetic):
 
 FLOATS = FloatArithmetic()
 
+
+class NarrowArithmetic(Arithmetic):
+    """Numbers of less than 32 bits, whose products are added up in 32. Columns are padded."""
+
+    slowdown: float
+    """Times of a step in those of one of f32."""
+
+    constants: int = 0
+    """Vectors that it keeps in registers beside A, B and sums."""
+
+
+_HALF_PRODUCTS = {4: "llvm.x86.avx512bf16.dpbf16ps.128", 8: "llvm.x86.avx512bf16.dpbf16ps.256"} | {
+    16: "llvm.x86.avx512bf16.dpbf16ps.512"
+}
+
+
+@dataclass(frozen=True)
+class HalfArithmetic(NarrowArithmetic):
+    """Two bf16 numbers of A and of every column, in f32, by `instruction`.
+
+    A column's numbers of a step are neighbours. The instruction takes numbers below the normal
+    ones as zeros.
+    """
+
+    instruction: str
+
+    group = 2
+    slowdown = 1.0
+
+    @staticmethod
+    def on(machine: Machine, lanes: int) -> "HalfArithmetic | None":
+        """For vectors of so many lanes of f32, where the machine has such an instruction."""
+        features = set(machine.enabled_features)
+        if not machine.architecture.startswith("x86") or "avx512bf16" not in features:
+            return None
+        if lanes not in _HALF_PRODUCTS or (lanes < 16 and "avx512vl" not in features):
+            return None
+        return HalfArithmetic(_HALF_PRODUCTS[lanes])
+
+    def zero(self, e: Emitter, a: Buffer) -> Value:
+        """See the base class."""
+        return e.constant(0.0, e.vector_type(f32))
+
+    def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
+        """The pairs of the columns; there is no mask: columns are padded."""
+        assert mask is None, "numbers are in whole blocks of columns"
+        type = VectorType(bf16, [self.group * e.lanes])
+        return e.insert(LoadOp(b.ref, [e.index(offset)], type))
+
+    def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
+        """A pair in every lane."""
+        pair = e.insert(LoadOp(a.ref, [e.index(offset)], VectorType(bf16, [self.group])))
+        word = e.insert(BitcastOp(pair, VectorType(i32, [1])))
+        words = e.insert(BroadcastOp(e.insert(ExtractOp(word, [0], i32)), e.vector_type(i32)))
+        return e.insert(BitcastOp(words, VectorType(bf16, [self.group * e.lanes])))
+
+    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
+        """See the base class."""
+        return e.insert(CallIntrinsicOp(self.instruction, [sum, a, column], [sum.type]))
+
+
 _DOT_PRODUCTS = {4: "llvm.x86.avx512.vpdpbusd.128", 8: "llvm.x86.avx512.vpdpbusd.256"} | {
     16: "llvm.x86.avx512.vpdpbusd.512"
 }
@@ -77,17 +138,11 @@ _BYTE_PAIR_PRODUCTS = {4: "llvm.x86.ssse3.pmadd.ub.sw.128", 8: "llvm.x86.avx2.pm
 _PAIR_FEATURES = {4: "sse2", 8: "avx2", 16: "avx512bw"}
 
 
-class ByteArithmetic(Arithmetic):
+class ByteArithmetic(NarrowArithmetic):
     """Unsigned bytes of A times signed bytes of every column, in i32 and exact.
 
     A column's bytes of a step are neighbours.
     """
-
-    slowdown: float
-    """Times of a step in those of one of f32."""
-
-    constants: int = 0
-    """Vectors that it keeps in registers beside A, B and sums."""
 
     @staticmethod
     def of(machine: Machine, lanes: int) -> "ByteArithmetic":
@@ -222,7 +277,16 @@ class SingleArithmetic(QuadArithmetic):
         return sum
 
 
-def takes_signs(a: SSAValue, b: SSAValue) -> bool:
+def narrow_arithmetic(
+    a: SSAValue, b: SSAValue, machine: Machine, lanes: int
+) -> NarrowArithmetic | None:
+    """What multiplies elements of A and B, None where nothing does: of bytes, A is unsigned."""
+    if isinstance(element_type_of(a), BFloat16Type):
+        return HalfArithmetic.on(machine, lanes)
+    return ByteArithmetic.of(machine, lanes) if _takes_signs(a, b) else None
+
+
+def _takes_signs(a: SSAValue, b: SSAValue) -> bool:
     """Whether A is unsigned and B signed."""
     return is_unsigned(element_type_of(a)) and not is_unsigned(element_type_of(b))
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type, i32
+from xdsl.dialects.builtin import Float32Type, bf16, f32, i32
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -30,10 +30,10 @@ class MatmulMatch:
     points: Pointwise
 
 
-def match_matmul(group: FusedOp, integers: bool = False) -> MatmulMatch | None:
+def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
     """The only product of the group: not empty, its right operand read by nothing else.
 
-    Of f32, or of bytes that are added up in i32.
+    Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
@@ -42,10 +42,10 @@ def match_matmul(group: FusedOp, integers: bool = False) -> MatmulMatch | None:
     lhs, rhs = op.lhs, op.rhs
     if not isinstance(lhs, BlockArgument) or not isinstance(rhs, BlockArgument) or lhs is rhs:
         return None
-    if not has_types(op, integers):
+    if not has_types(op, narrow):
         return None
     points = pointwise(group, op)
-    if points is None or rhs in points.leaves or (integers and lhs in points.leaves):
+    if points is None or rhs in points.leaves or (narrow and lhs in points.leaves):
         return None
     extents = (*shape_of(lhs), *shape_of(rhs))
     return MatmulMatch(op, lhs, rhs, points) if min(extents) > 0 else None
@@ -54,7 +54,7 @@ def match_matmul(group: FusedOp, integers: bool = False) -> MatmulMatch | None:
 def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionSize:
     """How large the product is; batches that share B count as rows.
 
-    The depth counts steps of so many bytes, or of one f32.
+    The depth counts steps of so many numbers.
     """
     *batch, m, n = match.points.shape
     shared = math.prod(shape_of(match.rhs)[:-2]) == 1
@@ -65,10 +65,12 @@ def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionS
     return ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
 
 
-def has_types(op: ConvOp | MatmulOp, integers: bool) -> bool:
-    """Whether the product is of f32, or of bytes that are added up in i32."""
+def has_types(op: ConvOp | MatmulOp, narrow: bool) -> bool:
+    """Whether the product is of f32; or of bytes that are added up in i32, or bf16 in f32."""
     kinds = [element_type_of(operand) for operand in op.operands]
-    if integers:
+    if narrow and op.accumulator == f32:
+        return kinds == [bf16, bf16]
+    if narrow:
         return op.accumulator == i32 and all(map(is_byte, kinds))
     return op.accumulator is None and kinds[0] == Float32Type()
 

@@ -49,10 +49,10 @@ class ConvMatch:
         return self.groups > 1 and self.depth == self.columns == 1
 
 
-def match_convolution(group: FusedOp, integers: bool = False) -> ConvMatch | None:
+def match_convolution(group: FusedOp, narrow: bool = False) -> ConvMatch | None:
     """The convolution of the group: static, one to three spatial dims, padded by its producer.
 
-    Of f32, or of bytes that are added up in i32.
+    Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32.
     """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:
@@ -61,9 +61,9 @@ def match_convolution(group: FusedOp, integers: bool = False) -> ConvMatch | Non
     x, w = op.input, op.weight
     if not isinstance(x, BlockArgument) or not isinstance(w, BlockArgument) or x is w:
         return None
-    if not has_types(op, integers) or len(shape_of(x)) not in RANKS or op.windows.is_padded:
+    if not has_types(op, narrow) or len(shape_of(x)) not in RANKS or op.windows.is_padded:
         return None
     points = pointwise(group, op)
-    if points is None or w in points.leaves or (integers and x in points.leaves):
+    if points is None or w in points.leaves or (narrow and x in points.leaves):
         return None
     return ConvMatch(op, x, w, points) if min(*shape_of(x), *shape_of(w)) > 0 else None

@@ -9,6 +9,8 @@ from xdsl.dialects.builtin import (
     Float64Type,
     IntegerType,
     Signedness,
+    bf16,
+    f16,
     i1,
 )
 from xdsl.ir import Attribute, Operation
@@ -71,7 +73,8 @@ def _isinf(e: Emitter, a: Sequence[Value]) -> Value:
 
 _WIDTHS: dict[Attribute, int] = {IntegerType(bits): bits for bits in (1, 8, 16, 32, 64)}
 _UNSIGNED: set[Attribute] = {IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)}
-_NUMBERS: set[Attribute] = {Float32Type(), Float64Type(), *_WIDTHS, *_UNSIGNED} - {i1}
+_HALVES: set[Attribute] = {f16, bf16}
+_NUMBERS: set[Attribute] = {Float32Type(), Float64Type(), *_HALVES, *_WIDTHS, *_UNSIGNED} - {i1}
 
 _BITS: dict[str, Emit] = {
     "and": _op(arith.AndIOp),
@@ -133,7 +136,7 @@ _WITHOUT_SIGN: dict[str, Emit] = {
 
 
 def is_number(element_type: Attribute) -> bool:
-    """Whether kernels load, store and compute with this element type."""
+    """Whether kernels load and store this element type; they compute with all but f16 and bf16."""
     return element_type in _NUMBERS
 
 
@@ -148,6 +151,8 @@ def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute)
     if operation == "bitcast":
         return _bitcast(operands[0], result)
     element_type = operands[0]
+    if element_type in _HALVES:
+        return None
     if element_type == i1:
         return _BITS.get(operation)
     if not isinstance(element_type, AnyFloat):
@@ -178,8 +183,13 @@ def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
 def conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
     """The op that converts between element types of numbers that are not the same bits.
 
-    None for floats to integers, which have no op of a result that is always defined.
+    None for floats to integers, which have no op of a result that is always defined, and to and
+    from f16 and bf16 for others than f32, by which these are rounded.
     """
+    if source in _HALVES or target in _HALVES:
+        if Float32Type() not in (source, target):
+            return None
+        return arith.ExtFOp if source in _HALVES else arith.TruncFOp
     if isinstance(source, AnyFloat):
         widths: dict[Attribute, int] = {Float32Type(): 32, Float64Type(): 64}
         if target not in widths:

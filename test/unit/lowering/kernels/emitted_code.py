@@ -176,11 +176,11 @@ CASES = (
         strides=[(24, 1), None, (40, 1)],
     ),
     Case(
-        "gemm-bytes", "packed", [(9, 20), (20, 37)], _byte_product, ["ab", "BA{two}b2a", "ab"],
+        "gemm-narrow", "packed", [(9, 20), (20, 37)], _byte_product, ["ab", "BA{two}b2a", "ab"],
         TILE, types=BYTES,
     ),
     Case(
-        "conv-bytes", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
+        "conv-narrow", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
         ["acdb", "AcdB{two}a2b", "acdb"], TILE, types=BYTES,
     ),
     Case(

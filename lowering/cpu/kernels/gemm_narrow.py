@@ -1,4 +1,4 @@
-"""Matrix products of bytes with an elementwise epilogue, which requantizes: tiles as of f32."""
+"""Matrix products of bytes and bf16 with an elementwise epilogue: tiles as of f32."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -14,17 +14,17 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
-    ByteArithmetic,
     BytePairArithmetic,
-    takes_signs,
+    NarrowArithmetic,
+    narrow_arithmetic,
 )
-from braid.lowering.cpu.kernels.contraction.byte_kernel import byte_kernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
     match_matmul,
     matmul_contraction,
     matmul_size,
 )
+from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -32,25 +32,25 @@ from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 
 @dataclass(frozen=True)
-class GemmBytesFamily(VectorFamily):
-    """`braid.matmul` of unsigned and signed bytes into i32, with an elementwise epilogue.
+class GemmNarrowFamily(VectorFamily):
+    """`braid.matmul` of unsigned and signed bytes into i32, or of bf16 into f32, with an epilogue.
 
-    Layouts: everything row-major, A with rows padded to a multiple of a step's bytes, but B, which
-    is in blocks of columns and of a step's rows (`BA32b4a`) and one for all batches, in pairs
-    (`BA16b4a:pairs`) where that is faster and it can be.
+    Layouts: everything row-major, A with rows padded to whole steps, but B, which is in blocks of
+    columns and of a step's rows (`BA32b4a`) and one for all batches; bytes in pairs
+    (`BA16b4a:pairs`) where that is faster and they can be.
     """
 
-    name: str = "gemm-bytes"
+    name: str = "gemm-narrow"
     version: int = 6
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""
-        found = match_matmul(group, integers=True)
-        if found is None or not takes_signs(*found.op.operands):
+        found = match_matmul(group, narrow=True)
+        if found is None or any(extent != 1 for extent in shape_of(found.rhs)[:-2]):
             return None
-        if any(extent != 1 for extent in shape_of(found.rhs)[:-2]):
+        arithmetic = narrow_arithmetic(found.lhs, found.rhs, self.machine, self.unit.lanes)
+        if arithmetic is None:
             return None
-        arithmetic = ByteArithmetic.of(self.machine, self.unit.lanes)
         in_pairs = None
         if PAIRABLE in found.op.attributes:
             in_pairs = BytePairArithmetic.on(self.machine, self.unit.lanes)
@@ -60,7 +60,7 @@ class GemmBytesFamily(VectorFamily):
 @dataclass(frozen=True, eq=False)
 class _Product(VectorCandidate):
     found: MatmulMatch
-    arithmetic: ByteArithmetic
+    arithmetic: NarrowArithmetic
     in_pairs: BytePairArithmetic | None
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -88,15 +88,15 @@ class _Product(VectorCandidate):
         return tiling.seconds(size, vectors, self.unit, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """See `byte_kernel`."""
+        """See `narrow_kernel`."""
         chosen, choice, lanes = self.completed(schedule), stored_choice(self.group), self.unit.lanes
         arithmetic = self._of(choice.operands[self.found.rhs.index])
         block, step = chosen["vectors"] * lanes, arithmetic.group
         problem = matmul_contraction(self.group, self.found, block, lanes, step)
         fixed = (self.group, symbol, self.unit, problem, chosen, arithmetic)
-        return byte_kernel(*fixed, self._positions(arithmetic))
+        return narrow_kernel(*fixed, self._positions(arithmetic))
 
-    def _of(self, rhs: Layout) -> ByteArithmetic:
+    def _of(self, rhs: Layout) -> NarrowArithmetic:
         """What the products are made by."""
         return (self.in_pairs if rhs.pairs else None) or self.arithmetic
 
@@ -108,16 +108,16 @@ class _Product(VectorCandidate):
         positions = self._positions(self._of(rhs))
         return positions.depth >= SHUFFLED and positions.chunk % rhs.block(rhs.rank - 1) == 0
 
-    def _positions(self, arithmetic: ByteArithmetic) -> Positions:
+    def _positions(self, arithmetic: NarrowArithmetic) -> Positions:
         """Rows of A, which have nothing between them."""
         depth = self._size(arithmetic).depth * arithmetic.group
         return Positions(depth, depth, columns_of_chunk(1))
 
-    def _size(self, arithmetic: ByteArithmetic) -> tiling.ContractionSize:
+    def _size(self, arithmetic: NarrowArithmetic) -> tiling.ContractionSize:
         size = matmul_size(self.found, packed=True, step=arithmetic.group)
         return replace(size, constants=arithmetic.constants, slowdown=arithmetic.slowdown)
 
-    def _choice(self, arithmetic: ByteArithmetic, block: int) -> LayoutChoice:
+    def _choice(self, arithmetic: NarrowArithmetic, block: int) -> LayoutChoice:
         rank = len(self.found.points.shape)
         plain, step = Layout.row_major(rank), arithmetic.group
         batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]

@@ -1,12 +1,13 @@
-"""The kernel of a product of bytes, by what the machine multiplies them with."""
+"""The kernel of a product of narrow numbers, by what the machine multiplies them with."""
 
 from collections.abc import Callable
+from functools import partial
 
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
-    ByteArithmetic,
     BytePairArithmetic,
+    NarrowArithmetic,
     PairArithmetic,
 )
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
@@ -25,7 +26,7 @@ _ROWS = 64
 
 def takes_problem(
     problem: Contraction | None,
-    arithmetic: ByteArithmetic,
+    arithmetic: NarrowArithmetic,
     positions: Positions,
     block: int,
 ) -> bool:
@@ -37,28 +38,31 @@ def takes_problem(
     return not isinstance(arithmetic, PairArithmetic) or takes_pairs(problem)
 
 
-def byte_kernel(
+def narrow_kernel(
     group: FusedOp,
     symbol: str,
     unit: VectorUnit,
     problem: Contraction,
     schedule: Schedule,
-    arithmetic: ByteArithmetic,
+    arithmetic: NarrowArithmetic,
     positions: Positions,
 ) -> Kernel:
     """One tile per grid iteration, or a block of rows that is staged once."""
     tile, outside = tiling.tile_of(schedule), bool(schedule["columns_outside"])
     fixed = (problem, tile, unit.lanes)
 
-    def staged(block: RowBlock) -> StagedContraction:
-        if isinstance(arithmetic, BytePairArithmetic):
-            return ShuffledContraction(*fixed, block, arithmetic, positions)
-        return WidenedContraction(*fixed, block, arithmetic)
-
-    if not isinstance(arithmetic, BytePairArithmetic | PairArithmetic):
+    if isinstance(arithmetic, BytePairArithmetic):
+        staged = partial(ShuffledContraction, *fixed, arithmetic=arithmetic, positions=positions)
+    elif isinstance(arithmetic, PairArithmetic):
+        staged = partial(WidenedContraction, *fixed, arithmetic=arithmetic)
+    else:
         kernel = ContractionKernel(*fixed, outside, arithmetic)
         return grid_kernel(group, symbol, unit, kernel.grid, kernel.iteration, problem.in_place)
-    kernel = staged(row_block(staged, problem, tile, unit, outside))
+
+    def of_rows(block: RowBlock) -> StagedContraction:
+        return staged(block=block)
+
+    kernel = of_rows(row_block(of_rows, problem, tile, unit, outside))
     body, scratch = kernel.iteration, kernel.scratch_bytes
     return grid_kernel(group, symbol, unit, kernel.grid, body, problem.in_place, scratch)
 

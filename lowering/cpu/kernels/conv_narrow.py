@@ -1,4 +1,4 @@
-"""Convolution of bytes with an elementwise epilogue, which requantizes: tiles as of f32."""
+"""Convolution of bytes and bf16 with an elementwise epilogue: tiles as of f32."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,11 +13,11 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
-    ByteArithmetic,
     BytePairArithmetic,
-    takes_signs,
+    NarrowArithmetic,
+    narrow_arithmetic,
 )
-from braid.lowering.cpu.kernels.contraction.byte_kernel import byte_kernel, takes_problem
+from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_problem
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
@@ -33,8 +33,8 @@ from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 
 @dataclass(frozen=True)
-class ConvBytesFamily(VectorFamily):
-    """`braid.conv` of unsigned and signed bytes into i32, in one to three dims, unpadded.
+class ConvNarrowFamily(VectorFamily):
+    """`braid.conv` of unsigned and signed bytes into i32, or bf16 into f32, in one to three dims.
 
     Not depthwise; with an elementwise epilogue. Layouts: channels last, padded to whole steps
     where they are not; the weight in blocks of output channels and of a step's input channels
@@ -42,15 +42,17 @@ class ConvBytesFamily(VectorFamily):
     whole vectors of output channels and whole steps.
     """
 
-    name: str = "conv-bytes"
+    name: str = "conv-narrow"
     version: int = 6
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
-        found = match_convolution(group, integers=True)
-        if found is None or found.is_depthwise or not takes_signs(*found.op.operands):
+        found = match_convolution(group, narrow=True)
+        if found is None or found.is_depthwise:
             return None
-        arithmetic = ByteArithmetic.of(self.machine, self.unit.lanes)
+        arithmetic = narrow_arithmetic(found.input, found.weight, self.machine, self.unit.lanes)
+        if arithmetic is None:
+            return None
         if found.groups > 1 and (found.depth % arithmetic.group or found.columns % self.unit.lanes):
             return None
         in_pairs = None
@@ -62,7 +64,7 @@ class ConvBytesFamily(VectorFamily):
 @dataclass(frozen=True, eq=False)
 class _Convolution(VectorCandidate):
     found: ConvMatch
-    arithmetic: ByteArithmetic
+    arithmetic: NarrowArithmetic
     in_pairs: BytePairArithmetic | None
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -95,19 +97,19 @@ class _Convolution(VectorCandidate):
         return tiling.seconds(size, vectors, self.unit, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """See `byte_kernel`."""
+        """See `narrow_kernel`."""
         chosen, choice = self.completed(schedule), stored_choice(self.group)
         stored = self._problem(choice)
         problem = _contraction(stored.contraction(chosen["vectors"] * self.unit.lanes))
         fixed = (self.group, symbol, self.unit, problem, chosen)
-        return byte_kernel(*fixed, self._of(choice), _positions(stored))
+        return narrow_kernel(*fixed, self._of(choice), _positions(stored))
 
-    def _of(self, choice: LayoutChoice) -> ByteArithmetic:
+    def _of(self, choice: LayoutChoice) -> NarrowArithmetic:
         """What the products are made by."""
         in_pairs = self.in_pairs if choice.operands[self.found.weight.index].pairs else None
         return in_pairs or self.arithmetic
 
-    def _ranked(self, arithmetic: ByteArithmetic) -> list[int]:
+    def _ranked(self, arithmetic: NarrowArithmetic) -> list[int]:
         """Vectors of output channels in a block, the fastest first."""
         found, lanes = self.found, self.unit.lanes
         size = self._size(self._problem(self._choice(arithmetic, 1)))
@@ -118,7 +120,7 @@ class _Convolution(VectorCandidate):
         problem, block = self._problem(choice), self._vectors(choice) * self.unit.lanes
         return takes_problem(problem.narrow, self._of(choice), _positions(problem), block)
 
-    def _choice(self, arithmetic: ByteArithmetic, vectors: int) -> LayoutChoice:
+    def _choice(self, arithmetic: NarrowArithmetic, vectors: int) -> LayoutChoice:
         """With so many vectors of output channels in a block."""
         rank, step = self.found.rank, arithmetic.group
         last = Layout.channels_last(rank)
