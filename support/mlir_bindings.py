@@ -28,9 +28,21 @@ def _installed_package() -> str:
 PACKAGE: str = _installed_package()
 """Name of the package that the bindings come from."""
 
-ir: Any = import_module(f"{PACKAGE}.ir")
-passmanager: Any = import_module(f"{PACKAGE}.passmanager")
-llvm: Any = import_module(f"{PACKAGE}.dialects.llvm")
+# The modules in C: those in Python around them also bring numpy and a class for every op.
+_mlir: Any = import_module(f"{PACKAGE}._mlir_libs._mlir")
+ir: Any = _mlir.ir
+passmanager: Any = _mlir.passmanager
+llvm: Any = import_module(f"{PACKAGE}._mlir_libs._mlirDialectsLLVM")
+LIBRARY: str = _mlir.__file__
+"""Path of the library that they are in."""
+
+
+def without_op_classes() -> None:
+    """From now on ops have no classes of their own in this process.
+
+    To look for these imports all of an op's dialect, which takes longer than to compile a kernel.
+    """
+    _mlir.globals.dialect_search_modules = []
 
 
 def register_stablehlo(context: Any) -> bool:

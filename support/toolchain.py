@@ -35,6 +35,6 @@ def _bindings() -> tuple[str, ...]:
     try:
         return ("torch-mlir", version("torch-mlir"))
     except PackageNotFoundError:
-        from braid.support.mlir_bindings import PACKAGE, ir
+        from braid.support.mlir_bindings import LIBRARY, PACKAGE
 
-        return (PACKAGE, str(Path(ir.__file__).stat().st_mtime_ns))
+        return (PACKAGE, str(Path(LIBRARY).stat().st_mtime_ns))

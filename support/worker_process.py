@@ -23,9 +23,18 @@ class WorkerEndedError(Exception):
 class WorkerProcess:
     """A process that answers, and what it writes on its standard error."""
 
-    def __init__(self, process: subprocess.Popen[bytes], messages: IO[bytes]) -> None:
-        self._process = process
-        self._messages = messages
+    def __init__(self, module: str) -> None:
+        """Run `python -m module`, which calls `serve`, until `close`."""
+        # Not buffered: it is one file with one position for both processes.
+        self._messages: IO[bytes] = TemporaryFile(buffering=0)  # noqa: SIM115 (see `close`)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._messages,
+            env={**os.environ, "PYTHONPATH": _python_path()},
+            process_group=0,
+        )
 
     def ask(self, request: object, *, seconds: float | None = None) -> Any:
         """The answer to a request; both must be picklable.
@@ -37,6 +46,8 @@ class WorkerProcess:
 
         """
         assert self._process.stdin is not None and self._process.stdout is not None
+        self._messages.seek(0)
+        self._messages.truncate()  # what earlier answers made it write
         try:
             pickle.dump(request, self._process.stdin)
             self._process.stdin.flush()
@@ -52,6 +63,21 @@ class WorkerProcess:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
+    def close(self) -> None:
+        """Let the process end, and wait for it."""
+        try:
+            self._process.communicate()
+        finally:
+            self._messages.close()
+
+    def abandon(self) -> None:
+        """In a child of fork: leave the process to the parent, which could not end it otherwise."""
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        for end in (self._process.stdin, self._process.stdout):
+            if end is not None and not end.closed:
+                os.dup2(nothing, end.fileno(), inheritable=False)
+        os.close(nothing)
+
     def _last_words(self) -> str:
         self._process.wait()
         self._messages.seek(0)
@@ -63,33 +89,24 @@ class WorkerProcess:
 @contextmanager
 def worker_process(module: str) -> Generator[WorkerProcess]:
     """Run `python -m module`, which calls `serve`, as long as the block runs."""
-    with TemporaryFile() as messages:
-        process = subprocess.Popen(
-            [sys.executable, "-m", module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=messages,
-            env={**os.environ, "PYTHONPATH": _python_path()},
-            process_group=0,
-        )
-        worker = WorkerProcess(process, messages)
-        try:
-            yield worker
-        except BaseException:
-            worker.kill()
-            raise
-        finally:
-            process.communicate()
+    worker = WorkerProcess(module)
+    try:
+        yield worker
+    except BaseException:
+        worker.kill()
+        raise
+    finally:
+        worker.close()
 
 
-def serve(answer: Callable[[Any], object]) -> None:
-    """Answer the requests on the standard input until there are no more.
+def serve(answer: Callable[[Any], object], *, idle_seconds: float | None = None) -> None:
+    """Answer the requests on the standard input until there are no more, or none for so long.
 
     What anything here prints meanwhile goes to the standard error.
     """
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-        while True:
+        while select.select([sys.stdin], [], [], idle_seconds)[0]:
             try:
                 request = pickle.load(sys.stdin.buffer)
             except EOFError:

@@ -40,14 +40,11 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
 from braid.lowering.common.element_types import convert, signless_tensor, tensor_type_of
+from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
-from braid.lowering.common.upstream import (
-    BUFFERIZATION_PASSES,
-    generic_form,
-    module_text,
-    parse_upstream,
-)
+from braid.lowering.common.parse_upstream import parse_upstream
+from braid.lowering.common.upstream import BUFFERIZATION_PASSES, generic_form
 from braid.support.errors import BraidError, UnsupportedError
 from braid.targets.kernels.kernel_family import InPlace
 

@@ -1,42 +1,49 @@
-"""Modules as text that upstream MLIR reads, its passes, and its generic form back into xDSL."""
+"""Upstream MLIR's passes on modules as text; xDSL is not needed for it."""
 
-from collections.abc import Sequence
-from io import StringIO
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from xdsl.context import Context
-from xdsl.dialects import get_all_dialects
-from xdsl.dialects.builtin import ModuleOp, UnregisteredOp
-from xdsl.ir import Attribute, Operation
-from xdsl.irdl import IRDLOperation
-from xdsl.printer import Printer
-
-from braid.dialects.float_literals import BitPatternParser
 from braid.support.errors import BraidError
 from braid.support.mlir_bindings import ir, llvm, passmanager
 
-
-class _Printer(Printer):
-    """Writes every attribute once and then copies it: kernels have few types."""
-
-    def __init__(self, stream: StringIO) -> None:
-        super().__init__(stream, print_generic_format=True)
-        self._texts: dict[Attribute, str] = {}
-
-    def print_attribute(self, attribute: Attribute) -> None:
-        text = self._texts.get(attribute)
-        if text is None:
-            stream = StringIO()
-            Printer(stream, print_generic_format=True).print_attribute(attribute)
-            text = self._texts[attribute] = stream.getvalue()
-        self.print_string(text)
+_TEXT_OF_A_CONTEXT = 1 << 24
+"""How many characters a context reads before there is a new one: it forgets nothing."""
 
 
-def module_text(module: ModuleOp) -> str:
-    """The module in generic form, which upstream parses for every dialect."""
-    stream = StringIO()
-    _Printer(stream).print_op(module)
-    return stream.getvalue()
+class _Session(threading.local):
+    """The context of a thread, since making one takes as long as the passes of a kernel.
+
+    It has no threads, so that a child of fork can go on with it.
+    """
+
+    def __init__(self) -> None:
+        self._context: Any = None
+        self._managers: dict[tuple[Sequence[str], bool], Any] = {}
+        self._read = 0
+
+    def context(self, text: str) -> Any:
+        """The context for a module of this text."""
+        self._read += len(text)
+        if self._context is None or self._read > _TEXT_OF_A_CONTEXT:
+            self._managers.clear()
+            self._context = ir.Context()
+            self._context.enable_multithreading(False)
+            self._read = len(text)
+        return self._context
+
+    def manager(self, passes: Sequence[str], verifies: bool) -> Any:
+        """What runs the passes in the context of this thread, which is entered."""
+        key = (tuple(passes), verifies)
+        if key not in self._managers:
+            manager = passmanager.PassManager.parse(f"builtin.module({','.join(passes)})")
+            manager.enable_verifier(verifies)
+            self._managers[key] = manager
+        return self._managers[key]
+
+
+_session = _Session()
 
 
 def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
@@ -44,24 +51,23 @@ def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
 
     Raises BraidError with upstream's diagnostics if it does not parse or a pass fails.
     """
-    with ir.Context():
-        return str(_run(text, passes))
+    with _lowered(text, passes) as module:
+        return str(module)
 
 
 def generic_form(text: str, passes: Sequence[str]) -> str:
     """As `run_upstream_passes`, with the module printed in generic form, which xDSL parses."""
-    with ir.Context():
-        module = _run(text, passes)
+    with _lowered(text, passes) as module:
         return str(module.operation.get_asm(print_generic_op_form=True, assume_verified=True))
 
 
 def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
     """The module `text` as LLVM IR; `passes` must leave nothing but the `llvm` dialect.
 
+    What each pass leaves is verified only at the end, which would take longer than the passes.
     Raises BraidError as `run_upstream_passes` does, and where a function is left.
     """
-    with ir.Context():
-        module = _run(text, passes)
+    with _lowered(text, passes, verifies=False) as module:
         # The translation ends the process where it meets another dialect.
         left = {op.operation.name for op in module.body} - {"llvm.func", "llvm.mlir.global"}
         if left:
@@ -69,49 +75,17 @@ def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
         return str(llvm.translate_module_to_llvmir(module.operation))
 
 
-def _run(text: str, passes: Sequence[str]) -> Any:
-    try:
-        module = ir.Module.parse(text)
-        passmanager.PassManager.parse(f"builtin.module({','.join(passes)})").run(module.operation)
-    except (ir.MLIRError, ValueError) as error:
-        raise BraidError(f"upstream MLIR rejects the kernel: {error}") from error
-    return module
-
-
-_DIALECTS = (
-    "affine",
-    "arith",
-    "bufferization",
-    "builtin",
-    "func",
-    "linalg",
-    "math",
-    "memref",
-    "scf",
-    "tensor",
-    "vector",
-)
-
-
-def parse_upstream(text: str) -> ModuleOp:
-    """A module in upstream's generic form; ops that xDSL does not know stay unregistered."""
-    context = Context(allow_unregistered=True)
-    dialects = get_all_dialects()
-    for name in _DIALECTS:
-        context.register_dialect(name, dialects[name])
-    module = BitPatternParser(context, text).parse_module()
-    for op in module.walk():
-        _drop_unknown_properties(op)
-    return module
-
-
-def _drop_unknown_properties(op: Operation) -> None:
-    """Upstream prints properties at their defaults that xDSL's op does not have yet."""
-    if not isinstance(op, IRDLOperation) or isinstance(op, UnregisteredOp):
-        return
-    known = op.get_irdl_definition().properties
-    for name in [name for name in op.properties if name not in known]:
-        del op.properties[name]
+@contextmanager
+def _lowered(text: str, passes: Sequence[str], *, verifies: bool = True) -> Generator[Any]:
+    with _session.context(text):
+        try:
+            module = ir.Module.parse(text)
+            _session.manager(passes, verifies).run(module.operation)
+            if not verifies:
+                module.operation.verify()
+        except (ir.MLIRError, ValueError) as error:
+            raise BraidError(f"upstream MLIR rejects the kernel: {error}") from error
+        yield module
 
 
 BUFFERIZATION_PASSES: tuple[str, ...] = (

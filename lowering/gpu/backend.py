@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from xdsl.dialects.func import CallOp, FuncOp
 
 from braid.dialects.braid.attribute_names import SCHEDULE
-from braid.lowering.common.upstream import module_text, run_upstream_passes
+from braid.lowering.common.generic_text import module_text
+from braid.lowering.common.upstream import run_upstream_passes
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
 from braid.lowering.gpu.codegen.machine_code import cubin_of, disassemble, joined_ptx

@@ -15,7 +15,7 @@ from typing import Any
 from xdsl.dialects import func
 
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.upstream import module_text
+from braid.lowering.common.generic_text import module_text
 from braid.lowering.host.codegen.compiler import anonymous_text, with_symbol
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.object_cache import Kind, ObjectCache

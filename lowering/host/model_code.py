@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from xdsl.context import Context
 from xdsl.dialects import func
@@ -10,14 +11,19 @@ from xdsl.dialects.builtin import FloatAttr, ModuleOp
 from braid.dialects.braid.attribute_names import STAGE_SECONDS
 from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.variants import device_functions, program_functions
-from braid.lowering.host.codegen.compiler import available_cpus, compile_text
-from braid.lowering.host.codegen.objects import emit_object
+from braid.lowering.common.generic_text import module_text
+from braid.lowering.host.codegen.compiler import (
+    available_cpus,
+    compile_llvm_ir,
+    compile_program,
+)
 from braid.lowering.host.descriptor import LoadedCode, ModelDescription, descriptor_module
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, launched_functions
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError
+from braid.support.object_cache import default_cache
 from braid.targets.backend import OBJECT, Code, EmittedKernels, Job, Weights
 from braid.targets.backends import backend
 from braid.targets.machines.cpus import needed_features
@@ -75,7 +81,8 @@ def lower_model(
     `module` is what `outline-kernels` leaves; `weights` are as in `Job`. Raises BraidError where a
     kernel cannot be compiled, or the backend of a device is not installed.
     """
-    machine = target.host_device.machine
+    machine, cache = target.host_device.machine, default_cache()
+    compiled = partial(compile_program, machine=machine, jobs=jobs or available_cpus(), cache=cache)
     parts = emit_parts(module, target, jobs, weights)
     plan_memory(ctx, module)
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
@@ -85,8 +92,8 @@ def lower_model(
     return ModelCode(
         (
             *(data for own in codes if own.code.kind == OBJECT for data in own.code.parts),
-            *(compile_text(str(program), machine) for program in programs.modules),
-            emit_object(descriptor_module(description), machine),
+            *map(compiled, map(module_text, programs.modules)),
+            compile_llvm_ir(descriptor_module(description), machine=machine, cache=cache),
         ),
         tuple(own for own in codes if own.code.kind != OBJECT),
         description,

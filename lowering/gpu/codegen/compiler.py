@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 
-from braid.lowering.common.upstream import module_text
+from braid.lowering.common.generic_text import module_text
 from braid.lowering.gpu.codegen.messages import Compiled, Request
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
 from braid.lowering.gpu.codegen.worker import answer
@@ -43,8 +43,8 @@ def compile_gpu_kernels(
     found = {key: _cached(cache, key) for key in keys}
     missing = [n for n, key in enumerate(keys) if found[key] is None and keys.index(key) == n]
     if missing:
-        names = [kernels[n].symbol for n in missing]
-        answers = _compile(names, [requests[n] for n in missing], jobs or available_cpus())
+        labels = [f"kernel '{kernels[n].symbol}'" for n in missing]
+        answers = _compile(labels, [requests[n] for n in missing], jobs or available_cpus())
         for n, compiled in zip(missing, answers, strict=True):
             found[keys[n]] = compiled
             cache.put(Kind.OBJECT, _part(keys[n], "ptx"), compiled.ptx)
@@ -52,15 +52,15 @@ def compile_gpu_kernels(
     return [own for key in keys if (own := found[key]) is not None]
 
 
-def _compile(names: Sequence[str], requests: Sequence[Request], jobs: int) -> list[Compiled]:
+def _compile(labels: Sequence[str], requests: Sequence[Request], jobs: int) -> list[Compiled]:
     if jobs > 1:
         amounts = [len(request.text) for request in requests]
-        return ask_workers(WORKER, names, requests, min(jobs, len(requests)), amounts)
+        return ask_workers(WORKER, labels, requests, min(jobs, len(requests)), amounts)
     answers: list[Compiled] = []
-    for name, request in zip(names, requests, strict=True):
+    for label, request in zip(labels, requests, strict=True):
         found = answer(request)
         if isinstance(found, str):
-            raise BraidError(f"kernel '{name}': {found}")
+            raise BraidError(f"{label}: {found}")
         answers.append(found)
     return answers
 

@@ -7,6 +7,7 @@ from braid.lowering.gpu.codegen.messages import Compiled, Request
 from braid.lowering.gpu.codegen.ptx import device_ir, nvvm_text, optimized_ir, ptx_of
 from braid.lowering.host.codegen.objects import emit_object
 from braid.support.errors import BraidError
+from braid.support.worker_pool import IDLE_SECONDS
 from braid.support.worker_process import serve
 
 Answer: TypeAlias = Compiled | str
@@ -25,4 +26,4 @@ def answer(request: Request) -> Answer:
 
 
 if __name__ == "__main__":
-    serve(answer)
+    serve(answer, idle_seconds=IDLE_SECONDS)

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
 
-from braid.lowering.common.upstream import module_text, to_llvm_ir
+from braid.lowering.common.generic_text import module_text
+from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.objects import OPTIONS, emit_object
 from braid.lowering.host.codegen.target_machine import host_machine
@@ -125,13 +126,39 @@ def compile_anonymous(
 
     `names` are for diagnostics. Raises BraidError as `compile_kernels` does.
     """
+    labels = [f"kernel '{name}'" for name in names]
+    return _compiled(labels, texts, machine, jobs, cache)
+
+
+def compile_program(text: str, *, machine: Machine, jobs: int, cache: ObjectCache) -> bytes:
+    """The object of a host program, which is a module in upstream dialects.
+
+    Raises BraidError if upstream MLIR or LLVM rejects it.
+    """
+    return _compiled(["the host program"], [text], machine, jobs, cache)[0][1]
+
+
+def compile_llvm_ir(text: str, *, machine: Machine, cache: ObjectCache) -> bytes:
+    """The object of a module of LLVM IR. Raises BraidError if LLVM rejects it."""
+    key = cache_key(text, machine)
+    object_code = cache.get(Kind.OBJECT, key)
+    if object_code is None:
+        object_code = emit_object(text, machine)
+        cache.put(Kind.OBJECT, key, object_code)
+    return object_code
+
+
+def _compiled(
+    labels: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int, cache: ObjectCache
+) -> list[tuple[str, bytes]]:
+    """The objects of modules in upstream dialects, each with its key in the cache."""
     keys = [cache_key(text, machine) for text in texts]
     found = {key: cache.get(Kind.OBJECT, key) for key in set(keys)}
     missing = [key for key in dict.fromkeys(keys) if found[key] is None]
     first = {key: index for index, key in reversed(list(enumerate(keys)))}
     sources = [texts[first[key]] for key in missing]
-    labels = [names[first[key]] for key in missing]
-    for key, object_code in zip(missing, _compile(labels, sources, machine, jobs), strict=True):
+    own = [labels[first[key]] for key in missing]
+    for key, object_code in zip(missing, _compile(own, sources, machine, jobs), strict=True):
         cache.put(Kind.OBJECT, key, object_code)
         found[key] = object_code
     objects: list[tuple[str, bytes]] = []
@@ -143,14 +170,14 @@ def compile_anonymous(
 
 
 def _compile(
-    names: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
+    labels: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
 ) -> list[bytes]:
     if jobs > 1 and texts:
-        return compile_texts(names, texts, machine, min(jobs, len(texts)))
+        return compile_texts(labels, texts, machine, min(jobs, len(texts)))
     objects: list[bytes] = []
-    for name, text in zip(names, texts, strict=True):
+    for label, text in zip(labels, texts, strict=True):
         try:
             objects.append(compile_text(text, machine))
         except BraidError as error:
-            raise BraidError(f"kernel '{name}': {error.message}") from error
+            raise BraidError(f"{label}: {error.message}") from error
     return objects

@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from braid.lowering.common.upstream import module_text, run_upstream_passes, to_llvm_ir
+from braid.lowering.common.generic_text import module_text
+from braid.lowering.common.upstream import run_upstream_passes, to_llvm_ir
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.objects import emit_assembly, optimize

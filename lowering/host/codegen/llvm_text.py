@@ -7,16 +7,12 @@ exact, and otherwise the bits of the value as a double (`0x3FF0000000000000`), e
 """
 
 import re
+import struct
 
-import ml_dtypes
-import numpy as np
-
-_TYPES = {
-    "double": (np.float64, np.uint64),
-    "float": (np.float32, np.uint32),
-    "half": (np.float16, np.uint16),
-    "bfloat": (ml_dtypes.bfloat16, np.uint16),
-}
+_FORMATS = {"double": "d", "float": "f", "half": "e"}
+"""Of `struct`, which has none for bfloat."""
+_LITERAL = re.compile(r"f0x|[0-9]\.|[-+](?:inf|s?q?nan)")
+"""What every line with a literal has, and few others."""
 _TOKEN = re.compile(
     r"""(?P<string>"[^"]*")
     | (?<![\w.%@$-])(?P<type>double|float|half|bfloat)(?![\w.$-])
@@ -38,7 +34,7 @@ def translate_literals(text: str) -> str:
 
 
 def _translate_line(line: str) -> str:
-    if "float" not in line and "double" not in line and "half" not in line:
+    if _LITERAL.search(line) is None:
         return line
     current: str | None = None
 
@@ -55,18 +51,30 @@ def _translate_line(line: str) -> str:
 
 def _spell(literal: str, type_name: str) -> str:
     """The value in the older spelling."""
-    float_type, bits_type = _TYPES[type_name]
     if literal.startswith("f0x"):
-        bits = np.array(int(literal[3:], 16), bits_type)
+        bits = int(literal[3:], 16)
     else:
-        bits = np.array(float(literal.replace("qnan", "nan"))).astype(float_type).view(bits_type)
+        bits = _bits(float(literal.replace("qnan", "nan")), type_name)
     match type_name:
         case "half":
-            return f"0xH{int(bits):04X}"
+            return f"0xH{bits:04X}"
         case "bfloat":
-            return f"0xR{int(bits):04X}"
+            return f"0xR{bits:04X}"
+        case "float":
+            (value,) = struct.unpack("<f", bits.to_bytes(4, "little"))
+            return f"0x{_bits(value, 'double'):016X}"
         case _:
-            return f"0x{int(bits.view(float_type).astype(np.float64).view(np.uint64)):016X}"
+            return f"0x{bits:016X}"
+
+
+def _bits(value: float, type_name: str) -> int:
+    """Those of the nearest value of the type."""
+    if type_name == "bfloat":
+        bits = _bits(value, "float")
+        if value != value:
+            return bits >> 16
+        return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16  # halves to even
+    return int.from_bytes(struct.pack(f"<{_FORMATS[type_name]}", value), "little")
 
 
 _MOVING = {

@@ -6,6 +6,8 @@ from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.objects import emit_object
 from braid.support.errors import BraidError
+from braid.support.mlir_bindings import without_op_classes
+from braid.support.worker_pool import IDLE_SECONDS
 from braid.support.worker_process import serve
 from braid.targets.machines.machine import Machine
 
@@ -26,4 +28,5 @@ def answer(request: Request) -> Answer:
 
 
 if __name__ == "__main__":
-    serve(answer)
+    without_op_classes()
+    serve(answer, idle_seconds=IDLE_SECONDS)

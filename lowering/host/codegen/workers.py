@@ -11,31 +11,32 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from braid.support.errors import BraidError
-from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
+from braid.support.worker_pool import POOL
+from braid.support.worker_process import WorkerEndedError, WorkerProcess
 from braid.targets.machines.machine import Machine
 
 WORKER = "braid.lowering.host.codegen.worker"
 
 
 def compile_texts(
-    names: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
+    labels: Sequence[str], texts: Sequence[str], machine: Machine, jobs: int
 ) -> list[bytes]:
     """The object files of modules, in their order, by `jobs` processes.
 
-    Raises BraidError naming a module that cannot be compiled; the others are then given up.
+    Raises BraidError with the label of one that cannot be compiled; the others are then given up.
     """
     requests = [(text, machine) for text in texts]
-    answers = ask_workers(WORKER, names, requests, jobs, [len(text) for text in texts])
+    answers = ask_workers(WORKER, labels, requests, jobs, [len(text) for text in texts])
     return [answer for answer in answers if isinstance(answer, bytes)]
 
 
 def ask_workers(
-    worker: str, names: Sequence[str], requests: Sequence[Any], jobs: int, amounts: Sequence[int]
+    worker: str, labels: Sequence[str], requests: Sequence[Any], jobs: int, amounts: Sequence[int]
 ) -> list[Any]:
     """What processes of the module `worker` answer, in the order of `requests`.
 
     An answer that is text says what is wrong. The requests with the largest `amounts` go first.
-    Raises BraidError naming a kernel that has none; the others are then given up.
+    Raises BraidError with the label of one that has none; the others are then given up.
     """
     answers: dict[int, Any] = {}
     pending: SimpleQueue[int] = SimpleQueue()
@@ -44,11 +45,11 @@ def ask_workers(
         pending.put(index)
 
     def work() -> None:
-        with worker_process(worker) as process:
+        with POOL.worker(worker) as process:
             try:
                 while True:
                     index = pending.get_nowait()
-                    answers[index] = _ask(process, names[index], requests[index])
+                    answers[index] = _ask(process, labels[index], requests[index])
             except Empty:
                 return
             except BaseException:
@@ -62,14 +63,14 @@ def ask_workers(
     return [answers[index] for index in range(len(requests))]
 
 
-def _ask(worker: WorkerProcess, name: str, request: object) -> Any:
-    """The answer to a request. Raises BraidError naming `name`."""
+def _ask(worker: WorkerProcess, label: str, request: object) -> Any:
+    """The answer to a request. Raises BraidError with its label."""
     try:
         answer = worker.ask(request)
     except WorkerEndedError as ended:
-        raise BraidError(f"kernel '{name}' ended the compiler: {ended}") from None
+        raise BraidError(f"{label} ended the compiler: {ended}") from None
     if isinstance(answer, str):
-        raise BraidError(f"kernel '{name}': {answer}")
+        raise BraidError(f"{label}: {answer}")
     return answer
 
 
