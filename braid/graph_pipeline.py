@@ -15,7 +15,6 @@ from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
-from braid.passes.profile.annotate_profile import UNSEEN, AnnotateProfilePass
 from braid.passes.quantization.convert_qdq_to_integers import ConvertQdqToIntegersPass
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_of
@@ -88,6 +87,8 @@ def with_profile(
         if unseen is not None:
             raise BraidError("unseen is given without a profile", hint="give --use-profile too")
         return tuple(passes)
+    from braid.passes.profile.annotate_profile import UNSEEN, AnnotateProfilePass
+
     least = UNSEEN if unseen is None else unseen
     return (AnnotateProfilePass(os.fspath(profile), unseen=least), *passes)
 

@@ -15,13 +15,16 @@ _SECONDS_FOR_READER = 1.0
 
 
 @contextlib.contextmanager
-def atomic_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None]:
+def atomic_file(
+    path: str | os.PathLike[str], *, durable: bool = True
+) -> Generator[IO[bytes], None, None]:
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
     The bytes go to a temporary file in the same directory, which is renamed at the end; on any
     error it is removed and what was at `path` stays as it was. A machine that stops leaves the one
     file or the other, whole: the bytes, then the name, are on the disk before this returns. Links
-    are followed. A path that is there but is not a regular file (a pipe, `/dev/stdout`) is written
+    are followed. Without `durable` nothing waits for the disk, and a machine that stops may leave
+    anything. A path that is there but is not a regular file (a pipe, `/dev/stdout`) is written
     directly.
 
     Raises:
@@ -31,7 +34,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Generator[IO[bytes], None, None
     """
     with _explained(path):
         target = resolved(path)
-        opened = _open_directly(target) if _is_special(target) else _replace(target)
+        opened = _open_directly(target) if _is_special(target) else _replace(target, durable)
         with opened as file:
             yield file
 
@@ -110,19 +113,21 @@ def _open_directly(path: Path) -> Generator[IO[bytes], None, None]:
 
 
 @contextlib.contextmanager
-def _replace(path: Path) -> Generator[IO[bytes], None, None]:
+def _replace(path: Path, durable: bool) -> Generator[IO[bytes], None, None]:
     temporary = _temporary_beside(path)
     try:
         with temporary.open("wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
         temporary.chmod(_mode_for(path))
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _sync_directory(path.parent)
+    if durable:
+        _sync_directory(path.parent)
 
 
 def _sync_directory(directory: Path) -> None:

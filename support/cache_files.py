@@ -37,7 +37,10 @@ def warn_of_damage(message: str) -> None:
     if directory in _warned:
         return
     _warned.add(directory)
-    hint = "'braid cache verify' lists all that is damaged; the disk may be failing"
+    hint = (
+        "'braid cache verify' lists all that is damaged; the machine may have stopped while it was "
+        "written, or the disk be failing"
+    )
     emit(Diagnostic("warning", message, hint=hint))
 
 
@@ -76,6 +79,8 @@ def read_entry(path: Path, key: str) -> bytes:
 def write_entry(path: Path, key: str, payload: bytes) -> None:
     """Keep `payload` under `key`; the file appears whole, or what was at `path` stays.
 
+    Nothing waits for the disk: what a machine that stops has not written is found by the digest.
+
     Raises:
         OSError: the directory cannot be made, or what is not a file stays in the way.
         BraidError: the file cannot be written.
@@ -85,7 +90,7 @@ def write_entry(path: Path, key: str, payload: bytes) -> None:
     if path.is_symlink() or (path.exists() and not _is_readable_file(path)):
         # Else the entry would go to where the link or the pipe leads, or be unreadable as well.
         remove(path)
-    with atomic_file(path) as file:
+    with atomic_file(path, durable=False) as file:
         file.write(pack_entry(key, payload))
 
 

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 
-_YOUNG = 100_000
+_YOUNG = 400_000
 """How many objects more than before call the collector; Python's default is hundreds."""
 
 

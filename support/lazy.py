@@ -1,4 +1,4 @@
-"""Names of a module that are loaded on first use (PEP 562)."""
+"""Modules, and names of a module (PEP 562), that are loaded on first use."""
 
 import os
 import threading
@@ -39,3 +39,16 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
             return getattr(home, name)
 
     return load
+
+
+class LazyModule:
+    """Stands for a module, which is loaded when a name in it is first asked for."""
+
+    def __init__(self, load: Callable[[], Any]) -> None:
+        self._load = load
+
+    def __getattr__(self, name: str) -> Any:
+        with _loading:
+            found = getattr(self._load(), name)
+        setattr(self, name, found)  # asked for once
+        return found

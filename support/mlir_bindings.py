@@ -5,36 +5,50 @@ code takes them from here. They come without type information, so they are `Any`
 checker.
 """
 
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from braid.support.errors import BraidError
+from braid.support.lazy import LazyModule
 
 _PACKAGES = ("torch_mlir", "mlir")
 
 
-def _installed_package() -> str:
-    for package in _PACKAGES:
+# The modules in C: those in Python around them also bring numpy and a class for every op. They are
+# loaded where they are used, since what was compiled before needs none of them.
+ir: Any = LazyModule(lambda: _library("_mlir").ir)
+passmanager: Any = LazyModule(lambda: _library("_mlir").passmanager)
+llvm: Any = LazyModule(lambda: _library("_mlirDialectsLLVM"))
+
+
+@cache
+def package() -> str:
+    """Name of the package that the bindings come from.
+
+    Raises:
+        BraidError: none is installed.
+
+    """
+    for name in _PACKAGES:
         # The `mlir-python-bindings` on PyPI is an empty placeholder: only `ir` tells.
-        if find_spec(package) is not None and find_spec(f"{package}.ir") is not None:
-            return package
+        if find_spec(name) is not None and find_spec(f"{name}.ir") is not None:
+            return name
     raise BraidError(
         f"the Python bindings of MLIR are missing; looked for {' and '.join(_PACKAGES)}",
         hint="pip install torch-mlir",
     )
 
 
-PACKAGE: str = _installed_package()
-"""Name of the package that the bindings come from."""
+def library_file() -> Path:
+    """The shared library of the bindings."""
+    return Path(_library("_mlir").__file__)
 
-# The modules in C: those in Python around them also bring numpy and a class for every op.
-_mlir: Any = import_module(f"{PACKAGE}._mlir_libs._mlir")
-ir: Any = _mlir.ir
-passmanager: Any = _mlir.passmanager
-llvm: Any = import_module(f"{PACKAGE}._mlir_libs._mlirDialectsLLVM")
-LIBRARY: str = _mlir.__file__
-"""Path of the library that they are in."""
+
+def _library(name: str) -> Any:
+    return import_module(f"{package()}._mlir_libs.{name}")
 
 
 def without_op_classes() -> None:
@@ -42,14 +56,14 @@ def without_op_classes() -> None:
 
     To look for these imports all of an op's dialect, which takes longer than to compile a kernel.
     """
-    _mlir.globals.dialect_search_modules = []
+    _library("_mlir").globals.dialect_search_modules = []
 
 
 def register_stablehlo(context: Any) -> bool:
     """Register StableHLO and CHLO in a `Context`; false where the bindings come without them."""
-    if find_spec(f"{PACKAGE}._mlir_libs._stablehlo") is None:
+    if find_spec(f"{package()}._mlir_libs._stablehlo") is None:
         return False
-    stablehlo: Any = import_module(f"{PACKAGE}._mlir_libs._stablehlo")
+    stablehlo = _library("_stablehlo")
     stablehlo.register_dialect(context)
     stablehlo.register_stablehlo_passes()
     # CHLO has no binding; a pass that depends on it loads it.

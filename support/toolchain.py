@@ -2,7 +2,6 @@
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
-from pathlib import Path
 
 
 @cache
@@ -35,6 +34,6 @@ def _bindings() -> tuple[str, ...]:
     try:
         return ("torch-mlir", version("torch-mlir"))
     except PackageNotFoundError:
-        from braid.support.mlir_bindings import LIBRARY, PACKAGE
+        from braid.support.mlir_bindings import library_file, package
 
-        return (PACKAGE, str(Path(LIBRARY).stat().st_mtime_ns))
+        return (package(), str(library_file().stat().st_mtime_ns))

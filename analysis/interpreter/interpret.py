@@ -1,7 +1,7 @@
 """Running the functions of a module."""
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.interpreter import control_flow, linalg, scalars, tensors
+from braid.analysis.interpreter import control_flow, scalars, tensors
 from braid.analysis.interpreter.inputs import ordered_inputs
 from braid.analysis.interpreter.machine import Handler, Machine, Observer
 from braid.analysis.structure.parameter_expressions import PREPARE
@@ -18,12 +18,21 @@ from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError
 
-HANDLERS: dict[type[Operation], Handler] = {
+_OWN: dict[type[Operation], Handler] = {
     **tensors.HANDLERS,
     **scalars.HANDLERS,
     **control_flow.HANDLERS,
-    **linalg.HANDLERS,
 }
+
+
+def _of_upstream() -> Mapping[type[Operation], Handler]:
+    """Of dialects that few models have, and that take long to import."""
+    from braid.analysis.interpreter import linalg
+
+    return linalg.HANDLERS
+
+
+HANDLERS: tuple[Callable[[], Mapping[type[Operation], Handler]], ...] = (lambda: _OWN, _of_upstream)
 """What can be interpreted."""
 
 

@@ -35,10 +35,11 @@ OPERAND_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, Memo
 class Machine:
     """What running needs: handlers by op class, functions, parameters, and who watches.
 
-    `handlers` are looked up along the class of an op, so a base class may have one.
+    `handlers` are looked up along the class of an op, so a base class may have one; each mapping is
+    loaded where those before have none.
     """
 
-    handlers: Mapping[type[Operation], Handler]
+    handlers: Sequence[Callable[[], Mapping[type[Operation], Handler]]]
     functions: Mapping[str, Block]
     parameters: Mapping[str, Array]
     observer: Observer | None = None
@@ -134,9 +135,11 @@ class Machine:
             self.observer(op, operands, results)
 
     def _handler(self, op: Operation) -> Handler:
-        for cls in type(op).__mro__:
-            if cls in self.handlers:
-                return self.handlers[cls]
+        for load in self.handlers:
+            handlers = load()
+            for cls in type(op).__mro__:
+                if cls in handlers:
+                    return handlers[cls]
         self.unknown(op)
 
     def unknown(self, op: Operation) -> NoReturn:

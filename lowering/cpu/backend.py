@@ -11,7 +11,7 @@ from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, HalfArithmetic
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.host.built_kernels import BuiltKernels, Fallback
-from braid.lowering.host.codegen.compiler import compile_anonymous
+from braid.lowering.host.codegen.compiler import compile_anonymous, generator_key
 from braid.support.errors import UnsupportedError
 from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
@@ -69,4 +69,5 @@ class CpuBackend:
             partial(compile_anonymous, machine=machine, jobs=job.jobs, cache=cache),
             machine=machine,
             cache=cache,
+            generator=generator_key(machine),
         )

@@ -87,15 +87,19 @@ class BuiltKernels:
         *,
         machine: Machine,
         cache: ObjectCache,
+        generator: str,
     ) -> None:
-        """Emit what no record says was compiled before; raises as `Backend.emit`."""
-        self._compile, self._cache = compile, cache
+        """Emit what no record says was compiled before; raises as `Backend.emit`.
+
+        `generator` is the digest of what makes objects of texts: one of another is made anew.
+        """
+        self._compile, self._cache, self._generator = compile, cache, generator
         selection = KernelChoice(families)
         self._orders = [_order(function, selection, fallback, machine) for function in functions]
         self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
         for order in self._orders:
             if order.key not in self._kernels:
-                self._kernels[order.key] = _recorded(order, cache) or _emitted(order)
+                self._kernels[order.key] = _recorded(order, cache, generator) or _emitted(order)
 
     @property
     def needs(self) -> tuple[KernelNeeds, ...]:
@@ -107,7 +111,7 @@ class BuiltKernels:
     def link(self, functions: Sequence[func.FuncOp]) -> tuple[Code]:
         """One object a kernel; the functions themselves are the host program's."""
         emitted = {k: one for k, one in self._kernels.items() if isinstance(one, _Emitted)}
-        made = _compiled(emitted, self._compile, self._cache)
+        made = _compiled(emitted, self._compile, self._cache, self._generator)
         recorded = {
             key: one.object_code for key, one in self._kernels.items() if isinstance(one, _Recorded)
         }
@@ -139,11 +143,13 @@ def _order(
     return _Order(function.sym_name.data, group, match, fallback, schedule, key)
 
 
-def _recorded(order: _Order, cache: ObjectCache) -> _Recorded | None:
+def _recorded(order: _Order, cache: ObjectCache, generator: str) -> _Recorded | None:
     record = cache.get(Kind.KERNEL, order.key)
     if record is None:
         return None
     fields = json.loads(record)
+    if fields.get("generator") != generator:
+        return None
     object_code = cache.get(Kind.OBJECT, fields["object"])
     if object_code is None:
         return None
@@ -165,7 +171,7 @@ def _emitted(order: _Order) -> _Emitted:
 
 
 def _compiled(
-    emitted: Mapping[str, _Emitted], compile: Compiler, cache: ObjectCache
+    emitted: Mapping[str, _Emitted], compile: Compiler, cache: ObjectCache, generator: str
 ) -> dict[str, bytes]:
     """Return the object by key, with no symbol yet."""
     names = [one.kernel.symbol for one in emitted.values()]
@@ -181,6 +187,7 @@ def _compiled(
             "overlap": needs.overlap,
             "barriers": needs.barriers,
             "libraries": needs.libraries,
+            "generator": generator,
         }
         cache.put(Kind.KERNEL, record, json.dumps({**facts, "object": key}).encode())
         objects[record] = object_code

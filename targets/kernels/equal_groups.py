@@ -4,11 +4,12 @@ from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, TypeVar
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.regions import FusedOp
+from braid.targets.kernels.attribute_numbers import AttributeNumbers
 
 _Fact = TypeVar("_Fact")
 
@@ -28,23 +29,26 @@ class EqualGroups(Generic[_Fact]):
         """
         self._find = find
         self._facts: dict[tuple[Hashable, ...], _Fact] = {}
+        self._numbers = AttributeNumbers()
         self._known = ParameterExpressions()
 
     def of(self, group: FusedOp) -> _Fact:
         """The fact of `group`."""
-        form = tuple(_form(group, self._known))
+        form = tuple(_form(group, self._known, self._numbers.of))
         if form not in self._facts:
             self._facts[form] = self._find(group)
         return self._facts[form]
 
 
-def _form(group: FusedOp, known: ParameterExpressions) -> Iterator[Hashable]:
+def _form(
+    group: FusedOp, known: ParameterExpressions, number: Callable[[Attribute], int]
+) -> Iterator[Hashable]:
     """All of `group`, with numbers in place of its values and blocks."""
     yield group.get_toplevel_object()
     values: dict[SSAValue, int] = {}
     blocks: dict[Block | None, int] = {group.parent: 0}
     for operand in group.operands:
-        yield operand.type
+        yield number(operand.type)
         yield _is_argument(operand)
         yield known.is_known(operand)
     for op in group.walk():
@@ -53,25 +57,21 @@ def _form(group: FusedOp, known: ParameterExpressions) -> Iterator[Hashable]:
         yield from (values.setdefault(operand, len(values)) for operand in op.operands)
         for result in op.results:
             values.setdefault(result, len(values))
-            yield result.type
+            yield number(result.type)
         for region in op.regions:
             yield len(region.blocks)
             for block in region.blocks:
                 blocks[block] = len(blocks)
                 for argument in block.args:
                     values.setdefault(argument, len(values))
-                    yield argument.type
+                    yield number(argument.type)
         yield from (blocks.setdefault(block, len(blocks)) for block in op.successors)
-        yield from _attributes(op)
-
-
-def _attributes(op: Operation) -> Iterator[Hashable]:
-    for kind, named in enumerate((op.properties, op.attributes)):
-        for name, attribute in named.items():
-            if name != NAME:
-                yield kind
-                yield name
-                yield attribute
+        for kind, named in enumerate((op.properties, op.attributes)):
+            for name, attribute in named.items():
+                if name != NAME:
+                    yield kind
+                    yield name
+                    yield number(attribute)
 
 
 def _is_argument(value: SSAValue) -> bool:

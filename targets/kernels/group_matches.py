@@ -9,12 +9,11 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attribute_names import STREAM
 from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels import family_calls
+from braid.targets.kernels.attribute_numbers import AttributeNumbers
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import KernelFamily
 
-_State = tuple[str | Operation | SSAValue | Attribute, ...]
-
-
+_State = tuple[str | int | Operation | SSAValue, ...]
 _Fact = TypeVar("_Fact")
 
 
@@ -28,10 +27,11 @@ class GroupMemo(Generic[_Fact]):
         """
         self._find = find
         self._known: dict[_State, _Fact] = {}
+        self._numbers = AttributeNumbers()
 
     def of(self, group: FusedOp) -> _Fact:
         """The fact of `group`."""
-        state = tuple(_state(group))
+        state = tuple(_state(group, self._numbers.of))
         if state not in self._known:
             self._known[state] = self._find(group)
         return self._known[state]
@@ -65,17 +65,19 @@ class GroupMatches:
         ]
 
 
-def _state(group: FusedOp) -> Iterator[str | Operation | SSAValue | Attribute]:
+def _state(
+    group: FusedOp, number: Callable[[Attribute], int]
+) -> Iterator[str | int | Operation | SSAValue]:
     """Everything about `group` that a family may look at: equal while nothing of it changes."""
-    yield from group.operand_types
-    yield from group.result_types
-    yield from (argument.type for argument in group.body.block.args)
+    yield from (number(operand.type) for operand in group.operands)
+    yield from (number(result.type) for result in group.results)
+    yield from (number(argument.type) for argument in group.body.block.args)
     for op in group.walk():
         yield op
         if op is not group:
             yield from op.operands
-            yield from op.result_types
+            yield from (number(result.type) for result in op.results)
         for named in (op.properties, op.attributes):
             for name, attribute in named.items():
                 yield name
-                yield attribute
+                yield number(attribute)

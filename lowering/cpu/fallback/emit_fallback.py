@@ -1,8 +1,6 @@
 """Kernels for groups that no family takes: linalg and upstream's passes."""
 
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.bufferized_group import bufferized_group
-from braid.lowering.cpu.fallback.buffers import finish_buffers
 from braid.targets.kernels.kernel_family import Kernel
 
 VERSION = 1
@@ -14,4 +12,8 @@ def emit_fallback(group: FusedOp, symbol: str) -> Kernel:
 
     Raises as `bufferized_group`.
     """
+    # What upstream's passes need takes long to import, and few models have such a group.
+    from braid.lowering.common.bufferized_group import bufferized_group
+    from braid.lowering.cpu.fallback.buffers import finish_buffers
+
     return finish_buffers(symbol, bufferized_group(group, symbol), len(group.inputs))

@@ -15,7 +15,7 @@ from xdsl.dialects.func import FuncOp
 from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.upstream import to_llvm_ir
 from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
-from braid.lowering.host.codegen.objects import OPTIONS, emit_object
+from braid.lowering.host.codegen.objects import OPTIONS, VERSION, emit_object
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.codegen.workers import compile_texts
 from braid.support.errors import BraidError
@@ -27,8 +27,13 @@ from braid.targets.machines.machine import Machine
 
 def cache_key(text: str, machine: Machine) -> str:
     """Digest of a kernel's text and of everything that turns it into an object."""
-    generator = (*toolchain(), braid_version(), ",".join(LLVM_PASSES), str(OPTIONS))
-    parts = (text, *generator, machine.triple, machine.cpu, machine.features)
+    return hashlib.sha256(f"{generator_key(machine)}\0{text}".encode()).hexdigest()
+
+
+def generator_key(machine: Machine) -> str:
+    """Digest of everything that turns texts into objects for a machine."""
+    generator = (*toolchain(), braid_version(), ",".join(LLVM_PASSES), str(OPTIONS), str(VERSION))
+    parts = (*generator, machine.triple, machine.cpu, machine.features)
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

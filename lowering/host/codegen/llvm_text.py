@@ -104,6 +104,20 @@ def bfloat_as_integers(text: str) -> str:
     return _BFLOAT_LITERAL.sub(lambda literal: str(int(literal[1], 16)), text)
 
 
+_VECTOR = re.compile(r"<\d+ x ")
+_FLOAT_ARITHMETIC = re.compile(r"= f(?:add|sub|mul|div|rem|neg|cmp)\b")
+
+
+def only_moves_vectors(text: str) -> bool:
+    """Whether a module only loads, rearranges and stores vectors, at addresses it computes."""
+    lines = text.splitlines()
+    vectors = [line for line in lines if _VECTOR.search(line)]
+    if not vectors or _FLOAT_ARITHMETIC.search(text):
+        return False
+    calls = (line for line in lines if "call " in line)
+    return all(map(_only_moves, vectors)) and all(map(_only_moves, calls))
+
+
 def _only_moves(line: str) -> bool:
     """Whether an instruction, a function or a global is as valid with integers."""
     found = _OPCODE.match(line)

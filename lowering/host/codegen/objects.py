@@ -4,7 +4,11 @@ from functools import cache
 from typing import Any
 
 from braid.lowering.host.codegen.half_floats import with_conversions
-from braid.lowering.host.codegen.llvm_text import bfloat_as_integers, translate_literals
+from braid.lowering.host.codegen.llvm_text import (
+    bfloat_as_integers,
+    only_moves_vectors,
+    translate_literals,
+)
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.machines.machine import Machine
@@ -13,6 +17,9 @@ _OPTIMIZATION_LEVEL = 3
 
 OPTIONS = {"opt": _OPTIMIZATION_LEVEL, "reloc": "pic", "codemodel": "small"}
 """Of LLVM's code generator. Position-independent: an object serves in process and in a library."""
+
+VERSION = 2
+"""Of what makes an object of a module's text, besides `OPTIONS`: raised with what changes that."""
 
 
 @cache
@@ -42,7 +49,8 @@ def _optimized(llvm_ir: str, target: Any) -> Any:
     tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION_LEVEL)
     tuning.loop_vectorization = True
     tuning.slp_vectorization = True
-    tuning.loop_unrolling = True
+    # Copies wait for memory, however long their code is; it can be thousands of stores.
+    tuning.loop_unrolling = not only_moves_vectors(text)
     builder = llvm.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return module

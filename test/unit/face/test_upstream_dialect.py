@@ -13,13 +13,13 @@ from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.dialects.printing import module_text
 from braid.dialects.upstream_form import SEGMENTS, to_upstream_form
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
-from braid.support.mlir_bindings import ir
+from braid.support.mlir_bindings import ir, library_file
 from braid.tools.opt.files import split_chunks
 from braid.universe import make_context
 
 ROOT = Path(__file__).parents[3]
 FILES = sorted((ROOT / "test").rglob("*.mlir"))
-OPT = Path(str(ir.__file__)).parent / "_mlir_libs" / "torch-mlir-opt"
+OPT = library_file().parent / "torch-mlir-opt"
 GROUPS = """
 func.func @main(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x16xf32> {
   %y = "braid.matmul"(%x, %w) : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>

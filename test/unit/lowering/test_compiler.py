@@ -1,4 +1,3 @@
-import os
 from pathlib import Path
 
 import numpy as np
@@ -54,10 +53,10 @@ def test_unwritable_cache(make_kernel, tmp_path, monkeypatch) -> None:
 
 
 def test_an_entry_that_cannot_be_written_leaves_nothing(cache, monkeypatch) -> None:
-    def full_disk(*_: object) -> int:
+    def full_disk(*_: object) -> Path:
         raise OSError("no space left on device")
 
-    monkeypatch.setattr(os, "fsync", full_disk)
+    monkeypatch.setattr(Path, "replace", full_disk)
     cache.put(Kind.OBJECT, "0123", b"object")
     assert files(cache) == []
     assert cache.get(Kind.OBJECT, "0123") is None

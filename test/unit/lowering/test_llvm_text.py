@@ -1,6 +1,10 @@
 import pytest
 
-from braid.lowering.host.codegen.llvm_text import bfloat_as_integers, translate_literals
+from braid.lowering.host.codegen.llvm_text import (
+    bfloat_as_integers,
+    only_moves_vectors,
+    translate_literals,
+)
 from braid.support.llvm_bindings import llvm
 
 
@@ -80,3 +84,20 @@ def test_bfloat_that_is_moved_is_an_integer() -> None:
 def test_bfloat_that_is_computed_with_stays(line: str) -> None:
     text = MOVED.replace("  ret void", f"  {line}\n  ret void")
     assert bfloat_as_integers(text) == text
+
+
+@pytest.mark.parametrize(
+    ("lines", "moves"),
+    [
+        (["store <16 x float> zeroinitializer, ptr %p, align 4"], True),
+        (["%x = load <4 x i8>, ptr %p", "store <4 x i8> %x, ptr %q"], True),
+        (["%x = load <4 x float>, ptr %p", "%y = fadd <4 x float> %x, %x"], False),
+        (["%x = load <4 x i32>, ptr %p", "%y = mul <4 x i32> %x, %x"], False),
+        (["store <4 x float> zeroinitializer, ptr %p", "call void @f(ptr %p)"], False),
+        (["store <4 x float> zeroinitializer, ptr %p", "%y = fmul float %x, %x"], False),
+        (["%x = load float, ptr %p", "store float %x, ptr %q"], False),
+        (["%a = add i64 %i, 16", "store <4 x float> zeroinitializer, ptr %p"], True),
+    ],
+)
+def test_what_only_moves_vectors(lines: list[str], moves: bool) -> None:
+    assert only_moves_vectors("\n".join(lines)) is moves

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.support.mlir_bindings import PACKAGE, ir, register_stablehlo
+from braid.support.mlir_bindings import ir, package, register_stablehlo
 
 Array = NDArray[Any]
 
@@ -47,7 +47,7 @@ def reference(text: str, inputs: list[Array]) -> Array:
     """What StableHLO's reference interpreter computes."""
     with ir.Context() as context:
         assert register_stablehlo(context)
-        stablehlo: Any = __import__(f"{PACKAGE}._mlir_libs._stablehlo", fromlist=["_stablehlo"])
+        stablehlo: Any = __import__(f"{package()}._mlir_libs._stablehlo", fromlist=["_stablehlo"])
         module = ir.Module.parse(text)
         listed = [_dense(array) for array in inputs]
         (result,) = stablehlo.eval_module(module, listed)

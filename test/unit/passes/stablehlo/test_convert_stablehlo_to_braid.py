@@ -14,14 +14,14 @@ from braid.dialects.stablehlo import StablehloOp
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.sources.reading import read_mlir
-from braid.support.mlir_bindings import PACKAGE
+from braid.support.mlir_bindings import package
 from braid.universe import make_context
 from test.unit.passes.stablehlo.case import Array, inputs_of, module_of, reference
 from test.unit.passes.stablehlo.cases import CASES
 from test.unit.passes.stablehlo.corner_cases import CORNER_CASES
 from test.unit.passes.stablehlo.models import ATTENTION, CONVOLUTIONS
 
-pytest.importorskip(f"{PACKAGE}._mlir_libs._stablehlo")
+pytest.importorskip(f"{package()}._mlir_libs._stablehlo")
 
 
 def converted(text: str) -> ModuleOp:
