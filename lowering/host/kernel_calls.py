@@ -16,6 +16,7 @@ from braid.lowering.host.environment import (
 from braid.lowering.host.kernel_grids import KernelGrid, Workers
 from braid.lowering.host.pointers import (
     POINTER,
+    POINTER_BYTES,
     PointerBuilder,
     external_function,
     kernel_arguments,
@@ -45,7 +46,10 @@ class KernelCalls:
         self._environment = environment
         self._entry = entry
         self._declared: set[str] = set()
-        self._slots: dict[int, SSAValue] = {}
+        # What calls share is computed once at the entry.
+        self._slots: dict[int, list[SSAValue]] = {}
+        self._constants: dict[int, SSAValue] = {}
+        self._parallel_for: SSAValue | None = None
 
     def call(
         self,
@@ -64,16 +68,19 @@ class KernelCalls:
     ) -> None:
         """Runs a part of the grid, whose iterations do not depend on each other."""
         if part.count == 1:
-            builder.call(symbol, *buffers, builder.constant(part.begin), builder.constant(part.end))
+            builder.call(symbol, *buffers, *map(self._constant, (part.begin, part.end)))
             return
         thunk = f"{symbol}_iterations" + (f"_{part.begin}" if part.begin else "")
         self._declare(thunk, thunk_function(thunk, symbol, len(buffers), part))
         slots = self._slots_for(len(buffers))
-        builder.store_pointers(buffers, slots)
-        parallel_for = self._environment.service(builder, PARALLEL_FOR_OFFSET)
+        for buffer, slot in zip(buffers, slots, strict=True):
+            builder.store(buffer, slot)
+        if self._parallel_for is None:
+            self._parallel_for = self._environment.service(self._entry, PARALLEL_FOR_OFFSET)
         body = builder.function_address(thunk)
-        count = builder.constant(part.workers.count if part.workers else part.count)
-        builder.call_pointer(parallel_for, [self._environment.env, body, slots, count])
+        count = self._constant(part.workers.count if part.workers else part.count)
+        arguments = [self._environment.env, body, slots[0], count]
+        builder.call_pointer(self._parallel_for, arguments)
 
     def call_whole(
         self,
@@ -90,11 +97,18 @@ class KernelCalls:
     def _declare_kernel(self, symbol: str, buffers: int) -> None:
         self._declare(symbol, external_function(symbol, kernel_arguments(buffers)))
 
-    def _slots_for(self, count: int) -> SSAValue:
+    def _slots_for(self, count: int) -> list[SSAValue]:
         """Room on the stack, shared by all calls of that many buffers: one runs at a time."""
         if count not in self._slots:
-            self._slots[count] = self._entry.stack_slots(count)
+            room = self._entry.stack_slots(count)
+            places = (self._entry.address(room, n * POINTER_BYTES) for n in range(count))
+            self._slots[count] = list(places)
         return self._slots[count]
+
+    def _constant(self, value: int) -> SSAValue:
+        if value not in self._constants:
+            self._constants[value] = self._entry.constant(value)
+        return self._constants[value]
 
     def _declare(self, symbol: str, function: llvm.FuncOp) -> None:
         if symbol not in self._declared:

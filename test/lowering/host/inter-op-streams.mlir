@@ -25,13 +25,15 @@
 
 // What has no stream runs on all threads, behind the section, which run_inter_op (offset 80) runs.
 // CHECK-LABEL: llvm.func @braid_run
+// CHECK-SAME:    (%[[ENV:.*]]: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr)
 // CHECK:         llvm.alloca %{{.*}} x i64 {alignment = 64 : i64
-// CHECK:         llvm.getelementptr inbounds %{{.*}}[80]
+// CHECK:         %[[FIELD:.*]] = llvm.getelementptr inbounds %[[ENV]][8]
+// CHECK:         %[[FOR:.*]] = llvm.load %[[FIELD]]
+// CHECK:         llvm.getelementptr inbounds %[[ENV]][80]
 // CHECK:         llvm.mlir.addressof @braid_run_inter_op_1
 // CHECK:         llvm.call %{{.*}}(
-// CHECK:         llvm.getelementptr inbounds %{{.*}}[8]
 // CHECK:         llvm.mlir.addressof @wide_iterations
-// CHECK:         llvm.call %{{.*}}(
+// CHECK:         llvm.call %[[FOR]](%[[ENV]],
 // CHECK:         llvm.return
 
 // PROFILE: error: kernels that run side by side cannot be profiled

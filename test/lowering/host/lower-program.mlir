@@ -16,11 +16,12 @@
 // CHECK:         llvm.call @worker(
 // CHECK-LABEL: llvm.func @braid_run
 // CHECK-SAME:    (%[[ENV:.*]]: !llvm.ptr, %[[IN:.*]]: !llvm.ptr, %[[OUT:.*]]: !llvm.ptr, %[[WEIGHTS:.*]]: !llvm.ptr, %[[ARENA:.*]]: !llvm.ptr)
+// What calls share is computed at the entry.
 // CHECK:         %[[X:.*]] = llvm.load %[[IN]]
-// CHECK:         %[[Y:.*]] = llvm.load %[[OUT]]
-// CHECK:         llvm.call @one(%[[X]], %[[WEIGHTS]], %[[ARENA]],
 // CHECK:         %[[FIELD:.*]] = llvm.getelementptr inbounds %[[ENV]][8]
 // CHECK:         %[[FOR:.*]] = llvm.load %[[FIELD]]
+// CHECK:         %[[Y:.*]] = llvm.load %[[OUT]]
+// CHECK:         llvm.call @one(%[[X]], %[[WEIGHTS]], %[[ARENA]],
 // CHECK:         llvm.call %[[FOR]](%[[ENV]],
 // CHECK-NOT:     tensor<
 // CHECK:         llvm.return
