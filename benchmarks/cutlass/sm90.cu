@@ -19,4 +19,5 @@ using Main = typename c::gemm::collective::CollectiveBuilder<
     c::layout::ColumnMajor, aligned, Sum, Tile, Cluster, cute::Int<STAGES>,
     c::gemm::KernelTmaWarpSpecializedCooperative>::CollectiveOp;
 using Kernel = c::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Main, End>;
-template __global__ void c::device_kernel<Kernel>(const typename Kernel::Params);
+template __global__ void c::device_kernel<Kernel>(
+    CUTLASS_GRID_CONSTANT const typename Kernel::Params);

@@ -33,8 +33,10 @@ from braid.lowering.gpu.entries import (
     gpu_module,
 )
 from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.emit_rows import emit_rows, shared_memory
 from braid.lowering.gpu.kernels.row_program import RowProgram
+from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 from braid.lowering.gpu.kernels.transposed_nest import TransposedNest
 from braid.lowering.gpu.kernels.wide_nest import WideNest
@@ -42,7 +44,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 1
+VERSION = 2
 """Of this emitter, as the `version` of a family."""
 
 
@@ -60,6 +62,9 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     function.arg_attrs = argument_attributes(operands, results, in_place)
     if (program := RowProgram.of(function, operands)) is not None:
         return _row_kernel(program, module, symbol, group, in_place)
+    arguments = tuple(function.body.block.args[:-2])
+    if (sums := SumsWithEpilogue.of(function, arguments[operands:])) is not None:
+        return _sums_kernel(sums, arguments, symbol, group, in_place)
     _fills_as_nests(function)
     scratch_bytes = move_to_scratch(function)
     buffers = tuple(function.body.block.args[:-2])
@@ -106,6 +111,33 @@ def _row_kernel(
     return GpuKernel.of(
         Launches(symbol, (launch,), sizes, len(group.inputs)),
         ModuleOp([gpu_module([*([] if shared is None else [shared]), function])]),
+        in_place=in_place,
+    )
+
+
+def _sums_kernel(
+    sums: SumsWithEpilogue,
+    buffers: tuple[BlockArgument, ...],
+    symbol: str,
+    group: FusedOp,
+    in_place: tuple[InPlace, ...],
+) -> GpuKernel:
+    """A nest that reduces, and what follows elementwise, in one entry."""
+    entry = f"{symbol}_0"
+    function = gpu_function(entry, [buffer.type for buffer in buffers], THREADS)
+    body = function.body.block
+    values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=True))
+    for op in sums.constants:
+        body.add_op(op.clone(values))
+    sums.emit(Code(Builder(InsertPoint.at_end(body))), values)
+    body.add_op(gpu.ReturnOp([]))
+    outside = (*group.inputs.types, *group.outputs.types)
+    sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
+    blocks = blocks_for(sums.threads)
+    launch = Launch(entry, blocks, THREADS, tuple(range(len(buffers))))
+    return GpuKernel.of(
+        Launches(symbol, (launch,), sizes, len(group.inputs)),
+        ModuleOp([gpu_module([function])]),
         in_place=in_place,
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, bf16, f32, i64
+from xdsl.dialects.builtin import NoneAttr, TensorType, bf16, f32, f64, i64
 
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import shape_of
@@ -15,6 +15,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
@@ -49,6 +50,12 @@ class Case:
     shared: tuple[int, ...] = ()
     narrow: int = 0
     times: float = 1.0
+
+
+def windows(x: Any) -> Any:
+    """Maxima of two by two."""
+    sides = {"strides": (2, 2), "pad_low": (0, 0), "pad_high": (0, 0), "dilations": (1, 1)}
+    return PoolOp.get(x, "max", (2, 2), **sides)
 
 
 ROWS = np.random.default_rng(0).permutation(48).reshape(6, 8)
@@ -107,20 +114,37 @@ CASES = {
     ),
     "pool": Case(
         [tensor(1, 32, 8, 8, layout="acdb")],
-        lambda x: [
-            PoolOp.get(
-                x,
-                "max",
-                (2, 2),
-                strides=(2, 2),
-                pad_low=(0, 0),
-                pad_high=(0, 0),
-                dilations=(1, 1),
-            )
-        ],
+        lambda x: [windows(x)],
         layout="acdb",
     ),
+    "pool of bf16 and what follows": Case(
+        [tensor(1, 32, n, n, layout="acdb", element=bf16) for n in (8, 1)],
+        lambda x, s: [p := windows(x), elementwise("mul", p, s)],
+        layout="acdb",
+        shared=(1,),
+    ),
 }
+
+
+@pytest.mark.parametrize(
+    ("types", "build"),
+    [
+        ([tensor(2, 24, 8, 8, layout="acdb", element=bf16)], lambda x: [windows(x)]),
+        ([tensor(2, 24, 8, 8)], lambda x: [p := windows(x), elementwise("tanh", p)]),
+        (
+            [tensor(9, 20, element=f64), tensor(20, 7, element=f64), tensor(1, 7, element=f64)],
+            lambda x, w, b: [p := MatmulOp.on(x, w), elementwise("add", p, b)],
+        ),
+    ],
+    ids=["channels last", "channels first", "products of f64"],
+)
+def test_sums_and_what_follows_are_one_entry(types: Sequence[Any], build: Any) -> None:
+    """Without memory for the sums, which 16-bit floats have in f32."""
+    layout = "acdb" if types[0].encoding != NoneAttr() else None
+    group = make_group(types, build, [layout])
+    for unaligned in (False, True):
+        kernel = check_group(group, emit_fallback, unaligned=unaligned)
+        assert len(kernel.launches.launches) == 1 and kernel.scratch_bytes == 0
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -357,15 +357,25 @@ class Product:
 
 @dataclass(frozen=True)
 class ProductNests:
-    """What a bufferized kernel of a product consists of, behind a fill with zeros."""
+    """What a bufferized kernel of a product consists of, behind a fill with `start`."""
 
     product: linalg.GenericOp
     others: tuple[linalg.GenericOp, ...]
     constants: tuple[Operation, ...]
+    start: SSAValue
 
 
 def product_nests(function: FuncOp) -> ProductNests | None:
     """Those of a kernel that fills sums with zeros, adds to them, and then has other nests."""
+    nests = sum_nests(function)
+    start = None if nests is None else nests.start.owner
+    if not isinstance(start, arith.ConstantOp) or float(cast(Any, start.value).value.data) != 0:
+        return None
+    return nests
+
+
+def sum_nests(function: FuncOp) -> ProductNests | None:
+    """The same, whatever sums are filled with, and whether they are sums or maxima."""
     nests: list[linalg.GenericOp | linalg.FillOp] = []
     constants: list[Operation] = []
     for op in list(function.body.block.ops)[:-1]:
@@ -383,13 +393,7 @@ def product_nests(function: FuncOp) -> ProductNests | None:
     others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
     if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
         return None
-    if not _is_zero(start, product):
+    value = start.inputs[0]
+    if list(product.outputs) != [start.outputs[0]] or value.owner not in constants:
         return None
-    return ProductNests(product, tuple(others), tuple(constants))
-
-
-def _is_zero(op: linalg.FillOp, product: linalg.GenericOp) -> bool:
-    if op.outputs[0] is not product.outputs[0]:
-        return False
-    start = op.inputs[0].owner
-    return isinstance(start, arith.ConstantOp) and float(cast(Any, start.value).value.data) == 0
+    return ProductNests(product, tuple(others), tuple(constants), value)
