@@ -7,6 +7,7 @@ PASSES: dict[str, str] = {
     "convert-braid-to-linalg": (
         "braid.lowering.common.convert_braid_to_linalg:ConvertBraidToLinalgPass"
     ),
+    "lower-floats-to-cpp": "braid.lowering.fpga.lower_floats_to_cpp:LowerFloatsToCppPass",
     "lower-hls-to-cpp": "braid.lowering.fpga.lower_hls_to_cpp:LowerHlsToCppPass",
     "lower-hls-to-verilog": "braid.lowering.fpga.lower_hls_to_verilog:LowerHlsToVerilogPass",
     "lower-program": "braid.lowering.host.lower_program:LowerProgramPass",

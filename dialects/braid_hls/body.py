@@ -122,9 +122,11 @@ def dense(values: Integers) -> DenseIntOrFPElementsAttr:
     return DenseIntOrFPElementsAttr.from_list(kind, [int(value) for value in values.ravel()])
 
 
-def _rows(attribute: DenseIntOrFPElementsAttr, lanes: int) -> Integers:
+def rows_of_table(attribute: DenseIntOrFPElementsAttr) -> Integers:
+    """The numbers of a table, [rows, lanes]."""
     values = np.array(list(cast(Any, attribute).get_values()), np.int64)
-    return np.broadcast_to(values, (lanes,)) if values.size == 1 else values
+    shape = attribute.get_shape()
+    return np.broadcast_to(values, shape) if values.size == 1 else values.reshape(shape)
 
 
 @irdl_op_definition
@@ -155,8 +157,7 @@ class TableOp(ScheduledOp):
     @property
     def rows(self) -> Integers:
         """[folds, lanes]."""
-        shape = self.values.get_shape()
-        return _rows(self.values, int(np.prod(shape))).reshape(shape)
+        return rows_of_table(self.values)
 
     def verify_(self) -> None:
         """Fails for another `by`, lanes that are not the result's, and numbers that do not fit."""
@@ -197,8 +198,7 @@ class SelectOp(ScheduledOp):
     @property
     def rows(self) -> Integers:
         """[folds, lanes]."""
-        shape = self.indices.get_shape()
-        return _rows(self.indices, int(np.prod(shape))).reshape(shape)
+        return rows_of_table(self.indices)
 
     def verify_(self) -> None:
         """Fails for another `by`, and for lanes that the operand has not."""

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import IntAttr, IntegerAttr, IntegerType, ModuleOp, StringAttr, i64
-from xdsl.ir import Attribute, Block, ParametrizedAttribute, Region, SSAValue, TypeAttribute
+from xdsl.ir import (
+    Attribute,
+    Block,
+    Operation,
+    ParametrizedAttribute,
+    Region,
+    SSAValue,
+    TypeAttribute,
+)
 from xdsl.irdl import (
     IRDLOperation,
     attr_def,
@@ -135,7 +143,8 @@ class OutputOp(IRDLOperation):
 class DesignOp(IRDLOperation):
     """A graph of stages and channels; its arguments are the streams that come in.
 
-    Stages read channels alone, and what leaves comes from channels, so that each side may wait.
+    Stages read channels alone (and `braid_hls.weights`, which have a buffer of their own), and what
+    leaves comes from channels, so that each side may wait.
     Fails verification where one is read otherwise, or the body does not end in an output.
 
     ```mlir
@@ -175,8 +184,12 @@ class DesignOp(IRDLOperation):
             if isinstance(op, ChannelOp):
                 continue
             for value in op.operands:
-                if not isinstance(value.owner, ChannelOp):
+                if not isinstance(value.owner, ChannelOp) and not _is_memory(value):
                     raise VerifyException(f"{op.name} reads a stream that is not a channel's")
+
+
+def _is_memory(value: SSAValue) -> bool:
+    return isinstance(value.owner, Operation) and value.owner.name == "braid_hls.weights"
 
 
 def only_design(module: ModuleOp) -> DesignOp:

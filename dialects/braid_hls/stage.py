@@ -15,10 +15,12 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
+    AttrSizedOperandSegments,
     IRDLOperation,
     attr_def,
     irdl_op_definition,
     opt_attr_def,
+    opt_operand_def,
     region_def,
     result_def,
     traits_def,
@@ -27,7 +29,14 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid_hls.body import AccumulateOp, ScheduledOp, YieldOp, bits_of, lanes_of
+from braid.dialects.braid_hls.body import (
+    AccumulateOp,
+    ScheduledOp,
+    YieldOp,
+    bits_of,
+    lanes_of,
+    lanes_type,
+)
 from braid.dialects.braid_hls.design import StreamType, stream_of
 
 WINDOW_START = 2
@@ -140,6 +149,7 @@ class StageOp(IRDLOperation):
     name = "braid_hls.stage"
 
     inputs = var_operand_def(StreamType)
+    weights = opt_operand_def(StreamType)
     label = attr_def(StringAttr)
     image = attr_def(DenseArrayBase[IntegerType])
     window = attr_def(DenseArrayBase[IntegerType])
@@ -153,11 +163,16 @@ class StageOp(IRDLOperation):
     latency = attr_def(IntegerAttr[IntegerType])
     over_image = opt_attr_def(UnitAttr)
     unroll = opt_attr_def(DenseArrayBase[IntegerType])
+    memory_latency = opt_attr_def(IntegerAttr[IntegerType])
     output = result_def(StreamType)
     body = region_def("single_block")
 
     traits = traits_def(IsolatedFromAbove())
-    assembly_format = "`(` $inputs `)` attr-dict `:` functional-type($inputs, $output) $body"
+    irdl_options = (AttrSizedOperandSegments(),)
+    assembly_format = (
+        "`(` $inputs `)` (`weights` $weights^ `:` type($weights))? attr-dict "
+        "`:` functional-type($inputs, $output) $body"
+    )
 
     def __init__(
         self,
@@ -167,6 +182,7 @@ class StageOp(IRDLOperation):
         loops: Loops,
         pad_value: int,
         body: Block,
+        weights: SSAValue | None = None,
     ) -> None:
         attributes: dict[str, Attribute] = {
             name: DenseArrayBase.from_list(i64, getattr(loops, name)) for name in _PAIRS
@@ -180,7 +196,7 @@ class StageOp(IRDLOperation):
         if loops.over_image:
             attributes["over_image"] = UnitAttr()
         super().__init__(
-            operands=[inputs],
+            operands=[inputs, weights],
             result_types=[output],
             attributes=attributes,
             regions=[Region(body)],
@@ -196,6 +212,11 @@ class StageOp(IRDLOperation):
     def iterations(self) -> int:
         """Cycles from image to image."""
         return self.loops.iterations
+
+    @property
+    def windows(self) -> Sequence[SSAValue]:
+        """The arguments of the body that are windows, one for each of `inputs`."""
+        return self.body.block.args[: len(self.inputs)]
 
     @property
     def value(self) -> SSAValue:
@@ -231,9 +252,15 @@ class StageOp(IRDLOperation):
             raise VerifyException(f"latency is {latency}, but the result is there in cycle {ready}")
 
     def _verify_lanes(self, loops: Loops) -> None:
-        arguments = self.body.block.args
-        if not self.inputs or len(arguments) != len(self.inputs):
-            raise VerifyException(f"{len(arguments)} windows of {len(self.inputs)} streams")
+        arguments = self.windows
+        if not self.inputs or len(self.body.block.args) != len(self.operands):
+            raise VerifyException(
+                f"{len(self.body.block.args)} arguments of {len(self.operands)} streams"
+            )
+        if self.weights is not None:
+            kind, last = stream_of(self.weights), self.body.block.args[-1]
+            if last.type != lanes_type(kind.lanes.data, kind.element.width.data):
+                raise VerifyException(f"weights of {kind} are {last.type} in the body")
         taps = loops.window[0] * loops.window[1]
         if taps > 1 and len(arguments) > 1:
             raise VerifyException("several streams with windows of more than a pixel")

@@ -1,7 +1,7 @@
 """The backend of FPGAs: functions of integers as designs, and as circuits that are simulated.
 
 A function has no kernels of its own: what fusion made of it is one graph again when it is linked,
-and its stages are chosen anew. Its weights are in the design.
+and its stages are chosen anew. Its weights are in the design, or in the memory beside the part.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from xdsl.ir import Operation
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report, taken_of
-from braid.lowering.fpga.schedule.select import budget_of
+from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -29,7 +29,14 @@ class FpgaBackend:
     """Makes a circuit of each function; see `Backend`."""
 
     name: str
-    stages: tuple[str, ...] = ("hls", "hls-cpp", "verilog", "testbench", "report")
+    stages: tuple[str, ...] = (
+        "hls",
+        "hls-cpp",
+        "verilog",
+        "testbench",
+        "report",
+        "synthesis",
+    )
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """None of its own: groups are row-major, and are not what stages are made of."""
@@ -92,7 +99,8 @@ class FpgaKernels:
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
         """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches.
 
-        At `report`, what they take of the part and how many frames a second they make.
+        At `report`, what they take of the part and how many frames a second they make; at
+        `synthesis` what Yosys counts, and the longest path.
         """
         circuits = self._circuits(functions)
         if stage == "report":
@@ -105,6 +113,8 @@ class FpgaKernels:
 
     def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
         """Each function has its share of the part."""
-        budget = budget_of(self.job.device.machine, max(1, len(functions)))
-        weights = self.job.weights()
-        return [Circuit.of(function, weights, budget, self._clock) for function in functions]
+        machine, weights = self.job.device.machine, self.job.weights()
+        budget, memory = budget_of(machine, max(1, len(functions))), memory_of(machine)
+        return [
+            Circuit.of(function, weights, budget, self._clock, memory) for function in functions
+        ]

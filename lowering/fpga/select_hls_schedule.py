@@ -8,16 +8,17 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.part import part_of
+from braid.lowering.fpga.schedule.choices import Memory
 from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
     Schedule,
     budget_of,
+    memory_of,
     select_schedule,
 )
 from braid.solvers.hls.selection import Uses
 from braid.support.errors import BraidError
-from braid.targets.machines.machine import Machine
-from braid.targets.machines.resolve import target_of
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,10 @@ class SelectHlsSchedulePass(ModulePass):
     Of all that divide, those are chosen with which the slowest stage has the fewest iterations and
     all stages fit the part of the target's FPGA; of these the cheapest, since a stage that is
     faster than the slowest waits. `dsp`, `bram36`, `lut` and `ff` give other limits than the part;
-    of a target without an FPGA they are the only ones. A remark says cost, bound, gap and uses.
+    of a target without an FPGA they are the only ones. Weights that do not fit are read from the
+    memory of the target, or from one that `memory` = most bits in a cycle gives, which answers
+    after `memory_latency` cycles: `memory_latency` on a stage says so. A remark says cost, bound,
+    gap and uses.
     Raises BraidError where there are no limits, and where a design exceeds them at its smallest.
 
     ```mlir
@@ -45,43 +49,50 @@ class SelectHlsSchedulePass(ModulePass):
     bram36: int | None = None
     lut: int | None = None
     ff: int | None = None
+    memory: int | None = None
+    memory_latency: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides for each design."""
         designs = [design for design in op.ops if isinstance(design, DesignOp)]
         for design in designs:
-            chosen = select_schedule(design, self._budget(op, len(designs)))
+            budget = self._budget(op, len(designs))
+            chosen = select_schedule(design, budget, self._memory(op))
             _say(design, chosen)
 
+    def _memory(self, module: ModuleOp) -> Memory | None:
+        machine = part_of(module, self.target)
+        own = None if machine is None else memory_of(machine)
+        own = own or Memory(0, 1)
+        port = own.port if self.memory is None else self.memory
+        latency = own.latency if self.memory_latency is None else self.memory_latency
+        if latency < 1:
+            raise BraidError(f"memory_latency = {latency}, expected at least 1 cycle")
+        return Memory(min(port, 1024), latency) if port else None
+
     def _budget(self, module: ModuleOp, designs: int) -> Uses:
-        machine = _part(module, self.target)
+        machine = part_of(module, self.target)
         halves = None if self.bram36 is None else 2 * self.bram36
-        given = (self.dsp, halves, self.lut, self.ff)
+        given = (self.dsp, halves, self.lut, self.ff, self.memory)
         if machine is None and all(one is None for one in given):
             raise BraidError(
                 "a schedule of a design for a target without an FPGA",
                 hint="give target=fpga-zynq7020, or limits such as dsp=64",
             )
-        part = (WITHOUT_LIMIT,) * 4 if machine is None else budget_of(machine, designs)
+        part = (WITHOUT_LIMIT,) * 5 if machine is None else budget_of(machine, designs)
         return tuple(own if one is None else one for one, own in zip(given, part, strict=True))
-
-
-def _part(module: ModuleOp, target: str | None) -> Machine | None:
-    """That of the target's first device with DSP slices."""
-    for device in target_of(module, target).devices:
-        if any(name == "dsp" for name, _ in device.machine.facts):
-            return device.machine
-    return None
 
 
 def _say(design: DesignOp, chosen: Schedule) -> None:
     used = chosen.resources
+    reads = sum(chosen.reads)
+    memory = f"; {reads} stages read weights, {used.memory} bits a cycle" if reads else ""
     emit_remark(
         design,
         SelectHlsSchedulePass.name,
         f"{len(chosen.folds)} stages, the slowest with {chosen.cycles} iterations, at least "
         f"{chosen.lower_bound} with what there is; {used.dsp} DSP slices, {used.bram36:g} block "
-        f"RAMs, {used.lut} look-up tables and {used.ff} flip-flops",
+        f"RAMs, {used.lut} look-up tables and {used.ff} flip-flops{memory}",
         cost=chosen.cycles,
         lower_bound=chosen.lower_bound,
         gap=(chosen.cycles - chosen.lower_bound) / chosen.cycles,
@@ -90,4 +101,5 @@ def _say(design: DesignOp, chosen: Schedule) -> None:
         bram36=used.bram36,
         lut=used.lut,
         ff=used.ff,
+        memory=used.memory,
     )

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Loops, StageOp
+from braid.dialects.braid_hls.weights import WeightsOp
 from braid.solvers.streams.depths import IMAGES
 from braid.solvers.streams.network import Channel, Network, Process, sink, source
 
@@ -31,6 +32,11 @@ def permutes_of(design: DesignOp) -> list[PermuteOp]:
 def workers_of(design: DesignOp) -> list[StageOp | PermuteOp]:
     """Stages and permutes: all that reads channels and writes them."""
     return [op for op in design.body.block.ops if isinstance(op, StageOp | PermuteOp)]
+
+
+def weights_of(design: DesignOp) -> list[WeightsOp]:
+    """What is read from memory, in the order of its ports."""
+    return [op for op in design.body.block.ops if isinstance(op, WeightsOp)]
 
 
 def depths_of(design: DesignOp) -> list[int]:
@@ -105,7 +111,14 @@ def process_of(stage: StageOp) -> Process:
     """When a stage reads and writes, in iterations of an image."""
     loops = stage.loops
     reads, writes = reads_and_writes(loops)
-    return Process(stage.label.data, loops.iterations, reads, writes, stage.latency.value.data)
+    begin = (0, 0)
+    if stage.weights is not None:
+        assert isinstance(stage.weights.owner, WeightsOp), "verified by the design"
+        # The request is made in cycle 0; its answer is in the buffer in the cycle after it came.
+        first = 0 if loops.over_image else int(writes[0]) - loops.folds[0] * loops.folds[1] + 1
+        begin = first, stage.weights.owner.latency.value.data + 1
+    latency = stage.latency.value.data
+    return Process(stage.label.data, loops.iterations, reads, writes, latency, begin)
 
 
 def reads_and_writes(loops: Loops) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,8 @@ class Process:
 
     `iterations` an image, of which `reads` (ascending) take one beat from each channel that comes
     in, and `writes` give one to each that goes out, `latency` cycles after they began. One
-    iteration begins in a cycle.
+    iteration begins in a cycle. `begin` = (iteration, cycle): that of the first image does not
+    begin before.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Process:
     reads: Integers
     writes: Integers
     latency: int
+    begin: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,11 @@ class _Events:
         starts = np.arange(images, dtype=np.int64)[:, None] * process.iterations
         reads = (starts + process.reads[None, :]).ravel()
         writes = (starts + process.writes[None, :]).ravel()
+        first, self.begin = process.begin
         self.when = np.union1d(reads, writes)
+        if self.begin:
+            self.when = np.union1d(self.when, [first])
+        self.first = np.searchsorted(self.when, [first])[:1]
         self.reads = np.searchsorted(self.when, reads)
         self.writes = np.searchsorted(self.when, writes)
         self.first_reads = self.reads[:: max(process.reads.size, 1)]
@@ -59,6 +63,8 @@ class _Events:
     def times(self, waits: Sequence[tuple[Integers, Integers]]) -> Integers:
         """Earliest begins, where the iterations of these numbers have to wait for these cycles."""
         bound = np.full(self.when.shape, _NEVER)
+        if self.begin:
+            bound[self.first] = self.begin
         for numbers, cycles in waits:
             bound[numbers] = np.maximum(bound[numbers], cycles)
         # Iterations in between take a cycle each.

@@ -88,12 +88,12 @@ def _planned(
     function: FuncOp, parameters: Mapping[str, Array]
 ) -> tuple[Trees, Ports, list["_Plan"]]:
     ports = ports_of(function)
-    trees = stage_trees(function, _known(function, parameters), ports)
+    trees = stage_trees(function, known_values(function, parameters), ports)
     plans = [_plan(trees, value) for value in trees.streams if value not in ports.inputs]
     return trees, ports, plans
 
 
-def _known(function: FuncOp, parameters: Mapping[str, Array]) -> dict[SSAValue, Array]:
+def known_values(function: FuncOp, parameters: Mapping[str, Array]) -> dict[SSAValue, Array]:
     """All that depends on weights and constants alone."""
     known: dict[SSAValue, Array] = {}
     for op in function.body.block.ops:

@@ -38,7 +38,8 @@ def type_limits(kind: Attribute) -> tuple[int, int]:
     if not isinstance(kind, IntegerType) or integer.width.data < 8:
         raise UnsupportedError(
             f"lanes of {kind} on an FPGA",
-            hint="stages compute with integers of 8 bits and more; quantize the model",
+            hint="stages compute with integers of 8 bits and more: quantize the model; "
+            "'lower-floats-to-cpp' writes functions in f32 as HLS C++, which has no circuit",
         )
     bits = integer.width.data
     if integer.signedness.data == Signedness.UNSIGNED:

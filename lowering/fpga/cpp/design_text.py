@@ -8,15 +8,31 @@ from braid.dialects.braid_hls.design import ChannelOp, DesignOp, StreamType, str
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.lowering.fpga.cpp.permute_text import drain_function, fill_function, memory_declaration
 from braid.lowering.fpga.cpp.stage_text import beat_text, element_text, indented, stage_function
-from braid.lowering.fpga.streams import beats_read, channels_of, network_of, workers_of
+from braid.lowering.fpga.cpp.weights_text import (
+    memory_name,
+    memory_parameter,
+    memory_pragmas,
+    weights_function,
+    weights_stream,
+)
+from braid.lowering.fpga.streams import (
+    beats_read,
+    channels_of,
+    network_of,
+    weights_of,
+    workers_of,
+)
 
 
 def design_text(design: DesignOp) -> str:
     """A file that Vitis HLS and g++ compile; each call of the top function is one image."""
     block = design.body.block
     workers, channels = workers_of(design), channels_of(design)
-    kinds = dict.fromkeys(stream_of(one) for one in (*block.args, *(s.output for s in workers)))
+    memories = weights_of(design)
+    made = (one.output for one in (*workers, *memories))
+    kinds = dict.fromkeys(stream_of(one) for one in (*block.args, *made))
     names: dict[SSAValue, str] = {channel.output: f"c{at}" for at, channel in enumerate(channels)}
+    names |= {op.output: f"w{at}" for at, op in enumerate(memories)}
     behind: dict[SSAValue, list[str]] = {}
     for channel in channels:
         behind.setdefault(channel.stream, []).append(names[channel.output])
@@ -28,16 +44,20 @@ def design_text(design: DesignOp) -> str:
             _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
         )
         calls.append(f"source{at}({', '.join([f's{at}', *outputs])});")
-    memories: list[str] = []
+    declared: list[str] = []
+    for at, op in enumerate(memories):
+        functions.append(weights_function(f"read{at}", op))
+        declared += weights_stream(names[op.output], op)
+        calls.append(f"read{at}({memory_name(at)}, {names[op.output]});")
     for at, op in enumerate(workers):
         outputs = behind.get(op.output, [])
-        given = [names[value] for value in op.inputs]
+        given = [names[value] for value in op.operands]
         if isinstance(op, PermuteOp):
             functions += [
                 fill_function(f"fill{at}", op),
                 drain_function(f"drain{at}", op, len(outputs)),
             ]
-            memories += memory_declaration(f"memory{at}", op)
+            declared += memory_declaration(f"memory{at}", op)
             calls.append(f"fill{at}({', '.join([*given, f'memory{at}'])});")
             calls.append(f"drain{at}({', '.join([f'memory{at}', *outputs])});")
         else:
@@ -54,7 +74,7 @@ def design_text(design: DesignOp) -> str:
             "",
             *(_beat(kind) for kind in kinds),
             *functions,
-            *_top(design, channels, names, memories, calls),
+            *_top(design, channels, names, declared, calls),
             "",
         ]
     )
@@ -82,8 +102,12 @@ def _copy(name: str, kind: StreamType, copies: int, beats: int) -> str:
 
 
 def top_name(design: DesignOp) -> str:
-    """Of the top function: C++ has another `main`."""
-    name = design.sym_name.data
+    """Of the top function."""
+    return top_name_of(design.sym_name.data)
+
+
+def top_name_of(name: str) -> str:
+    """Of the top function of what has this name: C++ has another `main`."""
     return "top" if name == "main" else name
 
 
@@ -98,18 +122,22 @@ def _top(
     design: DesignOp,
     channels: list[ChannelOp],
     names: dict[SSAValue, str],
-    memories: list[str],
+    declared: list[str],
     calls: list[str],
 ) -> Iterator[str]:
     ports = ports_of(design)
-    shown = ", ".join(f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports)
-    yield f'extern "C" void {top_name(design)}({shown}) {{'
+    shown = [f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports]
+    memories = list(enumerate(weights_of(design)))
+    shown += [memory_parameter(at, op) for at, op in memories]
+    yield f'extern "C" void {top_name(design)}({", ".join(shown)}) {{'
     yield from (f"#pragma HLS INTERFACE axis port={name}" for name, _ in ports)
+    for at, op in memories:
+        yield from memory_pragmas(at, op)
     yield "#pragma HLS INTERFACE s_axilite port=return"
     yield "#pragma HLS DATAFLOW"
     for channel in channels:
         name = names[channel.output]
         yield f'  hls::stream<{beat_text(stream_of(channel.output))}> {name}("{name}");'
         yield f"#pragma HLS STREAM variable={name} depth={channel.depth.value.data}"
-    yield from indented([*memories, *calls])
+    yield from indented([*declared, *calls])
     yield "}"

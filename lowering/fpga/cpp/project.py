@@ -7,6 +7,8 @@ from braid.dialects.braid_hls.design import DesignOp
 from braid.lowering.fpga.cpp.check import check_rules
 from braid.lowering.fpga.cpp.design_text import design_text, ports_of, top_name
 from braid.lowering.fpga.cpp.stage_text import beat_text
+from braid.lowering.fpga.cpp.weights_text import memory_content, memory_name
+from braid.lowering.fpga.streams import weights_of
 
 RUN = "braid_hls_run"
 """`void run(const int64_t *const *in, const int64_t *beats_in, int64_t *const *out,
@@ -29,6 +31,7 @@ def driver_text(design: DesignOp) -> str:
         "#include <cstdint>",
         f'#include "{name}.cpp"',
         "",
+        *(memory_content(at, op) for at, op in enumerate(weights_of(design))),
         f'extern "C" void {RUN}(const int64_t *const *in, const int64_t *beats_in,',
         "    int64_t *const *out, const int64_t *beats_out, int64_t images) {",
         *(f"  hls::stream<{beat_text(kind)}> {one};" for one, kind in ports),
@@ -42,7 +45,8 @@ def driver_text(design: DesignOp) -> str:
             f"    {one}.write(beat);",
             "  }",
         ]
-    call = ", ".join(one for one, _ in ports)
+    memories = [memory_name(at) for at in range(len(weights_of(design)))]
+    call = ", ".join([*(one for one, _ in ports), *memories])
     lines.append(f"  for (int64_t image = 0; image < images; image++) {name}({call});")
     for at, (one, kind) in enumerate(ports[len(inputs) :]):
         lines += [

@@ -10,6 +10,9 @@ from braid.dialects.braid_hls.design import StreamType, stream_of
 from braid.dialects.braid_hls.stage import Loops, StageOp
 from braid.lowering.fpga.cpp.body_text import BodyText
 
+WEIGHTS = "weights"
+"""The stream of factors that are read from memory."""
+
 
 def element_text(kind: StreamType) -> str:
     """The C++ type of one lane of a beat."""
@@ -24,20 +27,22 @@ def beat_text(kind: StreamType) -> str:
 
 
 def stage_function(name: str, stage: StageOp, copies: int) -> str:
-    """`void name(in0, …, out0, …)`: each output gets every beat; one call is one image."""
+    """`void name(in0, …, weights, out0, …)`: each output gets every beat; a call is one image."""
     loops = stage.loops
     inputs = [f"in{at}" for at in range(len(stage.inputs))]
     outputs = [f"out{at}" for at in range(copies)]
-    kinds = [*(stream_of(one) for one in stage.inputs), *([stream_of(stage.output)] * copies)]
+    read = [] if stage.weights is None else [WEIGHTS]
+    kinds = [*map(stream_of, stage.operands), *([stream_of(stage.output)] * copies)]
     parameters = ", ".join(
         f"hls::stream<{beat_text(kind)}> &{one}"
-        for kind, one in zip(kinds, inputs + outputs, strict=True)
+        for kind, one in zip(kinds, [*inputs, *read, *outputs], strict=True)
     )
     body = BodyText(loops)
     for argument in stage.body.block.args:
         body.name(argument)
     inner = [*_reads(stage, inputs), "{" if loops.over_image else "if (position == end) {"]
-    inner += indented([*_windows(stage, body), *body.statements(stage.body.block)])
+    inner += indented([*_windows(stage, body), *_weights(stage, body)])
+    inner += indented(body.statements(stage.body.block))
     inner += indented(_writes(stage, body, outputs))
     inner += ["}", *(_steps_over_image(loops) if loops.over_image else _steps(loops))]
     lines = [*_state(stage), *body.outside, f"for (int it = 0; it < {loops.iterations}; it++) {{"]
@@ -107,7 +112,7 @@ def _reads(stage: StageOp, inputs: Sequence[str]) -> Iterator[str]:
 def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
     """The lanes of each argument: pixels by rows, `pad_value` where there is none."""
     loops, pad = stage.loops, stage.pad_value.value.data
-    for at, argument in enumerate(stage.body.block.args):
+    for at, argument in enumerate(stage.windows):
         bits, lanes = bits_of(argument), stream_of(stage.inputs[at]).lanes.data
         name = body.name(argument)
         yield f"ap_int<{bits}> {name}[{lanes_of(argument)}];"
@@ -135,6 +140,21 @@ def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
         yield "    }"
         yield "  }"
         yield "}"
+
+
+def _weights(stage: StageOp, body: BodyText) -> Iterator[str]:
+    """The factors of this iteration."""
+    if stage.weights is None:
+        return
+    kind, argument = stream_of(stage.weights), stage.body.block.args[-1]
+    name = body.name(argument)
+    yield f"const {beat_text(kind)} row = {WEIGHTS}.read();"
+    yield f"{element_text(kind)} {name}[{kind.lanes.data}];"
+    yield f"#pragma HLS ARRAY_PARTITION variable={name} complete"
+    yield f"for (int i = 0; i < {kind.lanes.data}; i++) {{"
+    yield "#pragma HLS UNROLL"
+    yield f"  {name}[i] = row.lane[i];"
+    yield "}"
 
 
 def _writes(stage: StageOp, body: BodyText, outputs: Sequence[str]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.weights_module import MemoryPort
 
 SUFFIX = "_control"
 """Of the name of the module, behind the design's."""
@@ -18,11 +19,17 @@ class Counted:
     beats: int
 
 
-def control_module(top: str, inputs: Sequence[Counted], outputs: Sequence[Counted]) -> str:
+def control_module(
+    top: str,
+    inputs: Sequence[Counted],
+    outputs: Sequence[Counted],
+    memories: Sequence[MemoryPort] = (),
+) -> str:
     """`{top}_control`: the streams of the design `top`, behind the signals of `ap_ctrl_hs`.
 
     `ap_start` is held until `ap_ready`, which comes with `ap_done` in the cycle in which the image
-    has left; `ap_idle` says that none is under way. Beats wait outside until it has begun.
+    has left; `ap_idle` says that none is under way. Beats wait outside until it has begun. Ports to
+    memories are those of the design, which reads ahead.
     """
     module = HardwareModule(f"{top}{SUFFIX}")
     start, busy = module.input("ap_start", 1), Wire("%busy", 1)
@@ -39,6 +46,14 @@ def control_module(top: str, inputs: Sequence[Counted], outputs: Sequence[Counte
         i = one.port.number
         results += [f"m{i}_tdata: i{one.port.bits}", f"m{i}_tvalid: i1"]
         names += [f"%data{i}", f"%valid{i}"]
+    for memory in memories:
+        ports += [
+            f"{name}: {module.input(name, bits).name}: i{bits}" for name, bits in memory.inputs
+        ]
+        for name, bits in memory.outputs:
+            module.output(name, Wire(f"%{name}", bits))
+            results.append(f"{name}: i{bits}")
+            names.append(f"%{name}")
     module.line(
         f'{", ".join(names)} = hw.instance "design" @{top}(clk: %clk: !seq.clock, rst: %rst: i1, '
         f"{', '.join(ports)}) -> ({', '.join(results)})"

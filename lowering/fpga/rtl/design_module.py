@@ -5,19 +5,22 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
+from braid.dialects.braid_hls.weights import WeightsOp
 from braid.lowering.fpga.rtl.channel_module import channel_module
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
 from braid.lowering.fpga.rtl.permute_module import permute_module
 from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.rtl.stage_module import stage_module
-from braid.lowering.fpga.streams import channels_of, workers_of
+from braid.lowering.fpga.rtl.weights_module import MemoryPort, weights_module
+from braid.lowering.fpga.streams import channels_of, weights_of, workers_of
 
 
 def design_modules(design: DesignOp) -> str:
     """`hw` modules of the design, the top named like it.
 
     Input i has the ports `s{i}_tdata`, `s{i}_tvalid`, `s{i}_tready`; output i has `m{i}_tdata`,
-    `m{i}_tvalid`, `m{i}_tready`. Bits of a beat are its lanes, the first lowest.
+    `m{i}_tvalid`, `m{i}_tready`. Bits of a beat are its lanes, the first lowest. Weights i that are
+    read from memory have `m_axi{i}_…`, a read channel of AXI4, and `weights{i}_base`, the address.
     """
     return _Top(design).text()
 
@@ -27,7 +30,18 @@ def resources_of(design: DesignOp) -> Resources:
     top = _Top(design)
     top.text()
     used = [top.parts[name].resources for name in top.instances]
+    used += [Resources(memory=port.bits) for port in memory_ports(design)]
     return sum(used, top.module.resources)
+
+
+def weights_resources(op: WeightsOp) -> Resources:
+    """What reading weights takes."""
+    return weights_module("weights", op).resources + Resources(memory=op.port.value.data)
+
+
+def memory_ports(design: DesignOp) -> list[MemoryPort]:
+    """By which weights are read."""
+    return [MemoryPort(at, op.port.value.data) for at, op in enumerate(weights_of(design))]
 
 
 def module_of(name: str, op: StageOp | PermuteOp) -> HardwareModule:
@@ -44,6 +58,9 @@ class _Top:
         self.instances: list[str] = []
         self.channels = channels_of(design)
         self.workers = workers_of(design)
+        self.weights: dict[SSAValue, int] = {
+            op.output: at for at, op in enumerate(weights_of(design))
+        }
         # By the channel: what it is told, by names that are defined later.
         self.number: dict[SSAValue, int] = {
             op.output: index for index, op in enumerate(self.channels)
@@ -59,6 +76,8 @@ class _Top:
             self._stage(index, stage)
         for index, value in enumerate(self.design.output.streams):
             self._output(index, value)
+        for port, op in zip(memory_ports(self.design), weights_of(self.design), strict=True):
+            self._weights(port, op)
         return "".join(part.text() for part in [*self.parts.values(), self.module])
 
     def _channel(self, index: int, channel: ChannelOp) -> None:
@@ -110,10 +129,16 @@ class _Top:
         ]
         ports.append(f"room: {self._room(stage.output).name}: i1")
         bits = stream_of(stage.output).bits
+        results, kinds = "", ""
+        if isinstance(stage, StageOp) and stage.weights is not None:
+            number = self.weights[stage.weights]
+            ports.append(f"weights: %row{number}: i{stream_of(stage.weights).bits}")
+            ports.append(f"weights_valid: %row{number}_valid: i1")
+            results, kinds = f"%row{number}_take, ", "weights_take: i1, "
         self.module.line(
-            f"%stage{index}_take, %stage{index}_reserve, %stage{index}_write, "
+            f"{results}%stage{index}_take, %stage{index}_reserve, %stage{index}_write, "
             f'%stage{index}_result = hw.instance "stage{index}" @{name}({", ".join(ports)}) -> '
-            f"(take: i1, reserve: i1, write: i1, result: i{bits})"
+            f"({kinds}take: i1, reserve: i1, write: i1, result: i{bits})"
         )
         for number in numbers:
             self.module.line(f"%take{number} = comb.or %stage{index}_take : i1")
@@ -123,6 +148,28 @@ class _Top:
             f"%stage{index}_write",
             f"%stage{index}_result",
         )
+
+    def _weights(self, port: MemoryPort, op: WeightsOp) -> None:
+        name = f"{self.name}_weights{port.number}"
+        self.parts[name] = weights_module(name, op)
+        self.instances.append(name)
+        given = [self.module.input(*one) for one in port.inputs]
+        names = [one.rpartition("_")[2] for one, _ in port.inputs]
+        ports = ["clk: %clk: !seq.clock", "rst: %rst: i1"]
+        ports += [
+            f"{one}: {wire.name}: i{wire.bits}" for one, wire in zip(names, given, strict=True)
+        ]
+        at = port.number
+        ports.append(f"take: %row{at}_take: i1")
+        made = [f"%{one}" for one, _ in port.outputs]
+        kinds = [f"{one.rpartition('_')[2]}: i{bits}" for one, bits in port.outputs]
+        self.module.line(
+            f"{', '.join([*made, f'%row{at}_valid', f'%row{at}'])} = "
+            f'hw.instance "weights{at}" @{name}({", ".join(ports)}) -> '
+            f"({', '.join([*kinds, 'valid: i1', f'row: i{stream_of(op.output).bits}'])})"
+        )
+        for one, bits in port.outputs:
+            self.module.output(one, Wire(f"%{one}", bits))
 
     def _output(self, index: int, value: SSAValue) -> None:
         number, bits = self.number[value], stream_of(value).bits

@@ -94,8 +94,8 @@ int64_t braid_rtl_launch(const void *const *inputs, void *const *outputs, const 
     out.push_back(made.back().data());
     beats_out.push_back(one.beats);
   }}
-  int64_t cycles = {SYMBOL}(in.data(), out.data(), beats_in.data(), beats_out.data(), 100, 100, 1,
-                            {MOST_CYCLES}, trace);
+  int64_t cycles = {SYMBOL}(in.data(), out.data(), beats_in.data(), beats_out.data(), 100, 100,
+                            100, 1, {MOST_CYCLES}, trace);
   for (std::size_t i = 0; i < made.size(); ++i) writes[i].write(outputs[i], made[i]);
   return cycles;
 }}

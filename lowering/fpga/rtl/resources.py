@@ -12,14 +12,27 @@ _BLOCK_WIDTHS = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384,
 """Words and bits of a block RAM of 18 Kbit, which one of 36 Kbit has two of."""
 
 
+PARTS = (
+    ("dsp", "DSP slices"),
+    ("bram36", "block RAMs"),
+    ("lut", "look-up tables"),
+    ("ff", "flip-flops"),
+)
+"""Of `Resources`, what a part has, and what it is called."""
+
+
 @dataclass(frozen=True)
 class Resources:
-    """DSP slices, block RAMs of 36 Kbit, look-up tables and flip-flops."""
+    """DSP slices, block RAMs of 36 Kbit, look-up tables and flip-flops.
+
+    `memory` is what is read from the memory beside the part, in bits a cycle.
+    """
 
     dsp: int = 0
     bram36: float = 0.0
     lut: int = 0
     ff: int = 0
+    memory: int = 0
 
     def __add__(self, other: "Resources") -> "Resources":
         return Resources(
@@ -27,6 +40,7 @@ class Resources:
             self.bram36 + other.bram36,
             self.lut + other.lut,
             self.ff + other.ff,
+            self.memory + other.memory,
         )
 
 
@@ -55,9 +69,13 @@ def storage_of(words: int, bits: int, *, at_once: bool) -> Storage:
     """A memory that is written, and read `at_once` or a cycle later."""
     deep, wide = (32, 6) if words <= 32 else (64, 3)
     tables = -(-words // deep) * -(-bits // wide)
-    blocks = min(-(-words // deep) * -(-bits // wide) for deep, wide in _BLOCK_WIDTHS)
+    shapes = [(-(-words // deep), -(-bits // wide)) for deep, wide in _BLOCK_WIDTHS]
+    rows, columns = min(shapes, key=lambda shape: (shape[0] * shape[1], shape[0]))
+    blocks = rows * columns
     if words * bits <= tables * _TABLE_COST:
         return Storage(tables=bits * -(-(words - 1) // 3), ff=words * bits)
     if at_once or tables * _TABLE_COST < blocks * _BLOCK_COST:
         return Storage(tables=4 * tables)
-    return Storage(half_blocks=blocks)
+    # The row of blocks that has the word is chosen behind them, and in front of what is written.
+    choices = bits * -(-(rows - 1) // 3) + (rows if rows > 1 else 0)
+    return Storage(half_blocks=blocks, tables=choices)

@@ -14,6 +14,7 @@ from braid.lowering.fpga.rtl.harness import SYMBOL, harness
 from braid.lowering.fpga.rtl.ports import Port
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.verilate import shared_library
+from braid.lowering.fpga.streams import weights_of
 from braid.support.errors import BraidError
 
 Array = npt.NDArray[Any]
@@ -21,11 +22,15 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Stalls:
-    """In how many percent of cycles a beat is offered and accepted, at random from `seed`."""
+    """In how many percent of cycles a beat is offered and accepted, at random from `seed`.
+
+    And in how many a memory answers; see `harness`.
+    """
 
     valid: int = 100
     ready: int = 100
     seed: int = 1
+    answers: int = 100
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class VerilatedDesign:
         self.outputs = [Port(i, stream_of(value)) for i, value in enumerate(design.output.streams)]
         name = design.sym_name.data
         text = system_verilog(design_modules(design))
-        library = shared_library(name, text, harness(name, self.inputs, self.outputs))
+        driver = harness(name, self.inputs, self.outputs, weights_of(design))
+        library = shared_library(name, text, driver)
         self._run = ctypes.CDLL(str(library))[SYMBOL]
         self._run.restype = ctypes.c_int64
 
@@ -60,7 +66,8 @@ class VerilatedDesign:
     ) -> Simulation:
         """Outputs of these shapes for inputs, whose first dim may be images one after the other.
 
-        Raises BraidError where not all of them have come out after `most_cycles`.
+        Raises BraidError where not all of them have come out after `most_cycles`, and where a
+        request to a memory breaks a rule of AXI4.
         """
         stalls = stalls or Stalls()
         given = [port.beats(array) for port, array in zip(self.inputs, inputs, strict=True)]
@@ -75,10 +82,13 @@ class VerilatedDesign:
             _counts(taken),
             ctypes.c_int64(stalls.valid),
             ctypes.c_int64(stalls.ready),
+            ctypes.c_int64(stalls.answers),
             ctypes.c_uint64(stalls.seed),
             ctypes.c_int64(most_cycles),
             None,
         )
+        if cycles == -2:
+            raise BraidError("the design makes a request that breaks a rule of AXI4")
         if cycles < 0:
             raise BraidError(f"the design has not ended after {most_cycles} cycles")
         outputs = [

@@ -12,25 +12,55 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
 def stage_module(name: str, stage: StageOp) -> HardwareModule:
-    """The module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`."""
+    """The module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`.
+
+    With weights also `weights_valid`, `weights`, and `weights_take`.
+    """
     module = HardwareModule(name)
     valids = [module.input(f"valid{i}", 1) for i in range(len(stage.inputs))]
     datas = [
         module.input(f"data{i}", stream_of(value).bits) for i, value in enumerate(stage.inputs)
     ]
-    control = _control(module, stage.loops, valids, module.input("room", 1))
+    room = module.input("room", 1)
+    weights = _Weights.of(module, stage)
+    control = _control(module, stage.loops, valids, room, weights)
     pipeline = Pipeline(module, control.folds)
-    for index, argument in enumerate(stage.body.block.args):
+    for index, argument in enumerate(stage.windows):
         element = stream_of(stage.inputs[index]).element
         pipeline.values[argument] = _window(
             module, stage, control, datas[index], element, bits_of(argument)
         )
+    if weights is not None:
+        pipeline.values[stage.body.block.args[-1]] = weights.lanes(module)
+        module.output("weights_take", control.folds.step)
     for op in stage.body.block.ops:
         pipeline.add(op)
     module.output("take", control.take)
     module.output("reserve", control.writes)
     _write(module, stage, control, pipeline)
     return module
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """A row of weights that is offered, of numbers of so many bits."""
+
+    valid: Wire
+    row: Wire
+    bits: int
+
+    @staticmethod
+    def of(module: HardwareModule, stage: StageOp) -> "_Weights | None":
+        if stage.weights is None:
+            return None
+        kind = stream_of(stage.weights)
+        row = module.input("weights", kind.bits)
+        return _Weights(module.input("weights_valid", 1), row, kind.element.width.data)
+
+    def lanes(self, module: HardwareModule) -> list[Wire]:
+        """In the cycle of the window."""
+        row = module.later(self.row, WINDOW_START)
+        return [module.extract(row, at, self.bits) for at in range(0, row.bits, self.bits)]
 
 
 @dataclass
@@ -47,7 +77,13 @@ class _Control:
     columns_inside: list[Wire] = field(default_factory=list[Wire])
 
 
-def _control(module: HardwareModule, loops: Loops, valids: list[Wire], room: Wire) -> _Control:
+def _control(
+    module: HardwareModule,
+    loops: Loops,
+    valids: list[Wire],
+    room: Wire,
+    weights: _Weights | None,
+) -> _Control:
     """Loop counters, and whether an iteration begins in this cycle."""
     go = Wire("%go", 1)
     groups, parts = loops.folds
@@ -71,6 +107,9 @@ def _control(module: HardwareModule, loops: Loops, valids: list[Wire], room: Wir
         begins = module.apply("and", begins, module.equals(position, 0))
     there = module.apply("or", module.invert(reads), module.apply("and", *valids))
     free = module.apply("or", module.invert(writes), room)
+    if weights is not None:
+        known = module.apply("or", module.invert(emits), weights.valid)
+        there = module.apply("and", there, known)
     module.define(go, "and", there, free)
     control = _Control(
         go=go,

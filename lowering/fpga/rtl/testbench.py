@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
+from braid.dialects.braid_hls.weights import WeightsOp
 from braid.lowering.fpga.rtl.control_module import SUFFIX, Counted
 from braid.lowering.fpga.rtl.ports import Array
+from braid.lowering.fpga.rtl.testbench_memory import memory, memory_ports, memory_table
 
 
 def testbench(
@@ -11,11 +13,12 @@ def testbench(
     inputs: Sequence[tuple[Counted, Array]],
     outputs: Sequence[tuple[Counted, Array]],
     most_cycles: int,
+    weights: Sequence[WeightsOp] = (),
 ) -> str:
     """`{top}_testbench`, which gives the control module of `top` an image and compares results.
 
     Arrays are words [beats, words] of the ports. It prints `PASSED`, or what differs and `FAILED`,
-    also where nothing has come out after `most_cycles`.
+    also where nothing has come out after `most_cycles`. The memories of weights are in it.
     """
     declared = "\n".join([_input(one) for one, _ in inputs] + [_output(one) for one, _ in outputs])
     ports = "".join(
@@ -26,9 +29,13 @@ def testbench(
         f",\n    .m{i}_tdata(m{i}_data), .m{i}_tvalid(m{i}_valid), .m{i}_tready(1'b1)"
         for i in range(len(outputs))
     )
+    ports += "".join(memory_ports(at) for at in range(len(weights)))
     tables = "\n".join(
-        [_table("s", *one) for one in inputs] + [_table("m", *one) for one in outputs]
+        [_table("s", *one) for one in inputs]
+        + [_table("m", *one) for one in outputs]
+        + [memory_table(*one) for one in enumerate(weights)]
     )
+    memories = "".join(memory(*one) for one in enumerate(weights))
     return f"""`timescale 1ns / 1ps
 
 module {top}_testbench;
@@ -36,7 +43,7 @@ module {top}_testbench;
   logic done, ready, idle;
   integer errors = 0, cycles = 0;
 {declared}
-
+{memories}
   {top}{SUFFIX} dut (
     .clk(clk), .rst(rst), .ap_start(start), .ap_done(done), .ap_ready(ready), .ap_idle(idle){ports}
   );

@@ -14,6 +14,7 @@ from braid.dialects.braid_hls.body import (
     JoinOp,
     SelectOp,
     TableOp,
+    bits_for,
     bits_of,
     lanes_of,
 )
@@ -23,37 +24,59 @@ from braid.dialects.braid_hls.stage import Pair, StageOp
 from braid.lowering.fpga.memory_reads import banks_of
 from braid.lowering.fpga.rtl.hardware import factor_bits, odd_factor
 from braid.lowering.fpga.rtl.resources import Resources, slices_of_product
-from braid.lowering.fpga.schedule.fold_stage import rows_of, terms_before_sums, terms_of
+from braid.lowering.fpga.schedule.fold_stage import (
+    factor_rows,
+    factors_of,
+    rows_of,
+    terms_before_sums,
+    terms_of,
+)
+from braid.solvers.hls.bursts import port_bits
 from braid.solvers.hls.selection import Choice, Uses
 
 
 def uses_of(resources: Resources) -> Uses:
-    """DSP slices, halves of block RAMs, look-up tables and flip-flops."""
-    return resources.dsp, round(2 * resources.bram36), resources.lut, resources.ff
+    """DSP slices, halves of block RAMs, look-up tables, flip-flops, and bits of memory a cycle."""
+    halves = round(2 * resources.bram36)
+    return resources.dsp, halves, resources.lut, resources.ff, resources.memory
 
 
 def resources_used(uses: Uses) -> Resources:
     """The inverse of `uses_of`."""
-    dsp, halves, lut, ff = uses
-    return Resources(dsp, halves / 2, lut, ff)
+    dsp, halves, lut, ff, memory = uses
+    return Resources(dsp, halves / 2, lut, ff, memory)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """That beside a part: most bits of a port, and cycles until it answers a request."""
+
+    port: int
+    latency: int
 
 
 @dataclass(frozen=True)
 class Fold:
-    """(groups of channels, parts of a sum), and what a stage so folded does and takes at least."""
+    """(groups of channels, parts of a sum), and what a stage so folded does and takes at least.
+
+    `reads`: its known factors come from memory.
+    """
 
     folds: Pair
     choice: Choice
+    reads: bool = False
 
 
-def folds_of(stage: StageOp | PermuteOp) -> list[Fold]:
+def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[Fold]:
     """All that divide the channels and terms of a stage without folds.
 
-    Of a permute (banks, passes), of which nothing is counted yet.
+    With a memory, each also with factors that are read from it, where an iteration needs others
+    than the one before, and no more of them than a port gives. Of a permute (banks, passes), of
+    which nothing is counted yet.
     """
     if isinstance(stage, PermuteOp):
         return [
-            Fold(one, Choice(max(stage.words, stage.beats * one[1]), (0,) * 4))
+            Fold(one, Choice(max(stage.words, stage.beats * one[1]), (0,) * 5))
             for one in banks_of(stage)
         ]
     channels, terms = stream_of(stage.output).lanes.data, terms_of(stage)
@@ -62,9 +85,23 @@ def folds_of(stage: StageOp | PermuteOp) -> list[Fold]:
     counter = _Counter(stage)
     for groups in _divisors(channels):
         for parts in _divisors(terms):
-            cycles = loops.folded((groups, parts)).iterations
-            found.append(Fold((groups, parts), Choice(cycles, counter.uses((groups, parts)))))
+            folds = groups, parts
+            cycles = loops.folded(folds).iterations
+            uses = counter.uses(folds)
+            found.append(Fold(folds, Choice(cycles, uses)))
+            port = None if memory is None else _port(stage, folds, memory)
+            if port is not None:
+                found.append(Fold(folds, Choice(cycles, (*uses[:-1], port)), reads=True))
     return found
+
+
+def _port(stage: StageOp, folds: Pair, memory: Memory) -> int | None:
+    """Bits of the port that brings the factors of each iteration; None where there is none."""
+    if factors_of(stage) is None:
+        return None
+    rows = factor_rows(stage, folds)
+    port = port_bits(rows.shape[1] * bits_for(int(rows.min()), int(rows.max())))
+    return port if len(rows) > 1 and port <= memory.port else None
 
 
 def _divisors(number: int) -> list[int]:
@@ -107,7 +144,7 @@ class _Counter:
                 kinds[op.output] = _numbered(lanes.reshape(-1, self.terms // folds[1]))
             elif isinstance(op, AccumulateOp):
                 kinds[op.output] = np.arange(lanes_of(op.output) // folds[0])
-        return dsp, 0, lut, ff
+        return dsp, 0, lut, ff, 0
 
     def _products(
         self, op: ComputeOp, operands: Sequence[Integers], folds: Pair, *, wide: bool

@@ -1,5 +1,6 @@
 """A stage that computes a part of an output in each iteration, of one that computes all at once."""
 
+from math import prod
 from typing import cast
 
 import numpy as np
@@ -14,12 +15,16 @@ from braid.dialects.braid_hls.body import (
     SelectOp,
     TableOp,
     YieldOp,
+    bits_for,
     bits_of,
     lanes_of,
+    lanes_type,
 )
 from braid.dialects.braid_hls.design import stream_of
-from braid.dialects.braid_hls.stage import Pair, StageOp, ready_cycle
+from braid.dialects.braid_hls.stage import Loops, Pair, StageOp, ready_cycle
+from braid.dialects.braid_hls.weights import WeightsOp
 from braid.lowering.fpga.convert.values import BodyBuilder
+from braid.solvers.hls.bursts import burst_words, bursts_ahead, port_bits
 
 
 def terms_of(stage: StageOp) -> int:
@@ -38,19 +43,71 @@ def folded(stage: StageOp, folds: Pair) -> StageOp:
     """
     assert stage.loops.folds == (1, 1), "a stage is folded once"
     loops = stage.loops.folded(folds)
-    body = _Folder(stage, folds).body()
-    kind = stream_of(stage.output)
-    return StageOp(stage.label.data, stage.inputs, kind, loops, stage.pad_value.value.data, body)
+    latency = stage.memory_latency
+    weights = None
+    if latency is not None:
+        weights = _weights(factor_rows(stage, folds), loops, latency.value.data).output
+    body = _Folder(stage, folds, weights).body()
+    kind, pad = stream_of(stage.output), stage.pad_value.value.data
+    return StageOp(stage.label.data, stage.inputs, kind, loops, pad, body, weights)
+
+
+def _weights(rows: Integers, loops: Loops, latency: int) -> WeightsOp:
+    """What reads the rows, one for each iteration that computes."""
+    steps = (loops.pixels if loops.over_image else prod(loops.outputs)) * prod(loops.folds)
+    words, lanes = rows.shape
+    port = port_bits(lanes * bits_for(int(rows.min()), int(rows.max())))
+    burst = burst_words(words, port)
+    return WeightsOp(
+        rows,
+        {
+            "repeats": steps // words,
+            "port": port,
+            "burst": burst,
+            "bursts": bursts_ahead(words, burst, latency),
+            "latency": latency,
+        },
+    )
+
+
+def factors_of(stage: StageOp) -> TableOp | None:
+    """The known factors of what a stage without folds sums up; the most, if several are."""
+    wide = terms_before_sums(stage.body.block)
+    tables = [
+        op
+        for op in stage.body.block.ops
+        if isinstance(op, TableOp) and (op.output in wide or op.by.data == "image")
+    ]
+    return max(tables, key=lambda op: op.rows.size, default=None)
+
+
+def factor_rows(stage: StageOp, folds: Pair) -> Integers:
+    """[iterations, lanes] of `factors_of` a stage: of an output, or of an image."""
+    table = factors_of(stage)
+    assert table is not None, "known factors were chosen to be read"
+    is_wide = table.output in terms_before_sums(stage.body.block)
+    terms = terms_of(stage) if is_wide else None
+    rows = np.stack([rows_of(row, folds, terms) for row in table.rows])
+    return rows.reshape(-1, rows.shape[-1])
 
 
 class _Folder:
-    def __init__(self, stage: StageOp, folds: Pair) -> None:
+    def __init__(self, stage: StageOp, folds: Pair, weights: SSAValue | None) -> None:
         self.old = stage.body.block
         self.groups, self.parts = folds
         self.terms = terms_of(stage)
         self.block = Block(arg_types=[argument.type for argument in self.old.args])
+        self.read: dict[SSAValue, SSAValue] = {}
+        table = factors_of(stage)
+        if weights is not None and table is not None:
+            kind = stream_of(weights)
+            lanes = lanes_type(kind.lanes.data, kind.element.width.data)
+            self.read[table.output] = self.block.insert_arg(lanes, len(self.block.args))
         self.builder = BodyBuilder(*folds, over_image=stage.loops.over_image)
-        self.made: dict[SSAValue, SSAValue] = dict(zip(self.old.args, self.block.args, strict=True))
+        # Weights that are read are an argument more.
+        self.made: dict[SSAValue, SSAValue] = dict(
+            zip(self.old.args, self.block.args, strict=False)
+        )
         self.wide = terms_before_sums(self.old)
 
     def body(self) -> Block:
@@ -68,6 +125,8 @@ class _Folder:
 
     def _operand(self, value: SSAValue, needed: int, *, wide: bool = False) -> SSAValue:
         """A value in the folded body; numbers that are known are there in cycle `needed`."""
+        if value in self.read:
+            return self.read[value]
         if isinstance(value.owner, TableOp) and value.owner.by.data == "image":
             rows = [self._rows(row, wide=wide) for row in value.owner.rows]
             return self.builder.image_table(np.stack(rows).reshape(-1, rows[0].shape[2]), needed)

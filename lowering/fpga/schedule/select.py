@@ -2,19 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
-from xdsl.dialects.builtin import DenseArrayBase, i64
+from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, i64
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid_hls.body import lanes_of
 from braid.dialects.braid_hls.design import DesignOp, stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Pair, StageOp
+from braid.dialects.braid_hls.weights import WeightsOp
 from braid.lowering.fpga.memory_reads import memory_reads, with_banks
-from braid.lowering.fpga.rtl.design_module import module_of, resources_of
+from braid.lowering.fpga.rtl.design_module import module_of, resources_of, weights_resources
 from braid.lowering.fpga.rtl.resources import Resources
-from braid.lowering.fpga.schedule.choices import folds_of, resources_used, uses_of
-from braid.lowering.fpga.schedule.fold_stage import folded, terms_of
+from braid.lowering.fpga.schedule.choices import (
+    Fold,
+    Memory,
+    folds_of,
+    resources_used,
+    uses_of,
+)
+from braid.lowering.fpga.schedule.fold_stage import factors_of, folded, terms_of
 from braid.lowering.fpga.streams import (
     give_depths,
     network_of,
@@ -25,6 +33,7 @@ from braid.lowering.fpga.streams import (
 from braid.solvers.hls.selection import (
     Choice,
     Measure,
+    Selection,
     Uses,
     fastest_measured,
     fits,
@@ -36,8 +45,16 @@ from braid.solvers.streams.depths import fewest_depths
 from braid.support.errors import BraidError
 from braid.targets.machines.machine import Machine
 
-NAMES = ("DSP slices", "halves of block RAMs", "look-up tables", "flip-flops")
+NAMES = (
+    "DSP slices",
+    "halves of block RAMs",
+    "look-up tables",
+    "flip-flops",
+    "bits of memory a cycle",
+)
 """Of what `uses_of` counts."""
+TABLES = 2
+"""The place of look-up tables, of which weights on chip are made."""
 WITHOUT_LIMIT = 1 << 40
 """More than any part has."""
 
@@ -46,11 +63,13 @@ WITHOUT_LIMIT = 1 << 40
 class Schedule:
     """Folds of each stage, `cycles` of the slowest, and `uses` of all stages.
 
+    `reads` says which stages read their factors from memory.
     No folds that fit have fewer cycles than `lower_bound`; `work_bound` is what follows from the
     work of all stages alone.
     """
 
     folds: tuple[Pair, ...]
+    reads: tuple[bool, ...]
     cycles: int
     lower_bound: int
     work_bound: int
@@ -65,13 +84,25 @@ class Schedule:
 def budget_of(machine: Machine, share: int = 1) -> Uses:
     """What one of `share` circuits may take of a part."""
     dsp, bram, lut, ff = (machine.fact(name) for name in ("dsp", "bram36", "lut", "ff"))
-    return int(dsp) // share, int(2 * bram) // share, int(lut) // share, int(ff) // share
+    memory = 8 * machine.fact("memory_bandwidth", 0) / machine.fact("clock")
+    return tuple(int(one) // share for one in (dsp, 2 * bram, lut, ff, memory))
 
 
-def select_schedule(design: DesignOp, budget: Uses) -> Schedule:
+def memory_of(machine: Machine) -> Memory | None:
+    """That beside a part, if it has one."""
+    port = int(machine.fact("memory_port", 0))
+    if port == 0:
+        return None
+    latency = machine.fact("memory_latency") * machine.fact("clock")
+    return Memory(port, max(1, ceil(latency)))
+
+
+def select_schedule(design: DesignOp, budget: Uses, memory: Memory | None = None) -> Schedule:
     """Decides, and writes `unroll` on the stages of a design without folds.
 
-    Raises BraidError naming the resource where the stages do not fit at their smallest.
+    Weights are on chip where they fit. Where they do not, or take most of the tables, each stage
+    may read its own from `memory`, which `memory_latency` on it says, if that is faster. Raises
+    BraidError naming the resource where the stages do not fit at their smallest.
     """
     workers = workers_of(design)
     if any(stage.loops.folds != (1, 1) for stage in stages_of(design)):
@@ -79,27 +110,57 @@ def select_schedule(design: DesignOp, budget: Uses) -> Schedule:
             "a design whose stages have been folded",
             hint="'select-hls-schedule' decides on what 'convert-braid-to-hls' makes",
         )
-    folds = [folds_of(one) for one in workers]
-    choices = [[one.choice for one in own] for own in folds]
-    measured: dict[tuple[int, int], Uses] = {}
-
-    def measure(stage: int, choice: int) -> Uses:
-        if (stage, choice) not in measured:
-            measured[stage, choice] = measured_uses(workers[stage], folds[stage][choice].folds)
-        return measured[stage, choice]
-
-    found = fastest_measured(choices, budget, measure)
+    search = _Search(workers, budget, None)
+    found = search.found()
+    if memory is not None and (found is None or 2 * found.uses[TABLES] > budget[TABLES]):
+        other = _Search(workers, budget, memory)
+        read = other.found()
+        if found is None or (read is not None and read.cycles < found.cycles):
+            search, found = other, read
     if found is None:
-        raise _too_small(choices, budget, measure)
-    picked = tuple(own[one].folds for own, one in zip(folds, found.picked, strict=True))
-    for one, pair in zip(workers, picked, strict=True):
-        one.unroll = DenseArrayBase.from_list(i64, unrolled(one, pair))
+        raise _too_small(search.choices, budget, search.measure)
+    picked = [own[one] for own, one in zip(search.folds, found.picked, strict=True)]
+    for one, fold in zip(workers, picked, strict=True):
+        one.unroll = DenseArrayBase.from_list(i64, unrolled(one, fold.folds))
+        if fold.reads and memory is not None and isinstance(one, StageOp):
+            one.memory_latency = IntegerAttr(memory.latency, i64)
     return Schedule(
-        picked, found.cycles, found.lower_bound, work_bound(choices, budget), found.uses
+        tuple(one.folds for one in picked),
+        tuple(one.reads for one in picked),
+        found.cycles,
+        found.lower_bound,
+        work_bound(search.choices, budget),
+        found.uses,
     )
 
 
-def scheduled_design(design: DesignOp, budget: Uses) -> tuple[DesignOp, Schedule]:
+class _Search:
+    """Choices of folds for each stage, measured where they are picked."""
+
+    def __init__(
+        self, workers: Sequence[StageOp | PermuteOp], budget: Uses, memory: Memory | None
+    ) -> None:
+        self.workers, self.budget, self.memory = workers, budget, memory
+        self.folds = [folds_of(one, memory) for one in workers]
+        self.choices = [[one.choice for one in own] for own in self.folds]
+        self.measured: dict[tuple[int, int], Uses] = {}
+
+    def found(self) -> Selection | None:
+        """The fastest that fit."""
+        return fastest_measured(self.choices, self.budget, self.measure)
+
+    def measure(self, stage: int, choice: int) -> Uses:
+        """What the module of a stage takes."""
+        key = stage, choice
+        if key not in self.measured:
+            fold = self.folds[stage][choice]
+            self.measured[key] = measured_uses(self.workers[stage], fold, self.memory)
+        return self.measured[key]
+
+
+def scheduled_design(
+    design: DesignOp, budget: Uses, memory: Memory | None = None
+) -> tuple[DesignOp, Schedule]:
     """A copy of a design without folds that fits `budget` with its channels, and has their depths.
 
     Raises as `select_schedule`.
@@ -107,7 +168,7 @@ def scheduled_design(design: DesignOp, budget: Uses) -> tuple[DesignOp, Schedule
     left = budget
     while True:
         made = design.clone()
-        chosen = select_schedule(made, left)
+        chosen = select_schedule(made, left, memory)
         apply_schedule(made)
         give_depths(made, fewest_depths(network_of(made)).depths)
         over = [
@@ -128,12 +189,24 @@ def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
     return lanes_of(stage.value) // folds[0], terms_of(stage) // folds[1]
 
 
-def measured_uses(stage: StageOp | PermuteOp, folds: Pair) -> Uses:
-    """What the module of the folded stage takes."""
-    made = with_banks(stage, folds) if isinstance(stage, PermuteOp) else folded(stage, folds)
-    uses = uses_of(module_of("stage", made).resources)
+def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None = None) -> Uses:
+    """What the module of the folded stage takes, with that which reads its factors."""
+    if isinstance(stage, PermuteOp):
+        made = with_banks(stage, fold.folds)
+        used = module_of("stage", made).resources
+        made.erase()
+        return uses_of(used)
+    if fold.reads and memory is not None:
+        stage.memory_latency = IntegerAttr(memory.latency, i64)
+    made = folded(stage, fold.folds)
+    stage.memory_latency = None
+    used = module_of("stage", made).resources
+    weights = None if made.weights is None else made.weights.owner
     made.erase()
-    return uses
+    if isinstance(weights, WeightsOp):
+        used += weights_resources(weights)
+        weights.erase()
+    return uses_of(used)
 
 
 def apply_schedule(design: DesignOp) -> None:
@@ -145,6 +218,9 @@ def apply_schedule(design: DesignOp) -> None:
         made.unroll = one.unroll
         block = one.parent
         assert block is not None, "stages stand in designs"
+        if isinstance(made, StageOp) and made.weights is not None:
+            assert isinstance(made.weights.owner, WeightsOp), "that of 'folded'"
+            block.insert_op_before(made.weights.owner, one)
         block.insert_op_before(made, one)
         one.output.replace_all_uses_with(made.output)
         block.erase_op(one)
@@ -153,7 +229,14 @@ def apply_schedule(design: DesignOp) -> None:
 
 def _as_decided(op: StageOp | PermuteOp) -> StageOp | PermuteOp:
     if isinstance(op, StageOp):
-        return folded(op, _folds(op))
+        if op.memory_latency is not None and factors_of(op) is None:
+            raise BraidError(
+                f"memory_latency on stage '{op.label.data}', which has no known factors",
+                location=source_location(op),
+            )
+        made = folded(op, _folds(op))
+        made.memory_latency = op.memory_latency
+        return made
     assert op.unroll is not None
     banks, lanes = op.unroll.get_values()
     beat = stream_of(op.output).lanes.data
@@ -173,7 +256,12 @@ def check_applied(design: DesignOp) -> None:
         now = (1, 1)
         if isinstance(one, PermuteOp):
             now = one.banks.value.data, one.ii.value.data
-        if one.unroll is not None and tuple(one.unroll.get_values()) != unrolled(one, now):
+        done = not (
+            isinstance(one, StageOp) and one.memory_latency is not None and one.weights is None
+        )
+        if one.unroll is not None:
+            done = done and tuple(one.unroll.get_values()) == unrolled(one, now)
+        if not done:
             raise BraidError(
                 f"stage '{one.label.data}' has a schedule that was not applied",
                 location=source_location(one),

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.parser import Parser
@@ -19,13 +19,20 @@ from braid.lowering.fpga.rtl.ports import Array
 from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.verilate import lint
+from braid.lowering.fpga.schedule.choices import Memory, folds_of
 from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
     Schedule,
     apply_schedule,
     select_schedule,
 )
-from braid.lowering.fpga.streams import depths_of, give_depths, network_of
+from braid.lowering.fpga.streams import (
+    depths_of,
+    give_depths,
+    network_of,
+    weights_of,
+    workers_of,
+)
 from braid.solvers.streams import earliest, fewest_depths
 from braid.universe import make_context
 
@@ -48,13 +55,20 @@ class Checked:
 
 
 def scheduled(
-    function: FuncOp, parameters: Mapping[str, Array], dsp: int
+    function: FuncOp, parameters: Mapping[str, Array], dsp: int, memory: Memory | None = None
 ) -> tuple[Converted, Schedule]:
-    """The fastest design with so many DSP slices."""
+    """The fastest design with so many DSP slices.
+
+    With a memory, it reads the factors of all stages that need others in each iteration.
+    """
     converted = design_of(function, parameters)
-    schedule = select_schedule(converted.design, (dsp, *[WITHOUT_LIMIT] * 3))
+    schedule = select_schedule(converted.design, (dsp, *[WITHOUT_LIMIT] * 4))
     assert schedule.lower_bound == schedule.cycles >= schedule.work_bound
     assert schedule.uses[0] <= dsp
+    if memory is not None:
+        for stage, folds in zip(workers_of(converted.design), schedule.folds, strict=True):
+            if any(one.reads and one.folds == folds for one in folds_of(stage, memory)):
+                stage.attributes["memory_latency"] = IntegerAttr(memory.latency, i64)
     apply_schedule(converted.design)
     return converted, schedule
 
@@ -64,11 +78,13 @@ def check(
     dsp: int,
     parameters: Mapping[str, Array] | None = None,
     seeds: Sequence[int] = (1, 2, 3),
+    memory: Memory | None = None,
 ) -> Checked:
     """Results are the interpreter's whatever stalls, and cycles those that were predicted."""
     function = function_named(module, "main")
-    converted, schedule = scheduled(function, parameters or {}, dsp)
+    converted, schedule = scheduled(function, parameters or {}, dsp, memory)
     design = converted.design
+    assert memory is None or weights_of(design)
     design.verify()
     network = network_of(design)
     found = fewest_depths(network)
@@ -80,7 +96,7 @@ def check(
     for profile in PROFILES:
         for seed in seeds:
             given, expected = images(module, converted, parameters, seed)
-            stalls = Stalls(profile.valid, profile.ready, seed)
+            stalls = Stalls(profile.valid, profile.ready, seed, min(profile.valid, profile.ready))
             done = verilated.run(given, [array.shape for array in expected], stalls)
             for output, array in zip(done.outputs, expected, strict=True):
                 np.testing.assert_array_equal(output, array)

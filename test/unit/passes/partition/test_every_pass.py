@@ -65,6 +65,7 @@ ELSEWHERE = {
     "measure-order": "compiles",
     "assign-inter-op-streams": "works on what apply-clusters leaves",
     "tune-schedules": "compiles",
+    "lower-floats-to-cpp": "works on functions for FPGAs",
     "lower-hls-to-cpp": "works on designs",
     "lower-hls-to-verilog": "works on designs",
     "apply-hls-schedule": "works on designs",

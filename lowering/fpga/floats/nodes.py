@@ -1,0 +1,278 @@
+"""Loop nests of a function: what each computes of which numbers, before an order is chosen."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+)
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.base import StructuredOp, element_type_of, shape_of
+from braid.dialects.braid.movement import TransposeOp
+from braid.dialects.braid.scalar import Argument, Literal, Scalar, substitute
+from braid.dialects.braid.structure import Access, OperandSource, Padding, Stage
+from braid.lowering.fpga.convert.values import Array
+from braid.solvers.hls.nests import Affine
+from braid.support.errors import UnsupportedError
+
+Key = tuple[object, int]
+"""An op and the number of its stage, or an argument of the function and 0."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """Element `index` of what `source` is; the variables of indices are `dim(i)`.
+
+    With a padding, elements outside of `shape` are `padding`.
+    """
+
+    source: Key
+    index: tuple[Affine, ...]
+    shape: tuple[int, ...]
+    padding: float | None = None
+
+
+@dataclass(frozen=True)
+class Node:
+    """Of each point of `extents`: `body` of what is read, combined over all dims but the first.
+
+    The first `parallel` dims are those of the result.
+    """
+
+    key: Key
+    label: str
+    extents: tuple[int, ...]
+    parallel: int
+    reads: tuple[Read, ...]
+    body: Scalar
+    combine: str | None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the result."""
+        return self.extents[: self.parallel]
+
+    @property
+    def reductions(self) -> range:
+        """Dims that are combined."""
+        return range(self.parallel, len(self.extents))
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in the order of the program, what the function returns, and its known tensors."""
+
+    nodes: tuple[Node, ...]
+    results: tuple[Key, ...]
+    known: dict[Key, Array]
+
+
+def dim(number: int) -> str:
+    """The variable of a dim."""
+    return f"d{number}"
+
+
+def graph_of(function: FuncOp, known: dict[SSAValue, Array]) -> Graph:
+    """Of a function in f32. Raises UnsupportedError naming what such nests do not have."""
+    block = function.body.block
+    keys: dict[SSAValue, Key] = {argument: (argument, 0) for argument in block.args}
+    for argument in block.args:
+        _check_type(argument, function)
+    nodes: dict[Key, Node] = {}
+    for op in block.ops:
+        if isinstance(op, ReturnOp) or all(result in known for result in op.results):
+            keys.update((result, (result, 0)) for result in op.results)
+            continue
+        _add(op, keys, nodes, known)
+    end = block.last_op
+    assert isinstance(end, ReturnOp)
+    results = tuple(keys[value] for value in end.operands)
+    for key, value in zip(results, end.operands, strict=True):
+        if key not in nodes:
+            raise UnsupportedError(
+                f"a result of type {value.type} that nothing computes, in HLS C++ in f32"
+            )
+    merged = _merged(nodes, results)
+    return Graph(tuple(merged.values()), results, {keys[value]: a for value, a in known.items()})
+
+
+def _check_type(value: SSAValue, op: Operation) -> None:
+    if not isinstance(element_type_of(value), Float32Type) or min((*shape_of(value), 1)) < 1:
+        raise UnsupportedError(
+            f"a value of type {value.type} in HLS C++ in f32",
+            location=source_location(op),
+            hint="integers become designs by 'convert-braid-to-hls'; shapes have to be known",
+        )
+
+
+def _add(
+    op: Operation, keys: dict[SSAValue, Key], nodes: dict[Key, Node], known: dict[SSAValue, Array]
+) -> None:
+    if not isinstance(op, StructuredOp):
+        raise UnsupportedError(f"'{op.name}' in HLS C++ in f32", location=source_location(op))
+    for result in op.results:
+        _check_type(result, op)
+    structure = op.structure()
+    for number, stage in enumerate(structure.stages):
+        nodes[op, number] = _node(op, number, stage, keys, nodes, known)
+    keys.update(
+        (result, (op, number)) for result, number in zip(op.results, structure.results, strict=True)
+    )
+
+
+def _node(
+    op: StructuredOp,
+    number: int,
+    stage: Stage,
+    keys: dict[SSAValue, Key],
+    nodes: dict[Key, Node],
+    known: dict[SSAValue, Array],
+) -> Node:
+    arguments: list[Scalar] = []
+    reads: list[Read] = []
+    for access in stage.reads:
+        value = _scalar_of(op, access, known)
+        if value is not None:
+            arguments.append(Literal(value, stage.result_type))
+            continue
+        arguments.append(Argument(len(reads)))
+        reads.append(_read(op, access, keys, nodes))
+    body = substitute(stage.body, tuple(arguments))
+    parallel = len(stage.extents) - len(stage.reduction_dims)
+    label = op.name.partition(".")[2]
+    return Node((op, number), label, stage.extents, parallel, tuple(reads), body, stage.combine)
+
+
+def _scalar_of(op: StructuredOp, access: Access, known: dict[SSAValue, Array]) -> float | None:
+    """The one number of a known tensor."""
+    if not isinstance(access.source, OperandSource):
+        return None
+    array = known.get(op.operands[access.source.index])
+    return float(array.ravel()[0]) if array is not None and array.size == 1 else None
+
+
+def _read(
+    op: StructuredOp, access: Access, keys: dict[SSAValue, Key], nodes: dict[Key, Node]
+) -> Read:
+    if isinstance(access.source, OperandSource):
+        value = op.operands[access.source.index]
+        _check_type(value, op)
+        key, shape = keys[value], shape_of(value)
+    else:
+        key = (op, access.source.index)
+        shape = nodes[key].shape
+    index = tuple(_affine(one, op) for one in access.map.results)
+    if access.padding is None:
+        return _through(Read(key, index, shape), nodes)
+    return _padded(Read(key, index, shape), access.padding)
+
+
+def _padded(read: Read, padding: Padding) -> Read:
+    index = tuple(one + Affine(-low) for one, low in zip(read.index, padding.low, strict=True))
+    return replace(read, index=index, padding=float(padding.value))
+
+
+def _through(read: Read, nodes: dict[Key, Node]) -> Read:
+    """What a transpose reads, in its place."""
+    node = nodes.get(read.source)
+    if node is None or not isinstance(node.key[0], TransposeOp):
+        return read
+    (inner,) = node.reads
+    values = {dim(at): one for at, one in enumerate(read.index)}
+    index = tuple(values[name] for one in inner.index for name, _ in one.terms)
+    if len(index) != len(inner.index):
+        return read
+    return Read(inner.source, index, inner.shape)
+
+
+def _affine(expression: AffineExpr, op: Operation) -> Affine:
+    """Raises UnsupportedError where it is none."""
+    match expression:
+        case AffineDimExpr():
+            return Affine(0, ((dim(expression.position), 1),))
+        case AffineConstantExpr():
+            return Affine(expression.value)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Add, left, right):
+            return _affine(left, op) + _affine(right, op)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, left, right):
+            one, other = _affine(left, op), _affine(right, op)
+            if not other.terms:
+                return one.scaled(other.constant)
+            if not one.terms:
+                return other.scaled(one.constant)
+        case _:
+            pass
+    raise UnsupportedError(
+        f"the index {expression} of '{op.name}' in HLS C++ in f32", location=source_location(op)
+    )
+
+
+def _merged(nodes: dict[Key, Node], results: Sequence[Key]) -> dict[Key, Node]:
+    """Without transposes that nobody reads, and elementwise nests in the one that reads them."""
+    while True:
+        readers: dict[Key, list[Node]] = {key: [] for key in nodes}
+        for node in nodes.values():
+            for source in {read.source for read in node.reads}:
+                if source in readers:
+                    readers[source].append(node)
+        key = next((key for key, own in readers.items() if key not in results and not own), None)
+        if key is not None:
+            nodes = {other: node for other, node in nodes.items() if other != key}
+            continue
+        pair = next(
+            (
+                (nodes[key], own[0])
+                for key, own in readers.items()
+                if len(own) == 1 and key not in results and _may_join(nodes[key], own[0])
+            ),
+            None,
+        )
+        if pair is None:
+            return nodes
+        inner, outer = pair
+        joined = _joined(inner, outer)
+        nodes = {
+            key: joined if key == outer.key else node
+            for key, node in nodes.items()
+            if key != inner.key
+        }
+
+
+def _may_join(inner: Node, outer: Node) -> bool:
+    """Both take each element once, in the same place."""
+    same = [read for read in outer.reads if read.source == inner.key]
+    return (
+        inner.combine is None
+        and outer.combine is None
+        and len(same) == 1
+        and same[0].padding is None
+        and inner.shape == outer.shape
+        and same[0].index == identity(len(outer.shape))
+    )
+
+
+def _joined(inner: Node, outer: Node) -> Node:
+    at = next(i for i, read in enumerate(outer.reads) if read.source == inner.key)
+    others = [read for i, read in enumerate(outer.reads) if i != at]
+    moved = tuple(Argument(len(others) + i) for i in range(len(inner.reads)))
+    places: list[Scalar] = [Argument(i if i < at else i - 1) for i in range(len(outer.reads))]
+    places[at] = substitute(inner.body, cast(tuple[Scalar, ...], moved))
+    return replace(
+        outer,
+        reads=(*others, *inner.reads),
+        body=substitute(outer.body, tuple(places)),
+    )
+
+
+def identity(rank: int) -> tuple[Affine, ...]:
+    """The index of an element in its own place."""
+    return tuple(Affine(0, ((dim(at), 1),)) for at in range(rank))

@@ -1,0 +1,200 @@
+"""Functions in f32 as HLS C++, compiled by the C++ compiler, beside the interpreter."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.func import FuncOp
+
+from benchmarks.fpga.reader import read_design
+from braid.analysis.interpreter.interpret import interpret
+from braid.lowering.fpga.convert.design_of import known_values
+from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.cpp.check import broken_rules
+from braid.lowering.fpga.floats.nodes import graph_of
+from braid.lowering.fpga.floats.project import run_design, run_project, text_of
+from braid.lowering.fpga.floats.select import Selected, select_orders
+from braid.lowering.fpga.operators import vitis_operators
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.solvers.hls.estimate import estimate
+from braid.support.errors import BraidError, UnsupportedError
+from braid.universe import make_context
+from test.run.fpga.designs import parse, random_like
+
+CONV = """{strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+    pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64}"""
+POOL = """{kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>,
+    dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}"""
+
+
+def function(arguments: dict[str, str], *lines: str, results: dict[str, str]) -> str:
+    """Types are written as shapes, `4x8`."""
+    given = ", ".join(f"%{name}: tensor<{shape}xf32>" for name, shape in arguments.items())
+    types = ", ".join(f"tensor<{shape}xf32>" for shape in results.values())
+    names = ", ".join(f"%{name}" for name in results)
+    body = "\n".join(lines)
+    return f"func.func @main({given}) -> ({types}) {{\n{body}\nfunc.return {names} : {types}\n}}"
+
+
+def op(result: str, name: str, operands: dict[str, str], shape: str, attributes: str = "") -> str:
+    """`%result = braid.name %operands …`."""
+    names = ", ".join(f"%{one}" for one in operands)
+    types = ", ".join(f"tensor<{one}xf32>" for one in operands.values())
+    return f"%{result} = braid.{name} {names} {attributes} : ({types}) -> tensor<{shape}xf32>"
+
+
+def number(name: str, value: float, shape: str = "1x1") -> str:
+    kind = f"tensor<{shape}xf32>"
+    return f"%{name} = braid.constant {{value = dense<{value}> : {kind}}} : {kind}"
+
+
+WEIGHTS = str(np.random.default_rng(1).normal(size=(3, 2, 3, 3)).round(3).tolist())
+KERNELS = {
+    "product and sum": function(
+        {"a": "14x23", "b": "23x19", "c": "14x19"},
+        op("p", "matmul", {"a": "14x23", "b": "23x19"}, "14x19"),
+        number("k", 0.1),
+        op("q", "mul", {"p": "14x19", "k": "1x1"}, "14x19"),
+        op("y", "sub", {"q": "14x19", "c": "14x19"}, "14x19"),
+        results={"y": "14x19"},
+    ),
+    "chain": function(
+        {"a": "12x20", "b": "20x30", "c": "30x16"},
+        op("t", "matmul", {"a": "12x20", "b": "20x30"}, "12x30"),
+        op("y", "matmul", {"t": "12x30", "c": "30x16"}, "12x16"),
+        results={"y": "12x16"},
+    ),
+    "two results": function(
+        {"a": "31x37", "x": "37x1", "z": "31x1"},
+        op("y", "matmul", {"a": "31x37", "x": "37x1"}, "31x1"),
+        op("b", "transpose", {"a": "31x37"}, "37x31", "{permutation = array<i64: 1, 0>}"),
+        op("w", "matmul", {"b": "37x31", "z": "31x1"}, "37x1"),
+        results={"y": "31x1", "w": "37x1"},
+    ),
+    "read twice": function(
+        {"a": "10x12", "b": "12x10"},
+        op("t", "matmul", {"a": "10x12", "b": "12x10"}, "10x10"),
+        op("u", "matmul", {"t": "10x10", "a": "10x12"}, "10x12"),
+        op("v", "transpose", {"t": "10x10"}, "10x10", "{permutation = array<i64: 1, 0>}"),
+        op("w", "exp", {"v": "10x10"}, "10x10"),
+        results={"u": "10x12", "w": "10x10", "t": "10x10"},
+    ),
+    "convolution and pooling": function(
+        {"x": "1x2x9x8"},
+        f"%w = braid.constant {{value = dense<{WEIGHTS}> : tensor<3x2x3x3xf32>}}"
+        " : tensor<3x2x3x3xf32>",
+        op("c", "conv", {"x": "1x2x9x8", "w": "3x2x3x3"}, "1x3x9x8", CONV),
+        number("z", 0.0, "1x1x1x1"),
+        op("r", "maximum", {"c": "1x3x9x8", "z": "1x1x1x1"}, "1x3x9x8"),
+        op("y", "pool", {"r": "1x3x9x8"}, "1x3x4x4", POOL),
+        results={"y": "1x3x4x4"},
+    ),
+    "softmax": function(
+        {"x": "5x13"},
+        op("y", "softmax", {"x": "5x13"}, "5x13", "{dim = 1 : i64}"),
+        results={"y": "5x13"},
+    ),
+    "one number": function(
+        {"a": "1x17", "b": "17x1"},
+        op("y", "matmul", {"a": "1x17", "b": "17x1"}, "1x1"),
+        results={"y": "1x1"},
+    ),
+    "batch": function(
+        {"a": "3x4x5", "b": "3x5x7"},
+        op("y", "matmul", {"a": "3x4x5", "b": "3x5x7"}, "3x4x7"),
+        results={"y": "3x4x7"},
+    ),
+}
+READABLE = ("product and sum", "chain", "two results", "one number", "batch")
+"""Of which the benchmark's reader knows all of the C++."""
+
+
+def selected(main: FuncOp, dsps: int) -> Selected:
+    graph = graph_of(main, known_values(main, {}))
+    arguments = [(argument, 0) for argument in main.body.block.args]
+    return select_orders(graph, arguments, "top", vitis_operators(), dsps)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernels_are_those_of_the_interpreter(name: str) -> None:
+    module = parse(KERNELS[name])
+    main = function_named(module, "main")
+    cycles: list[int] = []
+    for dsps in (24, 90):
+        chosen = selected(main, dsps)
+        assert chosen.found.resources.dsps <= dsps
+        assert chosen.lower_bound <= chosen.found.cycles
+        cycles.append(chosen.found.cycles)
+        assert not list(broken_rules(text_of(chosen.design)))
+        for seed in (1, 2, 3):
+            rng = np.random.default_rng(seed)
+            given = [random_like(argument, rng) for argument in main.body.block.args]
+            expected = interpret(module, given)
+            for output, array in zip(run_design(chosen.design, given), expected, strict=True):
+                spread = float(np.abs(array).max())
+                np.testing.assert_allclose(output, array, rtol=0, atol=1e-5 * spread)
+    assert cycles[1] <= cycles[0]
+
+
+@pytest.mark.parametrize("name", READABLE)
+def test_the_text_is_estimated_as_the_design(name: str, tmp_path: Path) -> None:
+    """By the reader of published designs, which knows the text alone."""
+    chosen = selected(function_named(parse(KERNELS[name]), "main"), 60)
+    (tmp_path / "top.cpp").write_text(text_of(chosen.design))
+    found = estimate(read_design(tmp_path / "top.cpp"), vitis_operators())
+    assert (found.cycles, found.resources.dsps) == (
+        chosen.found.cycles,
+        chosen.found.resources.dsps,
+    )
+
+
+def test_nests_of_a_chain_stream_to_each_other() -> None:
+    """The second product begins long before the first one has ended."""
+    chosen = selected(function_named(parse(KERNELS["chain"]), "main"), 60)
+    assert all(port.is_stream for port in chosen.design.between)
+    first, second = chosen.found.ends.ends
+    assert second - first < first // 4
+
+
+def test_a_project(tmp_path: Path) -> None:
+    module = parse(KERNELS["chain"])
+    run_pipeline(
+        make_context(), module, parse_pipeline(f"lower-floats-to-cpp{{output={tmp_path} dsp=60}}")
+    )
+    assert {one.name for one in tmp_path.iterdir()} == {
+        "Makefile",
+        "driver.cpp",
+        "hls.tcl",
+        "include",
+        "top.cpp",
+    }
+    main = function_named(module, "main")
+    rng = np.random.default_rng(1)
+    given = [random_like(argument, rng) for argument in main.body.block.args]
+    (expected,) = interpret(module, given)
+    (output,) = run_project(tmp_path, selected(main, 60).design, given)
+    np.testing.assert_allclose(output, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+REFUSED = {
+    "a value of type tensor<2x2xi8>": "func.func @main(%x: tensor<2x2xi8>) -> tensor<2x2xi8> "
+    "{ func.return %x : tensor<2x2xi8> }",
+    "a result of type": "func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> "
+    "{ func.return %x : tensor<2x2xf32> }",
+    "a value of type tensor<?x2xf32>": "func.func @main(%x: tensor<?x2xf32>) -> tensor<?x2xf32> "
+    "{ func.return %x : tensor<?x2xf32> }",
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_what_is_refused(message: str) -> None:
+    main = function_named(parse(REFUSED[message]), "main")
+    with pytest.raises(UnsupportedError) as error:
+        graph_of(main, known_values(main, {}))
+    assert message in error.value.message
+
+
+def test_too_few_dsps() -> None:
+    with pytest.raises(BraidError, match="have at most 2 DSPs"):
+        selected(function_named(parse(KERNELS["chain"]), "main"), 2)
