@@ -101,7 +101,7 @@ def _port(stage: StageOp, folds: Pair, memory: Memory) -> int | None:
         return None
     rows = factor_rows(stage, folds)
     port = port_bits(rows.shape[1] * bits_for(int(rows.min()), int(rows.max())))
-    return port if len(rows) > 1 and port <= memory.port else None
+    return port if bool((rows != rows[0]).any()) and port <= memory.port else None
 
 
 def _divisors(number: int) -> list[int]:

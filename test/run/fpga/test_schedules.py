@@ -5,7 +5,7 @@ import pytest
 
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
-from braid.lowering.fpga.schedule.choices import folds_of
+from braid.lowering.fpga.schedule.choices import Memory, folds_of
 from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
     measured_uses,
@@ -31,10 +31,11 @@ KERNELS = {
 def test_choices_take_no_less_than_was_counted(name: str) -> None:
     """What the search leaves out it leaves out rightly; multipliers are counted exactly."""
     design = design_of(function_named(parse(KERNELS[name]), "main"), {}).design
-    choices = 0
+    choices, memory = 0, Memory(64, 12)
     for stage in stages_of(design):
-        for fold in folds_of(stage):
-            found = measured_uses(stage, fold.folds)
+        for fold in folds_of(stage, memory):
+            found = measured_uses(stage, fold, memory)
+            assert (found[4] > 0) == fold.reads
             assert fits(fold.choice.uses, found), (fold, found)
             assert fold.choice.uses[0] == found[0], (fold, found)
             choices += 1
