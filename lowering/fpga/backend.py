@@ -15,6 +15,7 @@ from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report, taken_of
 from braid.lowering.fpga.schedule.select import budget_of, memory_of
+from braid.lowering.fpga.timeline import timeline
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -36,6 +37,7 @@ class FpgaBackend:
         "testbench",
         "report",
         "synthesis",
+        "timeline",
     )
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
@@ -100,11 +102,13 @@ class FpgaKernels:
         """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches.
 
         At `report`, what they take of the part and how many frames a second they make; at
-        `synthesis` what Yosys counts, and the longest path.
+        `synthesis` what Yosys counts, and the longest path; at `timeline` what a page draws.
         """
         circuits = self._circuits(functions)
         if stage == "report":
             return [report(circuit, self.job.device.machine) for circuit in circuits]
+        if stage == "timeline":
+            return [timeline(circuit, self.job.device.machine) for circuit in circuits]
         return [circuit.at(stage) for circuit in circuits]
 
     @cached_property

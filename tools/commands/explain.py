@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from braid.tools.explain.device_view import DeviceExplanation
     from braid.tools.explain.layout_view import LayoutExplanation
     from braid.tools.explain.memory_view import MemoryExplanation
-    from braid.tools.explain.views import Table, View
+    from braid.tools.explain.views import Table, TimelineView, View
 
 
 def explain(
@@ -43,6 +43,9 @@ def explain(
     ] = False,
     devices: Annotated[
         bool, typer.Option("--devices", help="List devices, clusters and what each takes.")
+    ] = False,
+    circuits: Annotated[
+        bool, typer.Option("--circuits", help="List stages and channels of circuits on FPGAs.")
     ] = False,
     measure: Annotated[
         int | None,
@@ -101,9 +104,21 @@ def explain(
             if lists_memory or html is not None
             else None
         )
+        made: tuple[TimelineView, ...] = ()
+        if (circuits or html is not None) and _has_circuits(module, walk.devices):
+            settings = shape, target, cpu, partition, tuple(pin or ())
+            made = _timelines(model, *settings, emulate=emulate)
+    if circuits and not made:
+        raise BraidError(
+            "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
+        )
     if html is not None and plan is not None:
         split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
-        _write_page(html, model.name, (walk.graph, *split, walk.layout_view, plan.view()))
+        _write_page(html, model.name, (walk.graph, *split, *made, walk.layout_view, plan.view()))
+    for view in made if circuits else ():
+        print(f"{view.title}: {view.summary}")
+        if view.table is not None:
+            _print_table(view.table)
     if trace is not None or devices:
         if measure is not None and walk.devices is not None:
             walk.devices.measure(
@@ -118,7 +133,7 @@ def explain(
         _print_layouts(walk.layouts)
     if lists_memory and plan is not None:
         _print_memory(plan)
-    if not (layouts or lists_memory or html or devices or trace):
+    if not (layouts or lists_memory or html or devices or trace or circuits):
         for remark in walk.remarks:
             print(f"{remark.pass_name}: {remark.message}")
 
@@ -132,6 +147,44 @@ def _read(
     module = read_source(context, model, shapes=parse_shapes(shape), target=target, cpu=cpu).module
     check_model(module)
     return module
+
+
+def _timelines(
+    model: Path,
+    shape: list[str] | None,
+    target: str | None,
+    cpu: str | None,
+    partition: str | None,
+    pin: tuple[str, ...],
+    *,
+    emulate: bool,
+) -> "tuple[TimelineView, ...]":
+    """Of the circuits of the model."""
+    from braid.compiler import emit_model
+    from braid.tools.explain.circuit_view import STAGE, circuit_views
+
+    text = emit_model(
+        model,
+        STAGE,
+        shapes=parse_shapes(shape),
+        target=target,
+        cpu=cpu,
+        partition=cast("Strategy | None", partition),
+        pin=pin,
+        emulate=emulate,
+    )
+    return circuit_views(str(text))
+
+
+def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bool:
+    """Whether a part of the model is on a device whose backend tells when its stages are busy."""
+    from braid.targets.backends import backend
+    from braid.targets.machines.resolve import target_of
+    from braid.tools.explain.circuit_view import STAGE
+
+    target = target_of(module)
+    used = [] if devices is None else [stage.device for stage in devices.stages]
+    return any(STAGE in backend(target.device(name).backend).stages for name in used)
 
 
 def _measured(

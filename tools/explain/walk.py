@@ -14,7 +14,7 @@ from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import complete_clusters, has_clusters
 from braid.dialects.braid.variants import public_functions
 from braid.graph_pipeline import graph_passes, with_partition, with_profile
-from braid.lowering.host.model_code import lower_model
+from braid.lowering.host import model_code
 from braid.memory_budget import check_budget, parse_budget, with_budget
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
@@ -121,7 +121,9 @@ def _planned(
 ) -> PlannedMemory:
     with collect_remarks() as remarks:
         run_pipeline(context, module, passes, verify=False)
-    lower_model(context, module, target_of(module))
+    # Nothing is linked: parts that only become text, as circuits for some FPGAs, have a plan too.
+    model_code.emit_parts(module, target_of(module))
+    model_code.plan_memory(context, module)
     return PlannedMemory.of(module, label, tuple(remarks))
 
 
