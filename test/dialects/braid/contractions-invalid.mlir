@@ -77,3 +77,27 @@ func.func @bools(%x: tensor<2x2xi1>) {
   %0 = braid.matmul %x, %x : (tensor<2x2xi1>, tensor<2x2xi1>) -> tensor<2x2xi1>
   func.return
 }
+
+// -----
+
+func.func @sums_of_f32(%a: tensor<2x4xf32>, %b: tensor<4x2xf32>) -> tensor<2x2xf32> {
+  // expected-error @+1 {{an operand has element type f32, expected f16 or bf16 for sums in f32}}
+  %0 = braid.matmul %a, %b {accumulator = f32} : (tensor<2x4xf32>, tensor<4x2xf32>) -> tensor<2x2xf32>
+  func.return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @halves_of_two_kinds(%a: tensor<2x4xf16>, %b: tensor<4x2xbf16>) -> tensor<2x2xf32> {
+  // expected-error @+1 {{operands have element types f16 and bf16}}
+  %0 = braid.matmul %a, %b {accumulator = f32} : (tensor<2x4xf16>, tensor<4x2xbf16>) -> tensor<2x2xf32>
+  func.return %0 : tensor<2x2xf32>
+}
+
+// -----
+
+func.func @reduction(%a: tensor<2x4xbf16>) -> tensor<2x1xf32> {
+  // expected-error @+1 {{accumulator f32, expected an integer type: sums of floats are cast before}}
+  %0 = braid.reduce %a {kind = "add", dims = array<i64: 1>, accumulator = f32} : (tensor<2x4xbf16>) -> tensor<2x1xf32>
+  func.return %0 : tensor<2x1xf32>
+}
