@@ -117,6 +117,10 @@ class Client:
         """End a task, with all processes that work on it."""
         self._json("POST", f"/tasks/{task}/cancel")
 
+    def delete(self, task: str) -> None:
+        """Forget a task and its files on the server; one that has not ended is ended first."""
+        self._read("DELETE", f"/tasks/{task}")
+
     def artifact(self, task: str) -> bytes:
         """The compiled model, which `braid.load` reads from a file."""
         return self._read("GET", f"/tasks/{task}/artifact")

@@ -207,8 +207,8 @@ def _add_tasks(app: FastAPI) -> None:
     ) -> AsyncIterator[ServerSentEvent]:
         """What happens to a task after an event, until it ends."""
         after = max(after, last_event_id)
-        while True:
-            state = (await service.known(task.id)).state
+        while (known := await asyncio.to_thread(service.queue.get, task.id)) is not None:
+            state = known.state
             events = await asyncio.to_thread(service.queue.events, task.id, after)
             for each in events:
                 after = each.number
@@ -217,6 +217,13 @@ def _add_tasks(app: FastAPI) -> None:
                 if state.is_final:
                     return
                 await service.runner.bell.wait(_KEEP_ALIVE)
+
+    @app.delete("/tasks/{identity}", status_code=204, responses=refusals(401, 404), **guarded)
+    async def remove(identity: TaskId, service: ServicePart) -> Response:
+        """Forget a task and its files, and end it where it still runs."""
+        if not await service.runner.remove(identity):
+            raise HTTPException(404, f"there is no task '{identity}'")
+        return Response(status_code=204)
 
     @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **guarded)
     async def cancel(identity: TaskId, service: ServicePart) -> Task:

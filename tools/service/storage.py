@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, func, select
+from sqlalchemy import delete as sql_delete
 from sqlalchemy import update as sql_update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -175,6 +176,16 @@ class TaskQueue:
             row.state, row.finished = state, time.time()
             row.facts = {**row.facts, "asks": False, "step": "", **(facts or {})}
             session.add(EventRow(task=identity, kind="state", data={"state": state}))
+            return True
+
+    def remove(self, identity: str) -> bool:
+        """Forget a task that has ended, and what happened to it; False where it has not."""
+        with Session(self.engine) as session, session.begin():
+            row = _held(session, identity)
+            if row is None or not State(row.state).is_final:
+                return False
+            session.execute(sql_delete(EventRow).where(EventRow.task == identity))
+            session.delete(row)
             return True
 
     def happened(self, identity: str, events: Iterable[tuple[str, Mapping[str, Any]]]) -> None:

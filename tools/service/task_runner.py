@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import shutil
 import sys
 from asyncio.subprocess import PIPE, Process
 from contextlib import suppress
@@ -22,6 +23,8 @@ from braid.tools.service.task_worker import REQUEST
 LOG = "worker.log"
 _LINE_LIMIT = 1 << 24
 """Bytes of an event at most."""
+_CLEARING = 0.1
+"""Seconds after which it is looked again whether a task's process is cleared away."""
 _IDLE = 5.0
 """Seconds after which the queue is looked at though nothing was said."""
 
@@ -84,6 +87,17 @@ class TaskRunner:
             self._cancelled.discard(identity)
         self.bell.ring()
         return done
+
+    async def remove(self, identity: str) -> bool:
+        """End a task where it has not, and forget it and its files; False where there is none."""
+        await self.cancel(identity)
+        while identity in self._running:  # its process is gone, and is cleared away right now
+            await self.bell.wait(_CLEARING)
+        if not await asyncio.to_thread(self.queue.remove, identity):
+            return False
+        await asyncio.to_thread(shutil.rmtree, self.files(identity), ignore_errors=True)
+        self.bell.ring()
+        return True
 
     async def order(self, identity: str, line: str) -> bool:
         """Say something to a search that asks; False where the task does not run."""

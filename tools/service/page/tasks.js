@@ -2,7 +2,7 @@
 
 const EMPTY = {
   id: null, name: "", state: "", step: "", error: "", report: "", asks: false, isActive: false,
-  isRunning: false, hasArtifact: false, hasExplanation: false, artifact: "#", explanation: "#",
+  isRunning: false, isOver: false, hasArtifact: false, hasExplanation: false, artifact: "#", explanation: "#",
 };
 
 function microseconds(seconds) {
@@ -36,6 +36,7 @@ function shownTask(task, chosen) {
     asks: task.asks,
     isActive,
     isRunning: task.state === "running",
+    isOver: !isActive,
     hasArtifact: task.has_artifact,
     hasExplanation: task.has_explanation,
     artifact: `tasks/${task.id}/artifact`,
@@ -49,7 +50,7 @@ function shownTask(task, chosen) {
 document.addEventListener("alpine:init", () => {
   Alpine.data("tasks", () => ({
     isIn: false, isOut: false, isSending: false, token: "", problem: "", summary: "",
-    onMiss: "tune", seconds: 600, interactive: false, line: "",
+    onMiss: "tune", target: "", seconds: 600, interactive: false, line: "",
     list: [], chosen: EMPTY, kernels: [], text: "", id: null, stream: null,
     get isEmpty() { return this.list.length === 0; },
     get isChosen() { return this.chosen.id !== null; },
@@ -113,6 +114,7 @@ document.addEventListener("alpine:init", () => {
       const options = new URLSearchParams({
         name: file.name, on_miss: this.onMiss, seconds: this.seconds, interactive: this.interactive,
       });
+      if (this.target.trim()) options.set("target", this.target.trim());
       this.isSending = true;
       const headers = { "Content-Type": "application/octet-stream" };
       const task = await this.ask("POST", `tasks?${options}`, { body: file, headers });
@@ -162,6 +164,13 @@ document.addEventListener("alpine:init", () => {
     async cancel() {
       await this.ask("POST", `tasks/${this.id}/cancel`);
       await this.look();
+      await this.refresh();
+    },
+
+    async remove() {
+      const id = this.id;
+      if (!window.confirm(`Delete ${this.chosen.name} and what was made of it?`)) return;
+      if (await this.ask("DELETE", `tasks/${id}`)) this.select(null);
       await this.refresh();
     },
 

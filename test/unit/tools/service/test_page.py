@@ -109,6 +109,10 @@ def test_kernels_and_their_times(browser: Any, server: Server) -> None:
     shown(browser, f".task[data-id='{failing}']").click()
     assert "nowhere" in shown(browser, "#error").text
     picture(browser, "failed")
+    shown(browser, "#delete").click()
+    browser.switch_to.alert.accept()
+    wait(browser, lambda _: not browser.find_elements("css selector", f"[data-id='{failing}']"))
+    assert server.ask("GET", f"/tasks/{failing}")[0] == 404
 
 
 def test_cancelling(browser: Any, server: Server) -> None:

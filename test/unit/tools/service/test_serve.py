@@ -167,6 +167,26 @@ def test_cancelling_ends_all_processes(server: Server) -> None:
     until(lambda: not members(worker), 10)
 
 
+def test_tasks_are_deleted(server: Server) -> None:
+    """What is done as what still runs or waits, with its files; nobody is told of it any more."""
+    client = server.client
+    running = client.submit(MODEL, interactive=True, again=True)
+    until(lambda: client.task(running)["asks"])
+    waiting, ended = plain(client), plain(client)
+    client.cancel(ended)
+    (worker,) = children(server.process.pid)
+    for task in (running, waiting, ended):
+        assert (server.cache / "service" / task).exists()
+        assert server.ask("DELETE", f"/tasks/{task}", token="wrong")[0] == 401
+        client.delete(task)
+        assert server.ask("GET", f"/tasks/{task}")[0] == 404
+        assert not (server.cache / "service" / task).exists()
+        with pytest.raises(braid.BraidError, match="there is no task"):
+            client.delete(task)
+    assert not members(worker)
+    assert not {running, waiting, ended} & {task["id"] for task in server.ask("GET", "/tasks")[1]}
+
+
 def test_a_crash_is_a_failed_task(server: Server) -> None:
     client = server.client
     task = client.submit(MODEL, interactive=True, again=True)
