@@ -4,8 +4,9 @@ import json
 import shutil
 import sys
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -40,6 +41,7 @@ from braid.tools.commands.compile_options import (
     reuse_options,
     what_to_emit,
 )
+from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
@@ -67,93 +69,136 @@ if TYPE_CHECKING:
     from braid.tools.commands.artifact_slot import ArtifactSlot
 
 
+@dataclass(frozen=True)
+class OutputOptions:
+    """What is written, and where."""
+
+    output: OutputOption = None
+    emit: EmitOption = None
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What is compiled, and for which machine."""
+
+    shape: ShapeOption = None
+    shape_buckets: BucketsOption = None
+    shape_bound: BoundOption = None
+    target: TargetOption = None
+    cpu: CpuOption = None
+    gpu_arch: GpuArchOption = None
+    jobs: JobsOption = None
+
+    @property
+    def arguments(self) -> SourceArguments:
+        """As keywords. Raises BraidError for sizes that are none."""
+        return SourceArguments(
+            target=self.target,
+            cpu=self.cpu,
+            gpu_arch=self.gpu_arch,
+            shapes=parse_shapes(self.shape),
+            shape_buckets=parse_buckets(self.shape_buckets),
+            shape_bounds=parse_bounds(self.shape_bound),
+            jobs=self.jobs,
+        )
+
+
+@dataclass(frozen=True)
+class OrderOptions:
+    """What is measured before orders and layouts are decided, and how orders are searched."""
+
+    measure_layouts: MeasureLayoutsOption = None
+    measure_orders: MeasureOrdersOption = None
+    inter_op_threads: InterOpThreadsOption = 1
+
+
+@dataclass(frozen=True)
+class DecisionOptions:
+    """What bears on decisions."""
+
+    profile: ProfileOption = False
+    use_profile: UseProfileOption = None
+    unseen: UnseenOption = None
+    recompute: RecomputeOption = None
+    order_seconds: OrderSecondsOption = None
+    integers: IntegersOption = True
+    partition: PartitionOption = None
+    pin: PinOption = None
+    kernels: KernelsOption = None
+    on_miss: OnMissOption = "default"
+    on_miss_seconds: OnMissSecondsOption = 600.0
+
+    @property
+    def arguments(self) -> DecisionArguments:
+        """As keywords."""
+        return cast(DecisionArguments, {**vars(self), "pin": tuple(self.pin or ())})
+
+
+@dataclass(frozen=True)
+class MemoryOptions:
+    """What memory there is, and what is told of it."""
+
+    memory_budget: BudgetOption = None
+    memory_report: MemoryReportOption = False
+    memory_json: MemoryJsonOption = None
+
+
+@dataclass(frozen=True)
+class WayOptions:
+    """How it is compiled."""
+
+    numerics: NumericsOption = None
+    precision: PrecisionOption = None
+    emulate: EmulateOption = False
+    verify_decisions: VerifyDecisionsOption = False
+    cache: CacheOption = True
+
+    def enter(self, context: typer.Context) -> None:
+        """Let all that is compiled until the command ends be compiled so."""
+        from braid.emulation import emulating_backends
+        from braid.passes.infrastructure.decision_checks import verifying_decisions
+        from braid.targets.numerics import with_numerics
+
+        context.with_resource(verifying_decisions(self.verify_decisions))
+        context.with_resource(emulating_backends(self.emulate))
+        context.with_resource(with_numerics(self.numerics, self.precision))
+
+
+@grouped
 def compile_model(
     context: typer.Context,
     model: SourceArgument,
-    output: OutputOption = None,
-    emit: EmitOption = None,
-    shape: ShapeOption = None,
-    shape_buckets: BucketsOption = None,
-    shape_bound: BoundOption = None,
-    target: TargetOption = None,
-    cpu: CpuOption = None,
-    gpu_arch: GpuArchOption = None,
-    jobs: JobsOption = None,
-    profile: ProfileOption = False,
-    measure_layouts: MeasureLayoutsOption = None,
-    measure_orders: MeasureOrdersOption = None,
-    inter_op_threads: InterOpThreadsOption = 1,
-    use_profile: UseProfileOption = None,
-    unseen: UnseenOption = None,
-    memory_budget: BudgetOption = None,
-    recompute: RecomputeOption = None,
-    memory_report: MemoryReportOption = False,
-    memory_json: MemoryJsonOption = None,
-    order_seconds: OrderSecondsOption = None,
-    integers: IntegersOption = True,
-    partition: PartitionOption = None,
-    pin: PinOption = None,
-    kernels: KernelsOption = None,
-    numerics: NumericsOption = None,
-    precision: PrecisionOption = None,
-    on_miss: OnMissOption = "default",
-    on_miss_seconds: OnMissSecondsOption = 600.0,
-    emulate: EmulateOption = False,
-    verify_decisions: VerifyDecisionsOption = False,
-    cache: CacheOption = True,
+    written: OutputOptions,
+    source: SourceOptions,
+    order: OrderOptions,
+    decisions: DecisionOptions,
+    memory: MemoryOptions,
+    way: WayOptions,
 ) -> None:
     """Compile a model to an artifact.
 
     The artifact is one file that braid run, braid.load and the C runtime load. It is kept, and
     copied where the same model is compiled again with the same options.
     """
-    what = what_to_emit(emit, output, target)
+    what = what_to_emit(written.emit, written.output, source.target)
     check_options(given_options(context), what)
-    output = output or default_output(model, what)
+    output = written.output or default_output(model, what)
     check_binary(output, what)
-    check_outputs(*files_written(output, what), memory_json)
-    shapes = parse_shapes(shape)
+    check_outputs(*files_written(output, what), memory.memory_json)
+    given, decided = source.arguments, decisions.arguments
     slot = None
-    if cache and what == ARTIFACT and (options := reuse_options(context)) is not None:
+    if way.cache and what == ARTIFACT and (options := reuse_options(context)) is not None:
         from braid.tools.commands.artifact_slot import ArtifactSlot
 
-        options = {"shapes": shapes, "profile": profile, **options}
-        slot = ArtifactSlot(model, target=target, options=options)
+        options = {"shapes": given["shapes"], "profile": decisions.profile, **options}
+        slot = ArtifactSlot(model, target=source.target, options=options)
         if _copy_kept(slot, output):
             return
-    from braid.emulation import emulating_backends
-    from braid.passes.infrastructure.decision_checks import verifying_decisions
-    from braid.targets.numerics import with_numerics
-
-    context.with_resource(verifying_decisions(verify_decisions))
-    context.with_resource(emulating_backends(emulate))
-    context.with_resource(with_numerics(numerics, precision))
-    source = SourceArguments(
-        target=target,
-        cpu=cpu,
-        gpu_arch=gpu_arch,
-        shapes=shapes,
-        shape_buckets=parse_buckets(shape_buckets),
-        shape_bounds=parse_bounds(shape_bound),
-        jobs=jobs,
-    )
-    decisions = DecisionArguments(
-        profile=profile,
-        use_profile=use_profile,
-        unseen=unseen,
-        recompute=recompute,
-        order_seconds=order_seconds,
-        integers=integers,
-        partition=partition,
-        pin=tuple(pin or ()),
-        kernels=kernels,
-        on_miss=on_miss,
-        on_miss_seconds=on_miss_seconds,
-    )
-    if measure_layouts is not None:
-        _measure_layouts(model, measure_layouts, source)
+    way.enter(context)
+    if order.measure_layouts is not None:
+        _measure_layouts(model, order.measure_layouts, given)
     if output is None or is_stage(what):
-        _emit_stage(model, what, output, source, decisions)
+        _emit_stage(model, what, output, given, decided)
         return
     from braid.compiler import compile
     from braid.tools.commands.diagnostics import compiling
@@ -161,19 +206,19 @@ def compile_model(
     with compiling(model) as shown:
         compiled = compile(
             model,
-            memory_budget=memory_budget,
-            measure_orders=measure_orders,
-            inter_op_threads=inter_op_threads,
+            memory_budget=memory.memory_budget,
+            measure_orders=order.measure_orders,
+            inter_op_threads=order.inter_op_threads,
             load=False,
-            **source,
-            **decisions,
+            **given,
+            **decided,
         )
-        _save(compiled, what, output, memory_json)
+        _save(compiled, what, output, memory.memory_json)
     if slot is not None and not shown and not compiled.kernels.recorded:
         slot.keep(compiled.save)
-    if compiled.kernels.recorded or on_miss != "default":
+    if compiled.kernels.recorded or decisions.on_miss != "default":
         print(compiled.kernels, file=sys.stderr)
-    if memory_report:  # last: a reader that goes away takes nothing with it
+    if memory.memory_report:  # last: a reader that goes away takes nothing with it
         print("\n\n".join(map(str, compiled.memory)))
 
 

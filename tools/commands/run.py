@@ -76,17 +76,9 @@ def run(
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
     """
-    import numpy as np
-
-    from braid.tools.commands.arrays import (
-        all_given,
-        npy_files,
-        random_inputs,
-        read_inputs,
-        sized_inputs,
-    )
+    from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import open_model
-    from braid.tools.outputs import check_directory, check_outputs, make_directory, write_files
+    from braid.tools.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace)
     if output_dir is not None:
@@ -108,25 +100,29 @@ def run(
     if trace is not None:
         _trace_to(trace, opened)
     outputs = _run(opened, values, runs)
-    files: dict[Path, bytes | memoryview] = {}
-    if profile is not None:
-        shapes = {name: np.shape(value) for name, value in values.items()}
-        files[profile] = _profile_json(model, shapes, opened.profile())
-    if output_dir is not None:
-        files.update(npy_files(output_dir, outputs))
-        make_directory(output_dir)
-    write_files(files)
+    profiled = None if profile is None else _profile_json(model, values, opened.profile())
+    _write(outputs, output_dir, profile, profiled)
     _show(outputs)
-    for device, seconds in opened.device_seconds().items():
-        print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
-    for device, frames in opened.device_frames().items():
-        print(f"{device} takes {frames:,.0f} frames per second in a stream, at its clock")
-    for device, resources in opened.device_resources().items():
-        parts = [
-            f"{used:,g} of {given:,g} {name} ({used / given:.1%})"
-            for name, (used, given) in resources.items()
-        ]
-        print(f"{device}: {', '.join(parts)}, estimated")
+    _show_devices(opened)
+
+
+def _write(
+    outputs: "Mapping[str, NDArray[Any]]",
+    directory: Path | None,
+    profile: Path | None,
+    profiled: bytes | None,
+) -> None:
+    """The outputs and the profile, as far as there are files for them: all or none."""
+    from braid.tools.commands.arrays import npy_files
+    from braid.tools.outputs import make_directory, write_files
+
+    files: dict[Path, bytes | memoryview] = {}
+    if profile is not None and profiled is not None:
+        files[profile] = profiled
+    if directory is not None:
+        files.update(npy_files(directory, outputs))
+        make_directory(directory)
+    write_files(files)
 
 
 def _trace_to(path: Path, model: "Model") -> None:
@@ -158,8 +154,10 @@ def _run(
 
 
 def _profile_json(
-    model: Path, inputs: Mapping[str, tuple[int, ...]], entries: "Mapping[str, ProfileEntry]"
+    model: Path, inputs: "Mapping[str, NDArray[Any]]", entries: "Mapping[str, ProfileEntry]"
 ) -> bytes:
+    import numpy as np
+
     from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
     from braid.support.errors import BraidError
 
@@ -174,7 +172,22 @@ def _profile_json(
         return OpRecord(entry.count, entry.seconds, layouts)
 
     ops = {name: record(entry) for name, entry in entries.items()}
-    return ProfileRecord(str(model), inputs, ops).to_bytes()
+    shapes = {name: np.shape(value) for name, value in inputs.items()}
+    return ProfileRecord(str(model), shapes, ops).to_bytes()
+
+
+def _show_devices(opened: "Model") -> None:
+    """What devices take, as far as that is known without them."""
+    for device, seconds in opened.device_seconds().items():
+        print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
+    for device, frames in opened.device_frames().items():
+        print(f"{device} takes {frames:,.0f} frames per second in a stream, at its clock")
+    for device, resources in opened.device_resources().items():
+        parts = [
+            f"{used:,g} of {given:,g} {name} ({used / given:.1%})"
+            for name, (used, given) in resources.items()
+        ]
+        print(f"{device}: {', '.join(parts)}, estimated")
 
 
 def _show(outputs: "Mapping[str, NDArray[Any]]") -> None:

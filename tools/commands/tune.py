@@ -3,12 +3,14 @@
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from braid.support.errors import BraidError, did_you_mean
+from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     BoundOption,
     BucketsOption,
@@ -22,6 +24,9 @@ from braid.tools.commands.options import (
     seconds_option,
 )
 from braid.tools.commands.remote_tuning import tune_on_server
+
+if TYPE_CHECKING:
+    from braid.tuning.tune_kernels import Tuning
 
 _SEARCHES = ("levels", "model")
 
@@ -108,98 +113,135 @@ OutputOption = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """How schedules are searched."""
+
+    threshold: ThresholdOption = "0.7,1.0,1.1"
+    levels: LevelsOption = 3
+    trials: TrialsOption = None
+    time: TimeOption = 600.0
+    final: FinalOption = "fastest"
+    search: SearchOption = "levels"
+    again: AgainOption = False
+    interactive: InteractiveOption = False
+    space: SpaceOption = None
+    model_class: ModelClassOption = "auto"
+    ray: RayOption = None
+
+    def check(self) -> None:
+        """Raises BraidError for values that there are not, or that do not go together."""
+        from braid.tuning.model_classes import CLASSES
+        from braid.tuning.search import Final
+
+        _check_one_of("--final", self.final, list(Final))
+        _check_one_of("--search", self.search, _SEARCHES)
+        _check_one_of("--model-class", self.model_class, CLASSES)
+        if self.interactive and self.search == "model":
+            raise BraidError("--interactive asks between levels, and --search=model has none")
+        if self.interactive and self.ray is not None:
+            raise BraidError("--interactive asks of one kernel at a time; --ray searches several")
+
+    def tuning(self, jobs: int | None) -> "Tuning":
+        """The same for a search on this machine, which prints what it does."""
+        from braid.tools.steering import steering
+        from braid.tuning.search import Final, Rule
+        from braid.tuning.space_files import find_space
+        from braid.tuning.tune_kernels import Tuning
+
+        def say(line: str) -> None:
+            print(line, flush=True)
+
+        return Tuning(
+            rule=Rule(_thresholds(self.threshold), self.levels, self.trials, Final(self.final)),
+            seconds=self.time,
+            jobs=jobs,
+            again=self.again,
+            by_model=self.search == "model",
+            spaces=() if self.space is None else find_space(self.space),
+            model_class=self.model_class,
+            ray=self.ray,
+            say=say,
+            steer=steering(say=say) if self.interactive else None,
+        )
+
+    def of_task(self, target: str | None) -> dict[str, Any]:
+        """The same for a task of a server."""
+        same = ("levels", "trials", "final", "search", "model_class", "again", "interactive")
+        return {
+            "target": target,
+            "threshold": _thresholds(self.threshold),
+            "seconds": self.time,
+            **{name: getattr(self, name) for name in same},
+        }
+
+
+@dataclass(frozen=True)
+class SizeOptions:
+    """The sizes of open dims."""
+
+    shape: ShapeOption = None
+    shape_buckets: BucketsOption = None
+    shape_bound: BoundOption = None
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Where else it is searched."""
+
+    server: ServerOption = None
+    token: TokenOption = None
+    output: OutputOption = None
+
+
+@grouped
 def tune(
     model: SourceArgument,
-    threshold: ThresholdOption = "0.7,1.0,1.1",
-    levels: LevelsOption = 3,
-    trials: TrialsOption = None,
-    time: TimeOption = 600.0,
-    final: FinalOption = "fastest",
-    search: SearchOption = "levels",
-    again: AgainOption = False,
-    interactive: InteractiveOption = False,
-    space: SpaceOption = None,
-    model_class: ModelClassOption = "auto",
-    shape: ShapeOption = None,
-    shape_buckets: BucketsOption = None,
-    shape_bound: BoundOption = None,
+    how: SearchOptions,
+    sizes: SizeOptions,
+    elsewhere: ServerOptions,
     target: TargetOption = None,
     jobs: JobsOption = None,
-    ray: RayOption = None,
-    server: ServerOption = None,
-    token: TokenOption = None,
-    output: OutputOption = None,
 ) -> None:
     """Search schedules of a model's kernels, or of one, on this machine.
 
     Kernels that take most of a run come first. Those of the CPU are timed; backends say how fast
-    those of other devices are: of GPUs a static model predicts it. The baseline of a kernel is a
-    vendor's (the faster of oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its
-    default schedule. Every later compilation on this machine uses what was found; a schedule is
-    only taken if its results are right, and it is faster than the default by more than the noise
-    of the measurements. Best run while the machine does nothing else. With --server, what is
-    found is kept, and used, on the server's machine.
+    those of other devices are: a static model predicts it of GPUs, and what a chip with
+    instructions runs at once is simulated. The baseline of a kernel is a vendor's (the faster of
+    oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its default schedule. Every
+    later compilation on this machine uses what was found; a schedule is only taken if its results
+    are right, and it is faster than the default by more than the noise of the measurements. Best
+    run while the machine does nothing else. With --server, what is found is kept, and used, on the
+    server's machine.
     """
-    from braid.measuring import tune_model
-    from braid.tools.steering import steering
-    from braid.tuning.model_classes import CLASSES
-    from braid.tuning.search import Final, Rule
-    from braid.tuning.space_files import find_space
-    from braid.tuning.tune_kernels import Tuning
-
-    _check_one_of("--final", final, list(Final))
-    _check_one_of("--search", search, _SEARCHES)
-    _check_one_of("--model-class", model_class, CLASSES)
-    if interactive and search == "model":
-        raise BraidError("--interactive asks between levels, and --search=model has none")
-    if interactive and ray is not None:
-        raise BraidError("--interactive asks of one kernel at a time; --ray searches several")
-    if server is not None:
+    how.check()
+    if elsewhere.server is not None:
         here = {
-            "--ray": ray,
-            "--space": space,
-            "--shape": shape,
-            "--shape-buckets": shape_buckets,
-            "--shape-bound": shape_bound,
+            "--ray": how.ray,
+            "--space": how.space,
+            "--shape": sizes.shape,
+            "--shape-buckets": sizes.shape_buckets,
+            "--shape-bound": sizes.shape_bound,
             "--jobs": jobs,
         }
-        options: dict[str, Any] = {
-            "target": target,
-            "threshold": _thresholds(threshold),
-            "levels": levels,
-            "trials": trials,
-            "seconds": time,
-            "final": final,
-            "search": search,
-            "model_class": model_class,
-            "again": again,
-            "interactive": interactive,
-        }
         _refuse_with_server([name for name, value in here.items() if value is not None])
-        tune_on_server(model, server, token, options, output)
+        options, output = how.of_task(target), elsewhere.output
+        tune_on_server(model, elsewhere.server, elsewhere.token, options, output)
         return
-    if output is not None or (token is not None and not _from_environment(token)):
+    token = elsewhere.token
+    if elsewhere.output is not None or (token is not None and not _from_environment(token)):
         raise BraidError("--token and --output are for --server")
-    tuning = Tuning(
-        rule=Rule(_thresholds(threshold), levels, trials, Final(final)),
-        seconds=time,
-        jobs=jobs,
-        again=again,
-        by_model=search == "model",
-        spaces=() if space is None else find_space(space),
-        model_class=model_class,
-        ray=ray,
-        say=lambda line: print(line, flush=True),
-        steer=steering(say=lambda line: print(line, flush=True)) if interactive else None,
-    )
-    with _showing(model, interactive):
+    from braid.measuring import tune_model
+
+    tuning = how.tuning(jobs)
+    with _showing(model, how.interactive):
         report = tune_model(
             model,
             tuning,
             target=target,
-            shapes=parse_shapes(shape),
-            shape_buckets=parse_buckets(shape_buckets),
-            shape_bounds=parse_bounds(shape_bound),
+            shapes=parse_shapes(sizes.shape),
+            shape_buckets=parse_buckets(sizes.shape_buckets),
+            shape_bounds=parse_bounds(sizes.shape_bound),
         )
     print(report)
 
