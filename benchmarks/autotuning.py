@@ -99,7 +99,7 @@ def by_random(space: Space, seed: int) -> int:
 def by_model(space: Space, seed: int) -> int:
     replay, points = Replay(space), list(space.times)
     random.Random(seed).shuffle(points)
-    rule = ModelRule(trials=len(points), patience=None)
+    rule = ModelRule(trials=len(points), patience=None, is_ordered=False)
     search = ModelSearch(points, lambda p: p, numeric_features, rule, seed)
     search.run(replay.time, is_done=lambda: replay.is_near)
     return len(replay.asked)

@@ -37,9 +37,11 @@ class ModelRule:
 
     At most `trials` points are measured, `first` of them before there is a model, and then `batch`
     at a time. Of these the part `explored` is taken at random, and the part `varied` from what
-    differs in one entry from one of the best `parents`. `asked` is of how many points the model is
-    asked each time, and `models` how many it averages. After `patience` batches in which nothing
-    better was found, and nothing is predicted to be, the search ends.
+    differs in one entry from one of the best `parents`. Where a space does not begin with its best
+    guesses (`is_ordered`), points in the middle are the first: extremes of tiles, threads and
+    unrolls are rarely good. `asked` is of how many points the model is asked each time, and
+    `models` how many it averages. After `patience` batches in which nothing better was found, and
+    nothing is predicted to be, the search ends.
     """
 
     trials: int
@@ -51,6 +53,7 @@ class ModelRule:
     asked: int = 1 << 14
     models: int = 3
     patience: int | None = 4
+    is_ordered: bool = True
 
 
 class TimeModel:
@@ -152,9 +155,9 @@ class ModelSearch(Generic[P]):
             yield point
 
     def _beginning(self, points: list[P], generator: random.Random) -> list[P]:
-        """The first points of the space, which are the best guesses, and some far from these."""
+        """The best guesses, first or central points of the space, and some far from these."""
         count = min(self.rule.first, len(points))
-        guesses = points[: count // 2]
+        guesses = (points if self.rule.is_ordered else self._central(points))[: count // 2]
         if not guesses or self.known[0]:
             return guesses[:1]
         sample = generator.sample(points, min(len(points), 16 * count))
@@ -166,6 +169,13 @@ class ModelSearch(Generic[P]):
             chosen.append(int(near.argmax()))
             near = np.minimum(near, np.linalg.norm(rows - rows[chosen[-1]], axis=1))
         return [some[number] for number in chosen]
+
+    def _central(self, points: list[P]) -> list[P]:
+        """Those closest to the middle of each entry's values first."""
+        if not points:
+            return []
+        distances = np.linalg.norm(self._scaled(points) - 0.5, axis=1)
+        return [points[number] for number in np.argsort(distances, kind="stable")]
 
     def _scaled(self, points: Sequence[P]) -> Floats:
         rows = np.array([self.entries(point) for point in points], np.float64)

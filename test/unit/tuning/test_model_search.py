@@ -52,6 +52,15 @@ def evaluations(seed: int, rule: ModelRule) -> int:
     return len(search.times)
 
 
+def test_spaces_without_guesses_are_begun_in_the_middle() -> None:
+    points = list(SPACE)
+    random.Random(0).shuffle(points)
+    rule = ModelRule(len(SPACE), is_ordered=False)
+    first = next(ModelSearch(points, lambda p: p, numeric_features, rule).order())
+    assert first[0] == 8 and first[1] == 4 and first[2] in (2, 3)
+    assert ModelSearch([], lambda p: p, numeric_features, rule).run(seconds) == {}
+
+
 def test_fewer_measurements_than_chance() -> None:
     rule = ModelRule(len(SPACE), patience=None)
     counts = [evaluations(seed, rule) for seed in range(5)]
