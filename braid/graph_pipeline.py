@@ -69,7 +69,7 @@ class Decisions:
         passes = with_ordering(passes, self.measure_orders, self.inter_op_threads)
         passes = with_partition(passes, self.partition, self.pin, target)
         passes = with_search(passes, self.order_seconds, self.jobs)
-        passes = self.on_miss.within(passes, self.jobs)
+        passes = self.on_miss.within(passes, self.jobs, target)
         return with_profile(passes, self.use_profile, self.unseen)
 
 

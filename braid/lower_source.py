@@ -17,6 +17,7 @@ from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, with_budget
 from braid.model import RecordCount
+from braid.on_miss import selecting_passes
 from braid.passes.infrastructure.reproducer import run_reproducibly
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.passes.storage.memory_report import memory_report
@@ -78,7 +79,7 @@ class Lowering:
         )
         functions = model_functions(module)
         reports = tuple(memory_report(f) for f in functions)
-        return LoweredModel(model, target, code, reports, _record_count(remarks))
+        return LoweredModel(model, target, code, reports, _record_count(remarks, target))
 
     def at_stage(self, stage: str) -> str | bytes:
         """The model at a stage. Raises BraidError for one that its target does not have."""
@@ -104,11 +105,12 @@ class Lowering:
         )
 
 
-def _record_count(remarks: Sequence[Remark]) -> RecordCount:
+def _record_count(remarks: Sequence[Remark], target: Target) -> RecordCount:
     """What the passes say that select and search schedules."""
     counts: Counter[str] = Counter()
+    speaking = {SelectSchedulesPass.name, "tune-schedules", *selecting_passes(target)}
     for remark in remarks:
-        if remark.pass_name in (SelectSchedulesPass.name, "tune-schedules"):
+        if remark.pass_name in speaking:
             counts.update({k: v for k, v in remark.data.items() if isinstance(v, int)})
     return RecordCount(counts["known"], counts["groups"], counts["searched"])
 

@@ -1,5 +1,6 @@
 """Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -7,8 +8,10 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.regions import FusedOp
 from braid.graph_pipeline import passes_for
 from braid.lower_source import known_target
+from braid.on_miss import selecting_passes
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
@@ -16,8 +19,9 @@ from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
 from braid.sources.signature import check_model
 from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import Diagnostic, emit
-from braid.targets.backends import kernel_families
-from braid.targets.machines.resolve import target_of
+from braid.targets.backends import kernel_families, schedules_without_measuring
+from braid.targets.machines.resolve import device_of, target_of
+from braid.targets.machines.target import Target
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.universe import make_context
@@ -73,7 +77,7 @@ def tune_model(
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
 ) -> TuningReport:
-    """Search the schedules of a model's kernels on the CPU of this machine.
+    """Search the schedules of a model's kernels, those of the CPU on this machine.
 
     What is found is kept in braid's cache directory, and every later compilation of kernels that
     compute the same uses it. `tuning` says how. Layouts are chosen again with the times that were
@@ -84,7 +88,7 @@ def tune_model(
         BraidError: as `compile`, or what is found cannot be kept.
 
     """
-    context, report = make_context(), TuningReport()
+    context = make_context()
     read = partial(
         read_source,
         context,
@@ -95,30 +99,51 @@ def tune_model(
         target=target,
     )
     end = tuning.clock() + tuning.seconds
+
+    def left() -> Tuning:
+        return replace(tuning, seconds=max(0.0, end - tuning.clock()))
+
+    model = read()
+    known = known_target(model.module)
+    module, streams = model.module, TuningReport()
+    for selecting in selecting_passes(known):
+        module = _decided(context, read(), selecting)
+        streams.add(tune_kernels(module, left(), selecting=selecting))
+    report = TuningReport()
     while report.rounds < MOST_ROUNDS:
         before = report.keys
         module = _decided(context, read(), SelectSchedulesPass.name)
-        left = replace(tuning, seconds=max(0.0, end - tuning.clock()))
-        tune_kernels(module, left, report=report)
+        tune_kernels(module, left(), report=report)
         if report.rounds > 1:
             tuning.say(_changed(len(report.keys - before)))
-        if not report.keys:
-            _warn_of_nothing(module)
         if report.keys == before or report.left or not report.own:
             break
+    report.add(streams)
+    others = [*_unmeasured(module, known)]
+    if not report.keys:
+        _warn_of_nothing(module, known, others)
+    else:
+        for line in others:
+            tuning.say(line)
     return report
 
 
-def _warn_of_nothing(module: ModuleOp) -> None:
-    """That no kernel of `module` can be searched, as on devices that run streams."""
-    name = target_of(module).name
+def _unmeasured(module: ModuleOp, target: Target) -> Iterator[str]:
+    """What chooses the schedules of devices that `module` runs on, and that nobody measures."""
+    groups = (op for op in module.walk() if isinstance(op, FusedOp))
+    for device in dict.fromkeys(device_of(group, target) for group in groups):
+        if (reason := schedules_without_measuring(device)) is not None:
+            yield f"nothing is searched for '{device.name}': {reason}"
+
+
+def _warn_of_nothing(module: ModuleOp, target: Target, reasons: Sequence[str]) -> None:
+    """That no kernel of `module` can be searched."""
     emit(
         Diagnostic(
             "warning",
-            f"no kernel of the model has schedules that can be searched on target '{name}'",
+            f"no kernel of the model has schedules that can be searched on target '{target.name}'",
             location=source_location(module),
-            hint="the order of a stream is searched when the model is compiled (--order-seconds); "
-            "views and copies have nothing to search",
+            hint="; ".join(reasons) or "views and copies have nothing to search",
         )
     )
 

@@ -9,8 +9,9 @@ from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, did_you_mean
-from braid.targets.backends import Kernels, kernels_from
+from braid.targets.backends import Kernels, grouping_of, kernels_from
 from braid.targets.costs.schedule_records import was_searched
+from braid.targets.machines.target import Target
 
 ON_MISS_SECONDS = 600.0
 """How long kernels are searched where nothing else is said."""
@@ -63,18 +64,36 @@ class MissRule:
             )
         return kernels_from(kernels, unless=was_searched if is_library else None)
 
-    def within(self, passes: Sequence[ModulePass], jobs: int | None) -> tuple[ModulePass, ...]:
+    def within(
+        self, passes: Sequence[ModulePass], jobs: int | None, target: Target
+    ) -> tuple[ModulePass, ...]:
         """`passes` that search what has no record, where that is the rule.
 
         Raises BraidError where none of them looks up records.
         """
         if self.on_miss not in (OnMiss.PROBE, OnMiss.TUNE):
             return tuple(passes)
-        if not any(pass_.name == _SELECT for pass_ in passes):
+        selecting = {_SELECT, *selecting_passes(target)}
+        if not any(pass_.name in selecting for pass_ in passes):
             raise BraidError(f"kernels are to be searched, and no pass is '{_SELECT}'")
-        # By name: what searches compiles, so that its module needs the one that needs this one.
+        return tuple(
+            self._searching(pass_.name, jobs) if pass_.name in selecting else pass_
+            for pass_ in passes
+        )
+
+    def _searching(self, selecting: str, jobs: int | None) -> ModulePass:
+        """What searches in the place of a pass that selects.
+
+        By name: what searches compiles, so that its module needs the one that needs this one.
+        """
         levels = "levels=1 " if self.on_miss is OnMiss.PROBE else ""
         workers = "" if jobs is None else f" jobs={jobs}"
-        text = f"tune-schedules{{{levels}time-limit={self.seconds}{workers}}}"
+        text = f"tune-schedules{{{levels}time-limit={self.seconds}{workers} selecting={selecting}}}"
         (searching,) = parse_pipeline(text)
-        return tuple(searching if pass_.name == _SELECT else pass_ for pass_ in passes)
+        return searching
+
+
+def selecting_passes(target: Target) -> list[str]:
+    """The passes by which backends of `target` select schedules of groups of their own."""
+    found = (grouping_of(device) for device in target.devices)
+    return list(dict.fromkeys(each.selecting for each in found if each is not None))

@@ -15,5 +15,9 @@ PASSES: dict[str, str] = {
     "materialize-layouts": "braid.lowering.common.materialize_layouts:MaterializeLayoutsPass",
     "select-channel-depths": "braid.lowering.fpga.select_channel_depths:SelectChannelDepthsPass",
     "select-hls-schedule": "braid.lowering.fpga.select_hls_schedule:SelectHlsSchedulePass",
+    "select-stream-schedules": (
+        "braid.lowering.npu.select_stream_schedules:SelectStreamSchedulesPass"
+    ),
+    "select-stream-splits": "braid.lowering.npu.select_stream_splits:SelectStreamSplitsPass",
 }
 """Name of the pass -> `module:class`."""

@@ -26,21 +26,23 @@ arena, and links functions to one module with a launch a kernel. One for FPGAs h
 `emit` needs nothing, and `link` turns a function, whose decided order and buffers it finds on the
 ops, into one design. What it does not run it says itself, as `Selective`.
 
-Whose kernels are not timed as those of the host's processor says how fast they are: `Measuring`.
+Whose kernels are not timed as those of the host's processor says how fast they are: `Measuring`;
+`Grouping`, if they are not of the groups that fusion makes.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 
 Weights = Mapping[str, npt.NDArray[Any]]
@@ -127,6 +129,54 @@ class Measuring(Protocol):
 
         Raises BraidError where nothing can be said of them on this machine.
         """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StandingGroup:
+    """What a backend makes one kernel of: `group`, a copy in a block of its own.
+
+    It computes what stands in `block` of the model, on `machine`, by which records know it.
+    """
+
+    group: FusedOp
+    block: Block
+    machine: Machine
+
+
+@runtime_checkable
+class Grouping(Protocol):
+    """A `Measuring` backend whose kernels are of other groups than those that fusion makes.
+
+    Such as streams of instructions, each of all that a chip runs at once. Its kernels have their
+    schedules by a pass of its own, before that of `select-schedules`.
+    """
+
+    @property
+    def selecting(self) -> str:
+        """The name of that pass, one of those that `prepare` names.
+
+        It writes `braid.schedule`, and says in a remark how many kernels (`groups`) have a record
+        (`known`).
+        """
+        ...
+
+    def groups(self, function: FuncOp, job: Job) -> Iterable[StandingGroup]:
+        """What there are kernels of on the device of `job`, as the pass `selecting` sees them."""
+        ...
+
+    def group_family(self, job: Job) -> KernelFamily:
+        """The family that matches them, and no other group."""
+        ...
+
+
+@runtime_checkable
+class Unmeasured(Protocol):
+    """A backend that chooses schedules without measuring: there is nothing for `braid tune`."""
+
+    @property
+    def schedules_by(self) -> str:
+        """What chooses them instead, and when, for people."""
         ...
 
 

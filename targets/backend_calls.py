@@ -20,12 +20,15 @@ from braid.targets.backend import (
     Backend,
     Code,
     EmittedKernels,
+    Grouping,
     Job,
     KernelMeter,
     KernelNeeds,
     Measuring,
     Preparation,
     Selective,
+    StandingGroup,
+    Unmeasured,
 )
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.target import Device
@@ -88,6 +91,20 @@ class BackendOfPackage:
         """As in `Measuring`; None where it is not one."""
         return self._meter(self.backend, job) if isinstance(self.backend, Measuring) else None
 
+    @property
+    def grouping(self) -> "GroupingOfPackage | None":
+        """As `Grouping`; None where it is not one."""
+        backend = self.backend
+        return GroupingOfPackage(self, backend) if isinstance(backend, Grouping) else None
+
+    @property
+    def schedules_by(self) -> str | None:
+        """As in `Unmeasured`; None where it is not one."""
+        if not isinstance(self.backend, Unmeasured):
+            return None
+        with self.named("schedules_by"):
+            return _one_of(self.backend.schedules_by, str)
+
     @contextmanager
     def _meter(self, backend: Measuring, job: Job) -> Generator[KernelMeter]:
         with self.named("meter"):
@@ -112,6 +129,30 @@ class BackendOfPackage:
                 f"backend '{self.name}' fails in '{method}': {detail}",
                 hint=f"mend {_class_of(self.backend)}; braid --debug … shows where",
             ) from error
+
+
+@dataclass(frozen=True)
+class GroupingOfPackage:
+    """The `Grouping` that such a backend is."""
+
+    owner: BackendOfPackage
+    backend: Grouping
+
+    @property
+    def selecting(self) -> str:
+        """As in `Grouping`."""
+        with self.owner.named("selecting"):
+            return _one_of(self.backend.selecting, str)
+
+    def groups(self, function: FuncOp, job: Job) -> Sequence[StandingGroup]:
+        """As in `Grouping`."""
+        with self.owner.named("groups"):
+            return _all_of(tuple(self.backend.groups(function, job)), StandingGroup)
+
+    def group_family(self, job: Job) -> KernelFamily:
+        """As in `Grouping`; the family is checked when it is asked."""
+        with self.owner.named("group_family"):
+            return self.backend.group_family(job)
 
 
 @dataclass(frozen=True)

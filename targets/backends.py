@@ -11,7 +11,7 @@ from typing import cast
 from braid.dialects.braid.regions import FusedOp
 from braid.support.entry_points import installed_backend, installed_backends, installed_families
 from braid.support.errors import BraidError
-from braid.targets.backend import Backend, Job, KernelMeter, Measuring
+from braid.targets.backend import Backend, Grouping, Job, KernelMeter, Measuring, Unmeasured
 from braid.targets.backend_calls import BackendOfPackage, checked_backend
 from braid.targets.kernels.kernel_family import (
     LIBRARIES,
@@ -113,6 +113,32 @@ def meter_of(job: Job) -> AbstractContextManager[KernelMeter] | None:
     if isinstance(own, BackendOfPackage):
         return own.meter(job)
     return own.meter(job) if isinstance(own, Measuring) else None
+
+
+def grouping_of(device: Device) -> Grouping | None:
+    """What makes other groups of what `device` runs; None where its backend takes fusion's.
+
+    Raises BraidError as `backend`.
+    """
+    if _HIDDEN.get() or _is_stood_for(device.backend):
+        return None
+    own = backend(device.backend)
+    if isinstance(own, BackendOfPackage):
+        return own.grouping
+    return own if isinstance(own, Grouping) else None
+
+
+def schedules_without_measuring(device: Device) -> str | None:
+    """What chooses the schedules of `device` instead of a search; None where its backend is silent.
+
+    Raises BraidError as `backend`.
+    """
+    if _is_stood_for(device.backend):
+        return None
+    own = backend(device.backend)
+    if isinstance(own, BackendOfPackage):
+        return own.schedules_by
+    return own.schedules_by if isinstance(own, Unmeasured) else None
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """One run of a compiled kernel on given arrays, in a worker; and what it should have computed."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
@@ -15,6 +16,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import LoadedKernel
+from braid.targets.costs.op_amounts import amounts_of
 
 TOLERANCES = {2: 2e-2, 4: 1e-4, 8: 1e-10}
 """Largest ‖y − ref‖∞ / ‖ref‖∞ by bytes of a float: what another order of sums may change."""
@@ -57,7 +59,8 @@ class Reference:
     def of(group: FusedOp, choice: LayoutChoice, seed: int = 0) -> "Reference | None":
         """None for a group with ops that say no numpy semantics. Integers are 0, a valid index."""
         generator = np.random.default_rng(seed)
-        logical = [_operand(value, generator) for value in group.body.block.args]
+        scales = _scales(group)
+        logical = [_operand(v, generator, scales.get(v, 1.0)) for v in group.body.block.args]
         values: dict[SSAValue, Array] = dict(zip(group.body.block.args, logical, strict=True))
         for op in group.body.block.ops:
             if op is group.terminator:
@@ -78,12 +81,29 @@ class Reference:
         return all(map(_close, results, self.results))
 
 
-def _operand(value: SSAValue, generator: np.random.Generator) -> Array:
+def _scales(group: FusedOp) -> dict[SSAValue, float]:
+    """What operands of products are at most, where one product stands behind the other.
+
+    Sums then stay as large as what they are of (He et al., "Delving deep into rectifiers", 2015),
+    and do not leave the numbers of a type however many there are.
+    """
+    terms: dict[Operation, float] = {}
+    for op in group.body.block.ops:
+        if isinstance(op, TensorOp) and op.results:
+            multiplied = amounts_of(op, static=True).by_resource.get("matrix", 0)
+            terms[op] = multiplied / max(2 * math.prod(shape_of(op.results[0])), 1)
+    products = [op for op, count in terms.items() if count > 0]
+    if len(products) < 2:
+        return {}
+    return {value: (6 / terms[op]) ** 0.5 for op in products for value in op.operands}
+
+
+def _operand(value: SSAValue, generator: np.random.Generator, scale: float) -> Array:
     type = cast("TensorType[Attribute]", value.type)
     dtype = to_numpy(element_type_of(value))
     if not is_float(type.element_type):
         return np.zeros(shape_of(value), dtype)
-    return generator.uniform(-1, 1, shape_of(value)).astype(dtype)
+    return generator.uniform(-scale, scale, shape_of(value)).astype(dtype)
 
 
 def _stored(arrays: Sequence[Array], layouts: Sequence[Layout]) -> tuple[Array, ...]:

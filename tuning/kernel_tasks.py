@@ -1,5 +1,6 @@
 """The kernels of a model that schedules are searched for, and their spaces."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,12 +13,13 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
-from braid.targets.backend import Job
-from braid.targets.backends import kernel_families, meter_of
+from braid.targets.backend import Job, StandingGroup
+from braid.targets.backends import grouping_of, kernel_families, meter_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.costs.schedule_records import body_key, dense_choice, schedule_key
-from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import GENERIC, Kernel
+from braid.targets.kernels import family_calls
+from braid.targets.kernels.family_calls import Match, check_families
+from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of, target_of
@@ -28,6 +30,8 @@ from braid.tuning.space_files import FamilySpace, schedules
 
 _HOPELESS = 8
 """Times the best prediction at which the generic lowering is not tried any more."""
+_LISTED_OPS = 32
+"""Groups of more ops are streams, which are no kernels of a few names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,15 @@ class KernelTask:
     library: Sequence[LibraryKernel] = ()
     spaces: Sequence[FamilySpace] = ()
 
+    @property
+    def runs(self) -> float:
+        """How often a run of the model is expected to run it."""
+        return self.seconds / max(self.default[0].seconds(self.choice), 1e-12)
+
+    def with_runs(self, runs: float) -> "KernelTask":
+        """Of a model that runs the kernel so much more often."""
+        return replace(self, seconds=self.seconds + runs * self.default[0].seconds(self.choice))
+
     def space(self, level: int) -> Iterator[KernelSchedule]:
         """The schedules of one level, those of the default's family first."""
         first, schedule = self.default
@@ -67,15 +80,18 @@ class KernelTask:
 
     def emit(self, point: KernelSchedule, symbol: str) -> Kernel:
         """The kernel by one point of the space. Raises BraidError where it cannot be emitted."""
-        match = next(match for match in self.matches if match.family.name == point.family)
-        return match.emit(symbol, point.schedule)
+        found = next(match for match in self.matches if match.family.name == point.family)
+        return found.emit(symbol, point.schedule)
 
     def __str__(self) -> str:
-        """For people: the ops, the result's type and the layouts."""
-        ops = [op.name.removeprefix("braid.") for op in self.group.body.block.ops]
+        """For people: the ops, the result's type and the layouts; of many ops how many of each."""
+        ops = [op.name.removeprefix("braid.") for op in self.group.body.block.ops][:-1]
         shape = "x".join(map(str, shape_of(self.group.outputs[0])))
+        if len(ops) > _LISTED_OPS:
+            counts = Counter(ops).most_common()
+            return f"{', '.join(f'{count} {name}' for name, count in counts)} -> {shape}"
         layouts = [str(x) for x in (*self.choice.operands, *self.choice.results)]
-        return f"{' '.join(ops[:-1])} -> {shape}: {' '.join(layouts)}"
+        return f"{' '.join(ops)} -> {shape}: {' '.join(layouts)}"
 
 
 def kernel_tasks(
@@ -105,9 +121,7 @@ def kernel_tasks(
             block = op.parent
             runs = 1.0 if block is None else counts.of_block(block)
             if key in tasks:
-                known = tasks[key]
-                more = runs * known.default[0].seconds(choice)
-                tasks[key] = replace(known, seconds=known.seconds + more)
+                tasks[key] = tasks[key].with_runs(runs)
                 continue
             group = in_layouts(op, choice)
             taking = own.choice.matches.in_choice(group, choice)
@@ -115,23 +129,71 @@ def kernel_tasks(
             if first is None:
                 continue
             default = KernelSchedule.of(first.family.name, first.default_schedule())
-            seconds = runs * first.seconds(choice)
             of_group = next(match for match in taking if match.family.name == first.family.name)
-            library = library_kernels(op, choice, device)
-            body = body_key(group, own.machine)
             tasks[key] = KernelTask(
                 key,
-                body,
+                body_key(group, own.machine),
                 group,
                 choice,
                 taking,
                 (of_group, default),
-                seconds,
+                runs * first.seconds(choice),
                 device,
-                library,
+                library_kernels(op, choice, device),
                 spaces,
             )
     return sorted(tasks.values(), key=lambda task: -task.seconds)
+
+
+def standing_tasks(
+    module: ModuleOp, selecting: str, name: str | None = None, spaces: Sequence[FamilySpace] = ()
+) -> list[KernelTask]:
+    """As `kernel_tasks`, of the groups that backends make themselves (`Grouping`).
+
+    `module` is as their pass `selecting` sees it.
+    """
+    target, counts = target_of(module, name), ExecutionCounts.of(module)
+    tasks: dict[str, KernelTask] = {}
+    for device in target.devices:
+        grouping = grouping_of(device)
+        if grouping is None or grouping.selecting != selecting:
+            continue
+        job = Job(target, device)
+        family = grouping.group_family(job)
+        check_families([family])
+        for function in program_functions(module):
+            for each in grouping.groups(function, job):
+                task = _standing_task(each, family, counts.of_block(each.block), device, spaces)
+                if task is not None:
+                    known = tasks.get(task.key)
+                    tasks[task.key] = task if known is None else known.with_runs(task.runs)
+    return sorted(tasks.values(), key=lambda task: -task.seconds)
+
+
+def _standing_task(
+    standing: StandingGroup,
+    family: KernelFamily,
+    runs: float,
+    device: Device,
+    spaces: Sequence[FamilySpace],
+) -> KernelTask | None:
+    """None where the family does not take the group."""
+    group, machine = standing.group, standing.machine
+    found = family_calls.match(family, group)
+    if found is None:
+        return None
+    choice = stored_choice(group)
+    return KernelTask(
+        schedule_key(group, machine),
+        body_key(group, machine),
+        group,
+        choice,
+        [found],
+        (found, KernelSchedule.of(family.name, found.default_schedule())),
+        runs * found.seconds(choice),
+        device,
+        spaces=spaces,
+    )
 
 
 @dataclass(frozen=True)
@@ -143,8 +205,10 @@ class _OnDevice:
 
     @staticmethod
     def of(target: Target, device: Device) -> "_OnDevice | None":
-        """None for a device whose kernels nobody measures."""
+        """None for a device whose kernels nobody measures, or are of other groups."""
         if device != target.host_device and meter_of(Job(target, device)) is None:
+            return None
+        if grouping_of(device) is not None:
             return None
         return _OnDevice(device.machine, KernelChoice(kernel_families(device)))
 

@@ -21,7 +21,7 @@ from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Device, Target
 from braid.tuning.budget import Budget
-from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
+from braid.tuning.kernel_tasks import KernelTask, kernel_tasks, standing_tasks
 from braid.tuning.measured_task import MeasuredTask
 from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
 from braid.tuning.model_classes import class_of, first_space
@@ -31,6 +31,9 @@ from braid.tuning.search import Found, Order, Rule, Turn, search
 from braid.tuning.space_files import FamilySpace, check_spaces
 from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing import Clock
+
+SELECT_SCHEDULES = "select-schedules"
+"""The pass that gives schedules to the groups that fusion makes."""
 
 
 @dataclass
@@ -53,6 +56,12 @@ class TuningReport:
     keys: frozenset[str] = frozenset()
     own: set[str] = field(default_factory=set[str])
     """Those that were searched."""
+
+    def add(self, other: "TuningReport") -> None:
+        """Count what `other` does of the same model's other kernels."""
+        for name in ("searched", "faster", "library", "known", "left", "before", "after"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.keys |= other.keys
 
     def __str__(self) -> str:
         gain = f", together {self.before / self.after:.3f} times as fast" if self.after else ""
@@ -96,8 +105,13 @@ def tune_kernels(
     tuning: Tuning,
     target: str | None = None,
     report: TuningReport | None = None,
+    *,
+    selecting: str = SELECT_SCHEDULES,
 ) -> TuningReport:
-    """Searches the kernels of `module`, whose layouts and storage are decided, and records them.
+    """Searches the kernels of `module`, as the pass `selecting` sees it, and records them.
+
+    By default that pass is `select-schedules`, which sees decided layouts and storage; others are
+    those of backends that make other groups (`Grouping`).
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
     are searched once. Of the time each gets its part of what all that are left are predicted to
@@ -110,10 +124,14 @@ def tune_kernels(
     spaces = list(tuning.spaces)
     if tuning.model_class is not None:
         spaces += first_space(class_of(module, tuning.model_class))
-    tasks = kernel_tasks(module, target, spaces)
+    if selecting == SELECT_SCHEDULES:
+        tasks = kernel_tasks(module, target, spaces)
+    else:
+        tasks = standing_tasks(module, selecting, target, spaces)
     devices = [*dict.fromkeys([known.host_device, *(task.device for task in tasks)])]
-    names = [family.name for device in devices for family in kernel_families(device)]
     matches = [match for task in tasks for match in task.matches]
+    families = [family for device in devices for family in kernel_families(device)]
+    names = [family.name for family in (*families, *(match.family for match in matches))]
     for message, location in check_spaces(tuning.spaces, names, matches):
         emit(Diagnostic("warning", message, location=location))
     report = report or TuningReport()
@@ -215,12 +233,11 @@ def _count(report: TuningReport, task: KernelTask, kernel: TunedKernel | None) -
         report.left += 1
         return
     report.own.add(task.key)
-    runs = task.seconds / max(task.default[0].seconds(task.choice), 1e-12)
     report.searched += 1
     report.faster += kernel.chosen is not None
     report.library += kernel.keeps_library
-    report.before += runs * kernel.baseline
-    report.after += runs * kernel.seconds
+    report.before += task.runs * kernel.baseline
+    report.after += task.runs * kernel.seconds
 
 
 @dataclass(frozen=True)

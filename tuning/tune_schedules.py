@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.passes.schedules.select_schedules import SelectSchedulesPass
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.targets.backends import Kernels, kernels_from
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.tuning.search import Rule
-from braid.tuning.tune_kernels import Tuning, tune_kernels
+from braid.tuning.tune_kernels import SELECT_SCHEDULES, Tuning, tune_kernels
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,9 @@ class TuneSchedulesPass(ModulePass):
     In: what `select-schedules` reads in the default pipeline. Groups that have a record of a search
     through as many levels keep it. After `time_limit` seconds no further search is begun, and what
     is left has the default. `jobs` processes compile. Layouts stay as they are: `braid tune`
-    chooses them again. Out: `braid.schedule`, and records; one remark says how many.
+    chooses them again. Out: `braid.schedule`, and records; one remark says how many. `selecting` is
+    the pass in whose place it stands, where a backend has one of its own for what it makes kernels
+    of.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -34,12 +36,15 @@ class TuneSchedulesPass(ModulePass):
     time_limit: float = 600.0
     jobs: int | None = None
     target: str | None = None
+    selecting: str = SELECT_SCHEDULES
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Searches, and selects."""
         with kernels_from(Kernels.GENERATED):  # the library's are measured beside them
             rule = Rule(levels=self.levels)
             tuning = Tuning(rule=rule, seconds=self.time_limit, jobs=self.jobs)
-            report = tune_kernels(op, tuning, self.target)
+            report = tune_kernels(op, tuning, self.target, selecting=self.selecting)
         emit_remark(op, self.name, str(report), searched=report.searched, left=report.left)
-        SelectSchedulesPass(self.target).apply(ctx, op)
+        target = "" if self.target is None else f"{{target={self.target}}}"
+        for selecting in parse_pipeline(f"{self.selecting}{target}"):
+            selecting.apply(ctx, op)

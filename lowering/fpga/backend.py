@@ -48,6 +48,14 @@ class FpgaBackend:
         """Nothing: windows take paddings, and stages what stands behind them."""
         return Preparation()
 
+    @property
+    def schedules_by(self) -> str:
+        """Not a search: what a schedule takes of the part is counted, and its bound is proven."""
+        return (
+            "'select-hls-schedule' chooses those of circuits when a model is compiled, by counted "
+            "resources and with a proven bound"
+        )
+
     def refusal(self, op: Operation) -> str | None:
         """Why designs do not have `op`; None where they do."""
         return refusal(op)

@@ -5,7 +5,8 @@ time, where instructions compute by kernels that are compiled for the host. What
 as a tensor that changes its layout, is a kernel of the host as well.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -13,11 +14,24 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FloatAttr, StringAt
 from xdsl.dialects.func import CallOp, FuncOp
 
 from braid.dialects.braid.attribute_names import STREAMS
+from braid.lowering.npu.select_stream_schedules import SelectStreamSchedulesPass
+from braid.lowering.npu.stream_family import StreamFamily
+from braid.lowering.npu.stream_group import described_machine, stream_group
+from braid.lowering.npu.stream_meter import stream_meter
+from braid.lowering.npu.stream_parts import stream_parts
 from braid.lowering.npu.stream_plan import Played, plan_bytes
 from braid.lowering.npu.streamed_group import StreamedGroup
 from braid.lowering.npu.tile_library import Tiles, kernel_library
 from braid.support.errors import BraidError
-from braid.targets.backend import Code, EmittedKernels, Job, KernelNeeds, Preparation
+from braid.targets.backend import (
+    Code,
+    EmittedKernels,
+    Job,
+    KernelMeter,
+    KernelNeeds,
+    Preparation,
+    StandingGroup,
+)
 from braid.targets.backends import backend, kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
@@ -33,21 +47,37 @@ PLAN = "stream-plan"
 STREAM_TEXT = "stream-text"
 """The stage that shows the same as text."""
 
-TILES = 3
-"""An op uses at most one part in so many of the memory: others are loaded and stored meanwhile."""
-
 
 @dataclass(frozen=True)
 class NpuBackend:
-    """Streams of what stands together, and kernels of the host for all of it; see `Backend`."""
+    """Streams of what stands together, and kernels of the host for all of it; see `Backend`.
+
+    Schedules are those of streams (`Grouping`): the host's kernels stand for instructions.
+    """
 
     name: str
     stages: tuple[str, ...] = ("linalg", STREAM, STREAM_TEXT)
+    selecting: str = SelectStreamSchedulesPass.name
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """Those of the host, which computes."""
         host = device.host or load_target().host_device
         return (*installed, *kernel_families(host))
+
+    def groups(self, function: FuncOp, job: Job) -> Iterator[StandingGroup]:
+        """What the device runs at once, each by a stream."""
+        chip = job.target.backend_of(job.device)
+        for part in stream_parts(function, job.target, (job.device.name,)):
+            if part.device == job.device.name and (group := stream_group(part)) is not None:
+                yield StandingGroup(group, part.block, described_machine(chip))
+
+    def group_family(self, job: Job) -> StreamFamily:
+        """Streams by their schedules."""
+        return StreamFamily(job.target.backend_of(job.device))
+
+    def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
+        """The simulator of the chip's units; see `stream_meter`."""
+        return stream_meter(job)
 
     def prepare(self, job: Job) -> Preparation:
         """Splits what does not fit, and streams while ops stand alone; then what the host needs.
@@ -66,7 +96,8 @@ class NpuBackend:
         return replace(
             preparation,
             before_fusion=(
-                f"select-splits{{memory={chip.memories[0].bytes // TILES} follow-readers=true}}",
+                self.selecting,
+                "select-stream-splits",
                 "apply-splits{through-concats=true}",
                 # Parts of weights are weights.
                 "hoist-parameter-expressions",

@@ -5,7 +5,7 @@ is what they do with a kernel: its operands and results are the tensors that the
 outside of the chip and hands on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
@@ -31,6 +31,7 @@ from braid.dialects.braid.base import integers
 from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.npu.stream_parts import StreamPart
 from braid.lowering.npu.stream_program import StreamProgram
 from braid.targets.simulator.instructions import Stream, from_text, to_text
 
@@ -65,7 +66,7 @@ class StreamedGroup:
         results = cast(ArrayAttr[DictionaryAttr], data["results"])
         return StreamedGroup(
             from_text(_text(data, "stream")),
-            Parser(_all_dialects(), _text(data, "kernels")).parse_module(),
+            Parser(all_dialects(), _text(data, "kernels")).parse_module(),
             _integers(data, "tensors"),
             tuple((_text(r.data, "kernel"), _integers(r.data, "tensors")) for r in results),
             _number(data, "seconds"),
@@ -104,14 +105,9 @@ class StreamedGroup:
         return {op.sym_name.data: op for op in self.kernels.ops if isinstance(op, FuncOp)}
 
 
-def group_members(
-    members: Sequence[Operation], alone: Block, inputs: Sequence[SSAValue], about: StreamedGroup
-) -> FusedOp:
-    """Puts `members`, which stand together in a block, into one group, computed by a stream.
-
-    `alone` computes the same, of `inputs`, and returns what others read.
-    """
-    function = alone.parent_op()
+def group_members(part: StreamPart, about: StreamedGroup) -> FusedOp:
+    """Puts the members of `part`, which stand together, into one group, computed by a stream."""
+    function = part.alone.parent_op()
     assert function is not None
     body = function.clone().regions[0].detach_block(0)
     last = body.last_op
@@ -119,15 +115,12 @@ def group_members(
     body.insert_op_before(YieldOp(*last.arguments), last)
     last.detach()
     last.erase()
-    inside = set(members)
-    returned = [r for op in members for r in op.results if _is_handed_on(r, inside)]
-    group = FusedOp(inputs, [value.type for value in returned], body, {STREAM: about.attribute()})
+    returned, members = part.handed_on, part.members
+    group = FusedOp(part.inputs, [v.type for v in returned], body, {STREAM: about.attribute()})
     union_names(group, *members)
     sum_measured(group, members)
     group.location = members[-1].location
-    block = members[0].parent
-    assert block is not None
-    block.insert_op_before(group, members[0])
+    part.block.insert_op_before(group, members[0])
     for old, new in zip(returned, group.outputs, strict=True):
         new.name_hint = old.name_hint
         old.replace_all_uses_with(new)
@@ -137,18 +130,8 @@ def group_members(
     return group
 
 
-def _is_handed_on(result: SSAValue, inside: set[Operation]) -> bool:
-    return any(not _is_in(use.operation, inside) for use in result.uses)
-
-
-def _is_in(op: Operation | None, ops: set[Operation]) -> bool:
-    while op is not None and op not in ops:
-        op = op.parent_op()
-    return op is not None
-
-
 @cache
-def _all_dialects() -> Context:
+def all_dialects() -> Context:
     """Those of installed packages too: kernels have ops of any."""
     context = Context()
     for name, dialect in Universe.get_multiverse().all_dialects.items():

@@ -15,6 +15,7 @@ from braid.dialects.braid.variants import program_functions
 from braid.targets.backends import (
     Kernels,
     backend_names,
+    grouping_of,
     is_library_on_miss,
     kernel_families,
     kernels_chosen,
@@ -29,7 +30,7 @@ from braid.targets.kernels.kernel_schedule import (
     set_schedule,
 )
 from braid.targets.machines.resolve import device_of, target_of
-from braid.targets.machines.target import Device
+from braid.targets.machines.target import Device, Target
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,8 @@ class SelectSchedulesPass(ModulePass):
     `braid.schedule` already keeps it. A record that no family has in its space any more does not
     count, and one whose result is a vendor's kernel does only where these are among what is chosen
     (`--kernels=best`). Groups without a record have the default; with `--on-miss=library` the
-    vendor's kernel, where it has one. A remark says how many groups have a record.
+    vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
+    backend makes other groups (`Grouping`), schedules are those of these.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …
@@ -56,7 +58,11 @@ class SelectSchedulesPass(ModulePass):
         target = target_of(op, self.target)
         selection = _Selection(load_tuned())
         for function in program_functions(op):
-            groups = [group for group in function.walk() if isinstance(group, FusedOp)]
+            groups = [
+                group
+                for group in function.walk()
+                if isinstance(group, FusedOp) and not selection.is_part(group, target)
+            ]
             known = sum(selection.decides(group, device_of(group, target)) for group in groups)
             if groups:
                 _say(function, known, len(groups))
@@ -67,6 +73,15 @@ class _Selection:
 
     def __init__(self, tuned: Mapping[str, TunedKernel]) -> None:
         self._tuned, self._matches = tuned, dict[Device, GroupMatches]()
+        self._are_parts = dict[Device, bool]()
+
+    def is_part(self, group: FusedOp, target: Target) -> bool:
+        """Whether the schedule is that of another group, which the backend makes itself."""
+        device = device_of(group, target)
+        if device not in self._are_parts:
+            known = device.backend in backend_names()
+            self._are_parts[device] = known and grouping_of(device) is not None
+        return self._are_parts[device]
 
     def decides(self, group: FusedOp, device: Device) -> bool:
         """Whether a record does; the default needs no attribute."""

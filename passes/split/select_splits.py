@@ -1,7 +1,7 @@
 """`select-splits`: into how many parts each op that does not fit a memory is split."""
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -67,11 +67,16 @@ def memory_limits(
     return limit
 
 
+def is_splittable(op: Operation) -> bool:
+    """Whether `op` moves or computes something."""
+    return isinstance(op, FusedOp) or (isinstance(op, TensorOp) and not is_addressing(op))
+
+
 def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
     """The ops of the public functions that move or compute something, not those in groups."""
 
     def visit(op: Operation) -> Iterator[Operation]:
-        if isinstance(op, FusedOp) or (isinstance(op, TensorOp) and not is_addressing(op)):
+        if is_splittable(op):
             yield from [op] if op.results else []
         elif not isinstance(op, TensorOp):
             for region in op.regions:
@@ -120,10 +125,14 @@ class SelectSplitsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        check_dim_names(self.dims)
         limit_of = memory_limits(self.memory, target_of(op, self.target), self.devices)
+        self.decide(list(splittable_ops(op)), limit_of)
+
+    def decide(self, ops: Sequence[Operation], limit_of: Callable[[Operation], int]) -> None:
+        """Writes it on those of `ops`, in the order of data, that use more than their limit."""
+        check_dim_names(self.dims)
         chosen: Chosen = {}
-        for each in list(splittable_ops(op)):
+        for each in ops:
             each.attributes.pop(SPLIT, None)
             if (used := op_bytes(each)) > limit_of(each):
                 counts = self._select(each, used, limit_of, chosen)

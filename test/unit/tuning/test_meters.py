@@ -33,6 +33,7 @@ from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.search import Rule
 from braid.tuning.tune_kernels import Tuning
 from braid.universe import make_context
+from test.run.fpga.exported import plain, quantized
 
 MODEL = """
 func.func @main(%x: tensor<64x128xbf16> {braid.name = "x"},
@@ -161,14 +162,33 @@ def test_devices_without_a_meter_are_left_out(monkeypatch: pytest.MonkeyPatch) -
     assert any(isinstance(op, FusedOp) for op in module.walk())
 
 
-def test_that_there_is_nothing_to_search_is_said(tmp_path: Path) -> None:
-    model = tmp_path / "product.mlir"
-    model.write_text(MODEL.replace("bf16", "f32"))
+VIEW = """
+func.func @main(%x: tensor<4x6xf32> {braid.name = "x"}) -> (tensor<6x4xf32> {braid.name = "y"}) {
+  %y = braid.reshape %x : (tensor<4x6xf32>) -> tensor<6x4xf32>
+  func.return %y : tensor<6x4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("target", ["host", "npu-small"])
+def test_that_there_is_nothing_to_search_is_said(target: str, tmp_path: Path) -> None:
+    model = tmp_path / "view.mlir"
+    model.write_text(VIEW)
     said: list[Diagnostic] = []
     tuning = Tuning(rule=Rule(), seconds=60.0, say=lambda line: None)
     with handle_diagnostics(said.append):
-        report = tune_model(model, tuning, target="npu-small")
+        report = tune_model(model, tuning, target=target)
     assert (report.searched, report.known, report.left) == (0, 0, 0)
     (warning,) = said
-    assert warning.severity == "warning" and "on target 'npu-small'" in warning.message
-    assert warning.hint is not None and "--order-seconds" in warning.hint
+    assert warning.severity == "warning" and f"on target '{target}'" in warning.message
+    assert warning.hint is not None and "nothing to search" in warning.hint
+
+
+def test_what_chooses_schedules_without_a_search_is_said() -> None:
+    model = quantized(plain(1, 8, (3,)))
+    lines, said = list[str](), list[Diagnostic]()
+    tuning = Tuning(rule=Rule(levels=1), seconds=0.0, say=lines.append)
+    with handle_diagnostics(said.append):
+        tune_model(model, tuning, target="fpga-sim")
+    hints = [*lines, *(each.hint or "" for each in said)]
+    assert any("'fpga:0'" in hint and "'select-hls-schedule'" in hint for hint in hints), hints

@@ -7,8 +7,8 @@ from onnx import ModelProto
 from benchmarks.models import light
 from benchmarks.models.hand_written import make_transformer_block
 from braid.analysis.interpreter.interpret import evaluate_prepare
-from braid.lowering.npu.backend import TILES
 from braid.lowering.npu.lower_block import lower_to_run
+from braid.lowering.npu.stream_schedule import DEFAULT
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.read_source import read_source
 from braid.targets.machines.load import load_target
@@ -47,7 +47,7 @@ def case_of_model(proto: ModelProto, memory: int) -> Case:
     """The model, split as for a chip with so many bytes."""
     context = make_context()
     source = read_source(context, proto, target="npu-small")
-    select = f"select-splits{{memory={memory // TILES} follow-readers}}"
+    select = f"select-splits{{memory={memory // DEFAULT.parts} follow-readers}}"
     split = f"{select},apply-splits{{through-concats}}"
     run_pipeline(context, source.module, f"{split},hoist-parameter-expressions")
     parameters = dict(source.parameters)

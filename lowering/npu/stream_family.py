@@ -1,0 +1,88 @@
+"""Streams as a kernel family: the schedules of what a chip runs at once, for `braid tune`."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.memory_graph import value_bytes
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.npu import stream_schedule
+from braid.lowering.npu.stream_group import group_module
+from braid.lowering.npu.stream_schedule import STREAM_FAMILY, StreamSchedule
+from braid.support.errors import BraidError
+from braid.targets.costs.device_rates import DeviceRates
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.target import BackendDescription
+from braid.targets.simulator.steps import Step, step_seconds, steps_of, transfers_of
+
+STREAM_VERSION = 1
+"""Raised when the same schedule makes another stream."""
+
+
+@dataclass(frozen=True)
+class StreamKernel(Kernel):
+    """A stream to be made of `@main` of `module`, which is on tensors, by `schedule`."""
+
+    schedule: StreamSchedule = stream_schedule.DEFAULT
+
+
+@dataclass(frozen=True)
+class StreamCandidate:
+    """The streams that `chip` could run of a group of `stream_group`; a `Candidate`."""
+
+    group: FusedOp
+    chip: BackendDescription
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Row-major: a chip addresses tiles in tensors as they are."""
+        return (stored_choice(self.group),)
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Tensors are on their own."""
+        return False
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """What the busiest unit takes if nothing is loaded twice, and nothing waits."""
+        rates, busy = DeviceRates(self.chip), dict[int, float]()
+        transfers = transfers_of(self.chip)
+        steps = [step for op in self.group.body.block.ops for step in steps_of(op, self.chip)]
+        if transfers is not None:
+            read, made = (sum(map(value_bytes, v)) for v in (self.group.inputs, self.group.outputs))
+            steps += [Step(transfers.load, read), Step(transfers.store, made)]
+        for step in steps:
+            busy[step.unit] = busy.get(step.unit, 0.0) + step_seconds(step, rates)
+        return max(busy.values(), default=0.0)
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """See `stream_schedule.LEVELS`."""
+        yield from (each.entries for each in stream_schedule.space(level))
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Any with sensible values; as `Extensible`."""
+        return StreamSchedule.of(schedule) is not None
+
+    def emit(self, symbol: str, schedule: Schedule) -> StreamKernel:
+        """What the stream is made of. Raises BraidError for what is no schedule of a stream."""
+        found = StreamSchedule.of(schedule)
+        if found is None:
+            raise BraidError(f"a stream has no schedule {dict(schedule)}")
+        return StreamKernel(symbol, group_module(self.group), schedule=found)
+
+    def overlap(self) -> Overlap | None:
+        """None: results have memory of their own."""
+        return None
+
+
+@dataclass(frozen=True)
+class StreamFamily:
+    """The family of the streams of `chip`; see `KernelFamily`."""
+
+    chip: BackendDescription
+    name: str = STREAM_FAMILY
+    version: int = STREAM_VERSION
+
+    def match(self, group: FusedOp) -> StreamCandidate:
+        """Every group of `stream_group` is one."""
+        return StreamCandidate(group, self.chip)
