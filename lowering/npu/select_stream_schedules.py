@@ -44,7 +44,8 @@ class SelectStreamSchedulesPass(ModulePass):
         if has_clusters(op):
             complete_clusters(op)
         for function in public_functions(op):
-            parts = [*stream_parts(function, target, self.devices)]
+            found = stream_parts(function, target, self.devices)
+            parts = [part for part in found if part.has_instructions]
             known = sum(_decides(part, target) for part in parts)
             if parts:
                 emit_remark(

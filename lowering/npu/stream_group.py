@@ -8,7 +8,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.clusters import MARKS
@@ -26,7 +25,7 @@ def stream_group(part: StreamPart) -> FusedOp | None:
 
     None for what is not only of tensors of known shapes, and for views, which have no instructions.
     """
-    if all(isinstance(op, LEAVES) or is_addressing(op) for op in part.members):
+    if not part.has_instructions:
         return None
     arguments, leaves = list[SSAValue](), list[Operation]()
     inputs = list(part.block.args) if part.whole else part.inputs

@@ -8,6 +8,7 @@ from xdsl.dialects import func
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import IsTerminator
 
+from braid.analysis.storage.tensor_storage import is_addressing
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.attribute_names import STREAM
 from braid.dialects.braid.base import TensorOp
@@ -32,6 +33,11 @@ class StreamPart:
     device: str
     cluster: int | None = None
     whole: bool = False
+
+    @property
+    def has_instructions(self) -> bool:
+        """Whether it is more than views of tensors."""
+        return not all(isinstance(op, LEAVES) or is_addressing(op) for op in self.members)
 
     @property
     def inputs(self) -> list[SSAValue]:

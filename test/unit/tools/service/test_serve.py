@@ -156,17 +156,6 @@ def test_a_search_is_steered(server: Server) -> None:
     assert "threshold 0.01" in text and "elementwise (1) unroll=2" in text
 
 
-def test_cancelling_ends_all_processes(server: Server) -> None:
-    client = server.client
-    task = client.submit(MODEL, interactive=True, again=True)
-    until(lambda: client.task(task)["asks"])
-    (worker,) = children(server.process.pid)
-    assert len(members(worker)) > 1  # what times kernels is another process
-    client.cancel(task)
-    assert client.task(task)["state"] == "cancelled"
-    until(lambda: not members(worker), 10)
-
-
 def test_tasks_are_deleted(server: Server) -> None:
     """What is done as what still runs or waits, with its files; nobody is told of it any more."""
     client = server.client
@@ -219,15 +208,19 @@ def test_a_killed_server_goes_on_where_it_was(tmp_path: Path) -> None:
         assert [client.wait(task)["state"] for task in tasks] == ["done", "done"]
 
 
-def test_a_second_server_is_refused(server: Server, tmp_path: Path) -> None:
-    with serving(tmp_path):
-        second = subprocess.run(
-            [sys.executable, "-m", "braid.tools.cli", "serve", "--port", "0"],
-            capture_output=True,
-            text=True,
-            env=environment(tmp_path),
-        )
+@pytest.mark.parametrize("is_own_cache", [False, True])
+def test_a_second_server_is_refused(server: Server, is_own_cache: bool, tmp_path: Path) -> None:
+    """One database has one server, also where the directories of the models are two."""
+    records = server.cache / "records-1.sqlite"
+    apart = {**environment(tmp_path), "BRAID_RECORDS": f"sqlite:///{records}"}
+    second = subprocess.run(
+        [sys.executable, "-m", "braid.tools.cli", "serve", "--port", "0"],
+        capture_output=True,
+        text=True,
+        env=apart if is_own_cache else environment(server.cache),
+    )
     assert second.returncode == 1 and "another server" in second.stderr
+    assert records.name in second.stderr
 
 
 def test_the_command_uses_a_server(server: Server, tmp_path: Path) -> None:
@@ -267,11 +260,10 @@ def test_a_gigabyte_is_refused(tmp_path: Path) -> None:
         assert server.ask("GET", "/tasks") == (200, [])
 
 
-def test_the_queue_is_in_the_store_of_the_records(tmp_path: Path) -> None:
-    with serving(tmp_path) as server:
-        plain(server.client)
-    database = sqlite3.connect(tmp_path / "records-1.sqlite")
-    assert database.execute("SELECT count(*) FROM service_tasks").fetchone() == (1,)
+def test_the_queue_is_in_the_store_of_the_records(server: Server, compiled: str) -> None:
+    database = sqlite3.connect(server.cache / "records-1.sqlite")
+    known = database.execute("SELECT count(*) FROM service_tasks WHERE id = ?", (compiled,))
+    assert known.fetchone() == (1,)
     assert database.execute("SELECT count(*) FROM records").fetchone() is not None
     database.close()
 
@@ -319,29 +311,19 @@ def uploads(server: Server) -> list[Path]:
     return [folder for folder in folders if folder.is_dir() and folder.name not in known]
 
 
-def test_two_clients_cancel_one_task(server: Server) -> None:
+def test_clients_cancel_one_task_with_all_its_processes(server: Server) -> None:
     client = server.client
     task = client.submit(MODEL, interactive=True, again=True)
     until(lambda: client.task(task)["asks"])
+    (worker,) = children(server.process.pid)
+    assert len(members(worker)) > 1  # what times kernels is another process
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda _: server.ask("POST", f"/tasks/{task}/cancel"), range(4)))
     assert {status for status, _ in answers} == {200}
     assert client.task(task)["state"] == "cancelled"
     states = [e.data["state"] for e in client.events(task) if e.kind == "state"]
     assert states == ["queued", "running", "cancelled"]
-
-
-def test_one_database_has_one_server(tmp_path: Path) -> None:
-    """Also where the directories of the models are two."""
-    shared = {"BRAID_RECORDS": f"sqlite:///{tmp_path}/shared.sqlite"}
-    with serving(tmp_path / "one", **shared):
-        second = subprocess.run(
-            [sys.executable, "-m", "braid.tools.cli", "serve", "--port", "0"],
-            capture_output=True,
-            text=True,
-            env={**environment(tmp_path / "two"), **shared},
-        )
-    assert second.returncode == 1 and "shared.sqlite" in second.stderr
+    until(lambda: not members(worker), 10)
 
 
 def test_a_full_disk_stops_only_what_needs_it(tmp_path: Path) -> None:
