@@ -228,8 +228,10 @@ def show(found: list[Row]) -> None:
         for other in found:
             if own.case == other.case and (own.maker, other.maker) == ("braid", "CUTLASS"):
                 ratio = own.loop["flops_per_instruction"] / other.loop["flops_per_instruction"]
-                moved = own.loop["shared_bytes_per_flop"] / other.loop["shared_bytes_per_flop"]
-                print(f"{own.case}: {ratio:.2f}× CUTLASS's FLOPs, {moved:.2f}× its shared bytes")
+                own_bytes, other_bytes = (one.loop["shared_bytes_per_flop"] for one in (own, other))
+                # Tensor cores read operands of `wgmma` without instructions of their own.
+                moved = f", {own_bytes / other_bytes:.2f}× its shared bytes" if other_bytes else ""
+                print(f"{own.case}: {ratio:.2f}× CUTLASS's FLOPs{moved}")
 
 
 def main() -> None:
