@@ -4,7 +4,7 @@ Braid's own families are believed: what they raise is a bug of braid.
 """
 
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,16 +127,21 @@ def match(family: KernelFamily, group: FusedOp) -> Match | None:
     return Match(family, group, candidate)
 
 
-@contextmanager
-def _named(family: KernelFamily, method: str, group: FusedOp) -> Generator[None]:
+_BELIEVED = nullcontext()
+
+
+def _named(family: KernelFamily, method: str, group: FusedOp) -> AbstractContextManager[None]:
     """Turns whatever the method of another package's family raises into a BraidError."""
+    return _BELIEVED if _is_own(family) else _explained(family, method, group)
+
+
+@contextmanager
+def _explained(family: KernelFamily, method: str, group: FusedOp) -> Generator[None]:
     try:
         yield
     except BraidError:
         raise
     except Exception as error:
-        if _is_own(family):
-            raise
         detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         ops = ", ".join(op.name for op in group.body.block.ops if op is not group.terminator)
         raise BraidError(

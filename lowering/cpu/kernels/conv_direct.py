@@ -105,7 +105,7 @@ class _Convolution(VectorCandidate):
         size, moved = _size(problem), stored_bytes(self.group, choice)
         best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))
         if problem.over_positions:
-            windowed = math.prod(self.found.op.windows.size) > 1
+            windowed = math.prod(self.found.windows.size) > 1
             return best * (_WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR)
         row_major = choice.operands[self.found.input.index].is_row_major
         far = row_major and self.found.depth > self.unit.lanes

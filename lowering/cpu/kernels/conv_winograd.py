@@ -61,7 +61,7 @@ class ConvWinogradFamily(VectorFamily):
         found = match_convolution(group)
         if found is None or found.rank not in _RANKS or found.groups > 1:
             return None
-        windows = found.op.windows
+        windows = found.windows
         if {*windows.size[-2:]} != {WINDOW}:
             return None
         if {*windows.strides[-2:], *windows.dilations[-2:]} != {1}:
@@ -167,7 +167,7 @@ class _Convolution(VectorCandidate):
 
     def _problem(self, choice: LayoutChoice) -> WinogradProblem:
         found, points, input = self.found, self.found.points, self._input(choice)
-        outputs, windows = self._outputs(choice), found.op.windows
+        outputs, windows = self._outputs(choice), found.windows
         images, _, *depths, height, width = points.shape
         steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
         strides = _strides(input)

@@ -70,7 +70,7 @@ class ConvContraction:
         """Loops over the batch (0) and spatial dims; the input is tensor number `x_place`."""
         loops: list[LoopDim] = []
         for dim in dims:
-            step = self.match.op.windows.strides[dim - 2] if dim else 1
+            step = self.match.windows.strides[dim - 2] if dim else 1
             product = [0, 0]
             product[x_place] = self._x.stride(dim) * step
             outputs = [tensor.stride(dim) for tensor in self._outputs]
@@ -84,7 +84,7 @@ class ConvContraction:
 
     def _window(self, step: int, x_place: int) -> list[LoopDim]:
         """Loops over the window, of which neighbours are `step` elements apart in the weight."""
-        windows, loops = self.match.op.windows, list[LoopDim]()
+        windows, loops = self.match.windows, list[LoopDim]()
         for dim, (size, dilation) in enumerate(zip(windows.size, windows.dilations, strict=True)):
             strides = [math.prod(windows.size[dim + 1 :]) * step] * 2
             strides[x_place] = self._x.stride(2 + dim) * dilation
@@ -94,7 +94,7 @@ class ConvContraction:
     def _over_channels(self, block: int) -> Contraction | None:
         match, x = self.match, self._x
         weight = self.choice.operands[match.weight.index].block(0)
-        depth, taps = match.depth, math.prod(match.op.windows.size)
+        depth, taps = match.depth, math.prod(match.windows.size)
         if any(tensor.stride(1) > 1 for tensor in self._outputs):
             return None
         nothing = LoopDim(1, (0,) * (2 + len(self._outputs)))
@@ -125,7 +125,7 @@ class ConvContraction:
 
     def _by_steps(self, block: int, outer: Sequence[LoopDim], row: LoopDim) -> Contraction:
         """Channels last, the weight in blocks of output channels and of a step's input ones."""
-        match, x, taps = self.match, self._x, math.prod(self.match.op.windows.size)
+        match, x, taps = self.match, self._x, math.prod(self.match.windows.size)
         width = self.choice.operands[match.weight.index].block(0) * self.step
         steps = -(-match.depth // self.step)
         group = self._channel_groups(match.depth, taps * steps * self.step * match.columns)
@@ -149,7 +149,7 @@ class ConvContraction:
 
     def _over_positions(self, block: int) -> Contraction | None:
         match, x, channels = self.match, self._x, shape_of(self.match.weight)[0]
-        depth, taps = match.depth, math.prod(match.op.windows.size)
+        depth, taps = match.depth, math.prod(match.windows.size)
         nothing = LoopDim(1, (0, 1, *(0 for _ in self._outputs[:-1]), 1))
         *lines, columns = merged(self._positions(self._spatial, 1)) or (nothing,)
         if columns.strides[-1] != 1 or any(stride > 1 for stride in columns.strides):

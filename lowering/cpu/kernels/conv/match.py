@@ -1,12 +1,14 @@
 """Groups of one unpadded convolution with an elementwise epilogue."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import BlockArgument
 
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.contraction.matmul import has_types
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
@@ -23,27 +25,33 @@ class ConvMatch:
     weight: BlockArgument
     points: Pointwise
 
-    @property
+    # Asked once for each of many layouts.
+    @cached_property
+    def windows(self) -> Windows:
+        """The window of the convolution."""
+        return self.op.windows
+
+    @cached_property
     def groups(self) -> int:
         """Parts that the channels are divided into."""
         return self.op.groups.value.data
 
-    @property
+    @cached_property
     def rank(self) -> int:
         """Dims of the input: images, channels, and one to three spatial ones."""
         return len(shape_of(self.input))
 
-    @property
+    @cached_property
     def depth(self) -> int:
         """Input channels of one group."""
         return shape_of(self.weight)[1]
 
-    @property
+    @cached_property
     def columns(self) -> int:
         """Output channels of one group."""
         return shape_of(self.weight)[0] // self.groups
 
-    @property
+    @cached_property
     def is_depthwise(self) -> bool:
         """Whether every channel is convolved alone, into one."""
         return self.groups > 1 and self.depth == self.columns == 1
