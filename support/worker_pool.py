@@ -45,7 +45,6 @@ class WorkerPool:
         try:
             yield worker
         except BaseException:
-            worker.kill()
             self._end(worker)
             raise
         with self._lock:
@@ -57,7 +56,7 @@ class WorkerPool:
             self._end(worker)
 
     def close(self) -> None:
-        """Let all idle workers end."""
+        """End all idle workers."""
         with self._lock:
             idle = [own.worker for workers in self._idle.values() for own in workers]
             self._idle.clear()
@@ -83,6 +82,8 @@ class WorkerPool:
         return worker
 
     def _end(self, worker: WorkerProcess) -> None:
+        """At once: there is nothing that it would have to save."""
+        worker.kill()
         worker.close()
         self._all.discard(worker)
 

@@ -1,6 +1,5 @@
 """A process that compiles modules: `python -m` this module, see `workers`."""
 
-import os
 from typing import TypeAlias
 
 from braid.lowering.common.upstream import to_llvm_ir
@@ -31,4 +30,3 @@ def answer(request: Request) -> Answer:
 if __name__ == "__main__":
     without_op_classes()
     serve(answer, idle_seconds=IDLE_SECONDS)
-    os._exit(0)  # nothing is to be saved, and all that LLVM has loaded would be taken apart
