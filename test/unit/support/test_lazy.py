@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from braid.support.lazy import lazy_names
+from braid.support.lazy import LazyModule, lazy_names
 
 
 def test_unknown_name_is_an_attribute_error() -> None:
@@ -32,3 +32,18 @@ def test_fork_while_another_thread_loads(tmp_path: Path, monkeypatch: pytest.Mon
         os._exit(load("name"))
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+
+
+def test_a_module_is_loaded_when_a_name_is_asked_for() -> None:
+    loads: list[str] = []
+
+    def load() -> object:
+        loads.append("loaded")
+        return os.path
+
+    module = LazyModule(load)
+    assert loads == []
+    assert [module.basename("a/b"), module.basename("a/c")] == ["b", "c"]
+    assert loads == ["loaded"]
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = module.nothing_like_it
