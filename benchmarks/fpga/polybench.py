@@ -167,9 +167,8 @@ KERNELS = _kernels()
 def selected(name: str, dsps: int) -> Selected:
     """The compiler's design with so many DSPs."""
     main = function_named(Parser(make_context(), KERNELS[name].text).parse_module(), "main")
-    arguments = [(argument, 0) for argument in main.body.block.args]
     graph = graph_of(main, known_values(main, {}))
-    return select_orders(graph, arguments, name, vitis_operators(), dsps)
+    return select_orders(graph, name, vitis_operators(), dsps)
 
 
 def measure(name: str, published: Path) -> dict[str, Any]:

@@ -25,11 +25,11 @@ class LowerFloatsToCppPass(ModulePass):
     """Writes the function `function`, in f32, as C++ for Vitis HLS to the folder `output`.
 
     In: structured ops on f32 of known shapes. Out: the same; the folder has the files that
-    `lower-hls-to-cpp` writes, and arguments and results are arrays. Each op is a loop nest, and
-    elementwise ones join; the order of loops, what an iteration computes, and intervals are those
-    with which the estimator finds the fewest cycles within `dsp` DSPs, or those of the target's
-    FPGA. Nests that go through a tensor in one order stream it, others pass it on as a whole. A
-    remark says cycles, DSPs, and a bound. There is no RTL of functions in f32.
+    `lower-hls-to-cpp` writes. Arguments, parameters behind them, and results are arrays. Each op is
+    a loop nest, and elementwise ones join; the order of loops, what an iteration computes, and
+    intervals are those with which the estimator finds the fewest cycles within `dsp` DSPs, or those
+    of the target's FPGA. Nests that go through a tensor in one order stream it, others pass it on
+    as a whole. A remark says cycles, DSPs, and a bound. There is no RTL of functions in f32.
     Raises UnsupportedError naming what such nests do not have, and BraidError where no design has
     so few DSPs, and where the folder cannot be written.
 
@@ -50,10 +50,9 @@ class LowerFloatsToCppPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Chooses, checks and writes."""
         function = function_named(op, self.function)
-        graph = graph_of(function, known_values(function, {}))
-        arguments = [(argument, 0) for argument in function.body.block.args]
+        graph = graph_of(function, known_values(function, {}, needs_all=False))
         name = top_name_of(function.sym_name.data)
-        chosen = select_orders(graph, arguments, name, vitis_operators(), self._dsps(op))
+        chosen = select_orders(graph, name, vitis_operators(), self._dsps(op))
         _say(function, chosen)
         try:
             write_float_project(chosen.design, Path(self.output), self.part, self.clock)

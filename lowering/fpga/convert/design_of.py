@@ -93,17 +93,24 @@ def _planned(
     return trees, ports, plans
 
 
-def known_values(function: FuncOp, parameters: Mapping[str, Array]) -> dict[SSAValue, Array]:
-    """All that depends on weights and constants alone."""
+def known_values(
+    function: FuncOp, parameters: Mapping[str, Array], *, needs_all: bool = True
+) -> dict[SSAValue, Array]:
+    """All that depends on weights and constants alone.
+
+    Raises UnsupportedError for a parameter without numbers, if it needs them all.
+    """
     known: dict[SSAValue, Array] = {}
     for op in function.body.block.ops:
         if isinstance(op, ParameterOp) and op.key.data in parameters:
             known[op.results[0]] = parameters[op.key.data]
-        elif isinstance(op, ParameterOp):
+        elif isinstance(op, ParameterOp) and needs_all:
             raise UnsupportedError(
                 f"parameter '{op.key.data}' without its numbers on an FPGA",
                 hint="weights are part of a design: convert the model where they are",
             )
+        elif isinstance(op, ParameterOp):
+            continue
         elif isinstance(op, TensorOp) and all(operand in known for operand in op.operands):
             values = op.evaluate(*(known[operand] for operand in op.operands))
             known.update(zip(op.results, values, strict=True))

@@ -87,12 +87,11 @@ def _array(port: Port, is_outer: bool) -> Array:
 def design_of_graph(
     graph: Graph,
     orders: Mapping[Key, Order],
-    arguments: Sequence[Key],
     name: str,
     operators: Operators,
 ) -> FloatDesign:
     """With these orders; what goes from nest to nest in one order is streamed."""
-    return _Maker(graph, dict(orders), arguments, operators).made(name)
+    return _Maker(graph, dict(orders), operators).made(name)
 
 
 class _Maker:
@@ -100,11 +99,10 @@ class _Maker:
         self,
         graph: Graph,
         orders: dict[Key, Order],
-        arguments: Sequence[Key],
         operators: Operators,
     ) -> None:
         self.graph, self.orders, self.operators = graph, orders, operators
-        self.arguments = {key: at for at, key in enumerate(arguments)}
+        self.arguments = {key: at for at, key in enumerate(graph.inputs)}
         self.nodes = {node.key: node for node in graph.nodes}
         self.inputs: list[tuple[int, Port]] = []
         self.between: list[Port] = []

@@ -17,7 +17,8 @@ from xdsl.ir.affine import (
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.base import StructuredOp, element_type_of, shape_of
-from braid.dialects.braid.movement import TransposeOp
+from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.scalar import Argument, Literal, Scalar, substitute
 from braid.dialects.braid.structure import Access, OperandSource, Padding, Stage
 from braid.lowering.fpga.convert.values import Array
@@ -69,11 +70,15 @@ class Node:
 
 @dataclass(frozen=True)
 class Graph:
-    """Nodes in the order of the program, what the function returns, and its known tensors."""
+    """Nodes in the order of the program, what the function returns, and its known tensors.
+
+    `inputs` are its arguments, and behind them parameters whose numbers are not known.
+    """
 
     nodes: tuple[Node, ...]
     results: tuple[Key, ...]
     known: dict[Key, Array]
+    inputs: tuple[Key, ...]
 
 
 def dim(number: int) -> str:
@@ -88,7 +93,16 @@ def graph_of(function: FuncOp, known: dict[SSAValue, Array]) -> Graph:
     for argument in block.args:
         _check_type(argument, function)
     nodes: dict[Key, Node] = {}
+    inputs = list(keys.values())
     for op in block.ops:
+        if isinstance(op, ParameterOp) and op.results[0] not in known:
+            _check_type(op.results[0], op)
+            keys[op.results[0]] = op.results[0], 0
+            inputs.append(keys[op.results[0]])
+            continue
+        if isinstance(op, ReshapeOp) and op.results[0] not in known:
+            _add_reshape(op, keys, nodes)
+            continue
         if isinstance(op, ReturnOp) or all(result in known for result in op.results):
             keys.update((result, (result, 0)) for result in op.results)
             continue
@@ -102,7 +116,8 @@ def graph_of(function: FuncOp, known: dict[SSAValue, Array]) -> Graph:
                 f"a result of type {value.type} that nothing computes, in HLS C++ in f32"
             )
     merged = _merged(nodes, results)
-    return Graph(tuple(merged.values()), results, {keys[value]: a for value, a in known.items()})
+    numbers = {keys[value]: array for value, array in known.items()}
+    return Graph(tuple(merged.values()), results, numbers, tuple(inputs))
 
 
 def _check_type(value: SSAValue, op: Operation) -> None:
@@ -127,6 +142,27 @@ def _add(
     keys.update(
         (result, (op, number)) for result, number in zip(op.results, structure.results, strict=True)
     )
+
+
+def _add_reshape(op: ReshapeOp, keys: dict[SSAValue, Key], nodes: dict[Key, Node]) -> None:
+    """A copy, which adds and removes dims of one element alone."""
+    value, result = op.operands[0], op.results[0]
+    _check_type(result, op)
+    given, made = shape_of(value), shape_of(result)
+    dims = [at for at, extent in enumerate(made) if extent > 1]
+    if [extent for extent in given if extent > 1] != [made[at] for at in dims]:
+        raise UnsupportedError(
+            f"a reshape of {list(given)} to {list(made)} in HLS C++ in f32",
+            location=source_location(op),
+            hint="dims of one element may be added and removed",
+        )
+    left = iter(dims)
+    index = tuple(
+        Affine(0, ((dim(next(left)), 1),)) if extent > 1 else Affine() for extent in given
+    )
+    read = _through(Read(keys[value], index, given), nodes)
+    keys[result] = op, 0
+    nodes[op, 0] = Node((op, 0), "reshape", made, len(made), (read,), Argument(0), None)
 
 
 def _node(
@@ -182,15 +218,15 @@ def _padded(read: Read, padding: Padding) -> Read:
 
 
 def _through(read: Read, nodes: dict[Key, Node]) -> Read:
-    """What a transpose reads, in its place."""
+    """What a transpose or reshape reads, in its place."""
     node = nodes.get(read.source)
-    if node is None or not isinstance(node.key[0], TransposeOp):
+    if node is None or not isinstance(node.key[0], TransposeOp | ReshapeOp):
         return read
     (inner,) = node.reads
     values = {dim(at): one for at, one in enumerate(read.index)}
-    index = tuple(values[name] for one in inner.index for name, _ in one.terms)
-    if len(index) != len(inner.index):
-        return read
+    index = tuple(
+        values[one.terms[0][0]] if one.terms else Affine(one.constant) for one in inner.index
+    )
     return Read(inner.source, index, inner.shape)
 
 
@@ -209,6 +245,8 @@ def _affine(expression: AffineExpr, op: Operation) -> Affine:
                 return one.scaled(other.constant)
             if not one.terms:
                 return other.scaled(one.constant)
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, left, AffineConstantExpr(value=1)):
+            return _affine(left, op)
         case _:
             pass
     raise UnsupportedError(

@@ -47,9 +47,7 @@ class Selected:
     lower_bound: int
 
 
-def select_orders(
-    graph: Graph, arguments: Sequence[Key], name: str, operators: Operators, dsps: int
-) -> Selected:
+def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> Selected:
     """Raises BraidError where no design has so few DSPs."""
     options = {node.key: _options(node, operators, dsps) for node in graph.nodes}
     best: tuple[int, FloatDesign, Estimate] | None = None
@@ -59,7 +57,7 @@ def select_orders(
         search = _Search(graph, options, dsps, needs_streams)
         low = search.least([limit for limit in limits if limit >= floor])
         for picked in islice(filter(None, map(search.picked, low)), _TRIED):
-            found = _estimated(graph, picked, arguments, name, operators)
+            found = _estimated(graph, picked, name, operators)
             if found is None or found[1].resources.dsps > dsps:
                 continue
             if best is None or found[1].cycles < best[0]:
@@ -95,9 +93,9 @@ def _intervals(node: Node, order: Order) -> list[int]:
 
 
 def _measured(node: Node, order: Order, operators: Operators) -> Option:
-    graph = Graph((replace(node, reads=node.reads),), (node.key,), {})
-    keys = [read.source for read in node.reads]
-    design = design_of_graph(graph, {node.key: order}, keys, "alone", operators)
+    inputs = tuple(dict.fromkeys(read.source for read in node.reads))
+    graph = Graph((node,), (node.key,), {}, inputs)
+    design = design_of_graph(graph, {node.key: order}, "alone", operators)
     body = design.functions[0].body
     nest = body.nest("alone")
     plan = schedule(nest, {}, operators)
@@ -222,11 +220,10 @@ def _cheapest(options: Sequence[Option], limit: int) -> list[Option]:
 def _estimated(
     graph: Graph,
     picked: Mapping[Key, Order],
-    arguments: Sequence[Key],
     name: str,
     operators: Operators,
 ) -> tuple[FloatDesign, Estimate] | None:
-    design = design_of_graph(graph, picked, arguments, name, operators)
+    design = design_of_graph(graph, picked, name, operators)
     try:
         return design, estimate(design.nests(), operators)
     except Deadlock:

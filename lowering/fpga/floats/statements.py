@@ -23,6 +23,8 @@ _FUNCTIONS = {
     "cos": "cosf",
     "pow": "powf",
 }
+_BEHIND = {"neg": ("sub", 0.0), "reciprocal": ("div", 1.0)}
+"""Operations behind a known number that are another one."""
 HELPERS = """// NaN is the result where an operand is NaN.
 static float maximum(float a, float b) {
   return a > b || a != a ? a : b;
@@ -91,9 +93,9 @@ class Body:
             case Apply(operation, inner):
                 if operation == "cast":
                     return self.scalar(inner[0], arguments, where)
-                if operation == "neg":
-                    inner = (Literal(0.0, body.type), *inner)
-                    operation = "sub"
+                if operation in _BEHIND:
+                    operation, first = _BEHIND[operation]
+                    inner = (Literal(first, body.type), *inner)
                 if operation not in _INFIX | _FUNCTIONS:
                     raise UnsupportedError(f"'{operation}' in HLS C++ in f32")
                 values = [self.scalar(one, arguments, where) for one in inner]

@@ -5,9 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import SSAValue
 
 from benchmarks.fpga.reader import read_design
 from braid.analysis.interpreter.interpret import interpret
+from braid.dialects.braid.constants import ParameterOp
+from braid.frontends.onnx import import_onnx
 from braid.lowering.fpga.convert.design_of import known_values
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules
@@ -21,6 +24,7 @@ from braid.solvers.hls.estimate import estimate
 from braid.support.errors import BraidError, UnsupportedError
 from braid.universe import make_context
 from test.run.fpga.designs import parse, random_like
+from test.run.fpga.exported import separable
 
 CONV = """{strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
     pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64}"""
@@ -112,8 +116,7 @@ READABLE = ("product and sum", "chain", "two results", "one number", "batch")
 
 def selected(main: FuncOp, dsps: int) -> Selected:
     graph = graph_of(main, known_values(main, {}))
-    arguments = [(argument, 0) for argument in main.body.block.args]
-    return select_orders(graph, arguments, "top", vitis_operators(), dsps)
+    return select_orders(graph, "top", vitis_operators(), dsps)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -180,6 +183,8 @@ def test_a_project(tmp_path: Path) -> None:
 REFUSED = {
     "a value of type tensor<2x2xi8>": "func.func @main(%x: tensor<2x2xi8>) -> tensor<2x2xi8> "
     "{ func.return %x : tensor<2x2xi8> }",
+    "a reshape of [2, 3] to [6]": "func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> "
+    "{ %y = braid.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32> func.return %y : tensor<6xf32> }",
     "a result of type": "func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> "
     "{ func.return %x : tensor<2x2xf32> }",
     "a value of type tensor<?x2xf32>": "func.func @main(%x: tensor<?x2xf32>) -> tensor<?x2xf32> "
@@ -198,3 +203,22 @@ def test_what_is_refused(message: str) -> None:
 def test_too_few_dsps() -> None:
     with pytest.raises(BraidError, match="have at most 2 DSPs"):
         selected(function_named(parse(KERNELS["chain"]), "main"), 2)
+
+
+def test_a_model_from_onnx() -> None:
+    """Its weights are arrays behind the arguments."""
+    imported = import_onnx(separable(3, 8))
+    run_pipeline(make_context(), imported.module, parse_pipeline("simplify"))
+    main = function_named(imported.module, "main")
+    graph = graph_of(main, known_values(main, {}, needs_all=False))
+    chosen = select_orders(graph, "top", vitis_operators(), 200)
+    weights = [
+        imported.parameters[value.owner.key.data]
+        for value, _ in graph.inputs
+        if isinstance(value, SSAValue) and isinstance(value.owner, ParameterOp)
+    ]
+    assert weights
+    x = random_like(main.body.block.args[0], np.random.default_rng(1))
+    (expected,) = interpret(imported.module, [x], parameters=imported.parameters)
+    (output,) = run_design(chosen.design, [x, *weights])
+    np.testing.assert_allclose(output, expected, rtol=0, atol=2e-5 * np.abs(expected).max())
