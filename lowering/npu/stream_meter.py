@@ -51,6 +51,7 @@ class StreamMeter:
     what: str = "simulated time"
     is_exact: bool = True
     limits: dict[FusedOp, float] = field(default_factory=dict[FusedOp, float], init=False)
+    started: list[WorkerProcess] = field(default_factory=list[WorkerProcess], init=False)
     idle: "queue.SimpleQueue[WorkerProcess]" = field(
         default_factory=queue.SimpleQueue[WorkerProcess], init=False
     )
@@ -65,7 +66,13 @@ class StreamMeter:
         limit = self.limits.get(group, RUN_LIMIT)
         with ThreadPoolExecutor(self.jobs) as pool:
             waiting = [pool.submit(self._ask, request, limit) for request in requests]
-        answers = [each.result() for each in waiting]
+            try:
+                answers = [each.result() for each in waiting]
+            except BaseException:  # such as an interrupt: nobody waits for the others
+                pool.shutdown(wait=False, cancel_futures=True)
+                for worker in self.started:
+                    worker.kill()
+                raise
         took = PATIENCE * (monotonic() - begin)
         self.limits.setdefault(group, max(LEAST_LIMIT, took))
         made = {
@@ -92,6 +99,7 @@ class StreamMeter:
             worker = self.idle.get_nowait()
         except queue.Empty:
             worker = self.ending.enter_context(worker_process(WORKER))
+            self.started.append(worker)
         try:
             found = worker.ask(request, seconds=limit)
         except WorkerEndedError:
