@@ -18,7 +18,11 @@ from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
-from braid.targets.numerics import Precision, precision_chosen
+from braid.targets.numerics import Numerics, Precision, numerics_chosen, precision_chosen
+
+
+def _product_types(precision: Precision) -> tuple[str, ...]:
+    return f"select-product-types{{precision={precision}}}", "apply-product-types"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class CpuBackend:
         lanes, precision = VectorUnit.of(machine).lanes, precision_chosen()
         in_pairs = BytePairArithmetic.on(machine, lanes) is not None
         has_halves = HalfArithmetic.on(machine, lanes) is not None
+        rounds = precision is Precision.BF16 or numerics_chosen() is Numerics.FAST
         if precision is Precision.BF16 and not has_halves:
             raise UnsupportedError(
                 f"{machine.name} has no instruction for products of bf16, expected avx512bf16",
@@ -52,8 +57,7 @@ class CpuBackend:
             before_folding=("extend-half-floats",),
             before_fusion=(
                 "expand-padding",
-                *((f"select-product-types{{precision={precision}}}",) if has_halves else ()),
-                *(("apply-product-types",) if has_halves else ()),
+                *(_product_types(precision) if has_halves and rounds else ()),
                 "simplify",
                 *(("annotate-weights",) if in_pairs else ()),
             ),

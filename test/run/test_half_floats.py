@@ -73,11 +73,16 @@ def test_rounds_once(kind: str) -> None:
     model = network(kind)
     x = np.random.default_rng(3).standard_normal(SHAPE).astype(dtype)
     exact = np.asarray(braid.interpret(in_f64(model))(x.astype(np.float64)))
-    compiled = np.asarray(braid.compile(model)(x))
-    assert compiled.dtype == dtype
+    compiled, strict = (
+        np.asarray(braid.compile(model, numerics=numerics)(x)) for numerics in ("fast", "strict")
+    )
+    assert compiled.dtype == strict.dtype == dtype
     # Half a unit in the last place of the result, and what f32 loses.
-    assert error(compiled, exact) <= float(ml_dtypes.finfo(dtype).eps) / 2 * exact.max() * 1.01
-    assert error(compiled, exact) <= error(np.asarray(braid.interpret(model)(x)), exact)
+    assert error(strict, exact) <= float(ml_dtypes.finfo(dtype).eps) / 2 * exact.max() * 1.01
+    rounded = error(np.asarray(braid.interpret(model)(x)), exact)
+    assert error(strict, exact) <= rounded
+    # Products of bf16 round what they read, in other places than ops that round their results.
+    assert error(compiled, exact) <= 3 * rounded
 
 
 @pytest.mark.parametrize("kind", TYPES)

@@ -86,6 +86,7 @@ _FLAGS = {"afn", "arcp", "contract", "fast", "ninf", "nnan", "nsz", "reassoc"}
 _MOVING_CALL = re.compile(r"@llvm\.(?:masked|vector)\.")
 _BFLOAT = re.compile(r"(?<![\w.%@$\"-])bfloat(?![\w.$-])")
 _BFLOAT_LITERAL = re.compile(r"(?<![\w.%@$\"-])0xR([0-9A-F]{4})(?!\w)")
+_DECLARED = re.compile(r"declare .*?(@llvm\.[\w.]+)\(")
 _INTRINSIC = re.compile(r"@llvm\.[\w.]*bf16[\w.]*")
 
 
@@ -101,7 +102,21 @@ def bfloat_as_integers(text: str) -> str:
     if not all(map(_only_moves, lines)):
         return text
     text = _INTRINSIC.sub(lambda name: name[0].replace("bf16", "i16"), _BFLOAT.sub("i16", text))
-    return _BFLOAT_LITERAL.sub(lambda literal: str(int(literal[1], 16)), text)
+    text = _BFLOAT_LITERAL.sub(lambda literal: str(int(literal[1], 16)), text)
+    return _declared_once(text)
+
+
+def _declared_once(text: str) -> str:
+    """`text` without what declares an intrinsic again, such as one of both i16 and bfloat."""
+    declared: set[str] = set()
+    lines: list[str] = []
+    for line in text.splitlines(keepends=True):
+        found = _DECLARED.match(line)
+        if found is None or found[1] not in declared:
+            lines.append(line)
+        if found is not None:
+            declared.add(found[1])
+    return "".join(lines)
 
 
 _VECTOR = re.compile(r"<\d+ x ")

@@ -76,7 +76,8 @@ def test_every_schedule(check_sums) -> None:
 
 
 def test_schedules_beside_the_space(check_sums) -> None:
-    types = [TensorType(f32, shape) for shape in shapes(1, 8, 64, 8, 8)]
+    """Two parts of the channels, of which there are blocks enough for vectors of any width."""
+    types = [TensorType(f32, shape) for shape in shapes(1, 8, 384, 8, 8)]
     choice = candidate_of(FAMILY, make_group(types, convolution())).layouts[0]
     candidate = candidate_of(FAMILY, make_group(types, convolution(), choice))
     given = {"tiles": 3, "rows": 2, "unroll": 5, "parts": 2}
