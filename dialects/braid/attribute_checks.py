@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     UnitAttr,
+    f32,
 )
 from xdsl.ir import Attribute, Operation
 
@@ -52,6 +53,7 @@ from braid.dialects.braid.attribute_names import (
     TRIP_COUNT,
 )
 from braid.dialects.braid.attributes import TargetAttr
+from braid.dialects.braid.base import element_type_of
 
 
 @dataclass(frozen=True)
@@ -183,6 +185,12 @@ def misplaced(name: str, attribute: Attribute, op: Operation) -> tuple[str, str]
         return (
             f"'{name}' of '{op.name}' op means nothing there, it is for {_listed(places)}",
             _instead(op) or "move it there, or remove it",
+        )
+    if name == PRODUCT_TYPE and (kind := element_type_of(op.results[0])) != f32:
+        return (
+            f"'{name}' of '{op.name}' op with a result of {kind} means nothing there, "
+            "it is for results of f32",
+            "remove it",
         )
     if name == PROFILE_KEYS:
         known = _keys(op)

@@ -1,4 +1,5 @@
-// What tells how often something runs is an error where it would be ignored.
+// What tells how often something runs is an error where it would be ignored, and so is a type of
+// products where results would have another type.
 // RUN: not %braid-opt %s --split-input-file -p canonicalize 2>&1 | filecheck %s
 
 // CHECK: error: 'braid.trip_count' of 'scf.if' op means nothing there, it is for 'scf.for' and 'scf.while'
@@ -52,4 +53,21 @@ func.func @main(%c: i1, %x: tensor<4xf32>) -> tensor<4xf32> {
     scf.yield %1 : tensor<4xf32>
   } {braid.profile_keys = {then = "a", next = "b"}}
   func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: error: 'braid.product_type' of 'braid.matmul' op with a result of f64 means nothing there, it is for results of f32
+// CHECK: hint: remove it
+func.func @main(%x: tensor<4x8xf64>, %w: tensor<8x8xf64>) -> tensor<4x8xf64> {
+  %0 = braid.matmul %x, %w {braid.product_type = bf16} : (tensor<4x8xf64>, tensor<8x8xf64>) -> tensor<4x8xf64>
+  func.return %0 : tensor<4x8xf64>
+}
+
+// -----
+
+// CHECK: error: 'braid.product_type' of 'braid.matmul' op with a result of i32 means nothing there
+func.func @main(%x: tensor<4x8xi8>, %w: tensor<8x8xi8>) -> tensor<4x8xi32> {
+  %0 = braid.matmul %x, %w {accumulator = i32, braid.product_type = bf16} : (tensor<4x8xi8>, tensor<8x8xi8>) -> tensor<4x8xi32>
+  func.return %0 : tensor<4x8xi32>
 }
