@@ -50,7 +50,8 @@ class CpuBackend:
         rounds = precision is Precision.BF16 or numerics_chosen() is Numerics.FAST
         if precision is Precision.BF16 and not has_halves:
             raise UnsupportedError(
-                f"{machine.name} has no instruction for products of bf16, expected avx512bf16",
+                f"{machine.name} has no instruction for products of bf16, expected avx512bf16, "
+                "and avx512vl for vectors of less than 512 bits",
                 hint="leave out the precision 'bf16', or compile for a CPU such as 'znver4'",
             )
         return Preparation(

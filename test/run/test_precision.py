@@ -98,6 +98,8 @@ def test_what_products_read_is_stored_in_bf16() -> None:
 def test_machines_without_the_instruction_refuse(tmp_path: Path, capsys) -> None:
     with pytest.raises(BraidError, match=r"no instruction for products of bf16.*\n.*znver4"):
         braid.compile(model("f32"), cpu="haswell", precision="bf16", load=False)
+    with pytest.raises(BraidError, match=r"and avx512vl for vectors of less"):
+        braid.compile(model("f32"), cpu="x86-64-v3,+avx512bf16", precision="bf16", load=False)
     path = tmp_path / "m.mlir"
     path.write_bytes(model("f32"))
     assert main(["compile", str(path), "--cpu=haswell", "--precision=bf16"]) == 1
