@@ -13,6 +13,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import PRODUCT_TYPE
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
+from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.names import derive_names, inherit_names
@@ -26,8 +27,9 @@ _CAST = ELEMENTWISE["cast"]
 class ApplyProductTypesPass(ModulePass):
     """Makes products in their `braid.product_type`, with sums in f32.
 
-    What such a product reads is rounded where it is made, and read so by all: it is stored once, in
-    the narrow type. In: `braid.product_type` as `select-product-types` writes it. Out: none.
+    What such a product reads is rounded where it is made, and read so by all that computes floats
+    of it: it is stored once, in the narrow type. In: `braid.product_type` as `select-product-types`
+    writes it. Out: none.
 
     ```mlir
     %y = braid.matmul %x, %w {braid.product_type = bf16}
@@ -82,7 +84,7 @@ class _Rounding:
             narrow = _cast(value, kind, owner)
         wide = _cast(narrow, element_type_of(value), narrow.owner)
         for use in readers:
-            if isinstance(use.operation, TensorOp) and not _is_narrow(use.operation, kind):
+            if isinstance(use.operation, TensorOp) and _computes(use.operation, kind):
                 use.operation.operands[use.index] = wide
         self.made[wide, kind] = narrow
         if not wide.uses:
@@ -90,9 +92,13 @@ class _Rounding:
         return narrow
 
 
-def _is_narrow(op: Operation, kind: Attribute) -> bool:
-    """Whether a conversion to the type that is rounded to."""
-    return isinstance(op, _CAST) and element_type_of(op.results[0]) == kind
+def _computes(op: TensorOp, kind: Attribute) -> bool:
+    """Whether results are as close as the type is: no numbers, indices or truths that are others.
+
+    Conversions to the type itself are what rounds.
+    """
+    types = [element_type_of(result) for result in op.results]
+    return all(map(is_float, types)) and not (isinstance(op, _CAST) and types == [kind])
 
 
 def _cast(value: SSAValue, kind: Attribute, owner: Operation | Block) -> SSAValue:

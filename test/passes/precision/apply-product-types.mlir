@@ -46,3 +46,15 @@ func.func @ends(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
   %1 = braid.matmul %0, %w {braid.product_type = bf16} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
   func.return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// Integers and comparisons are of the numbers as they were.
+// CHECK-LABEL: @integers
+// CHECK-DAG:     braid.cast %x : (tensor<4x8xf32>) -> tensor<4x8xi32>
+// CHECK-DAG:     braid.gt %x, %x
+func.func @integers(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xi32>, tensor<4x8xi1>) {
+  %w = braid.parameter {key = "w"} : tensor<8x8xf32>
+  %0 = braid.matmul %x, %w {braid.product_type = bf16} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = braid.cast %x : (tensor<4x8xf32>) -> tensor<4x8xi32>
+  %2 = braid.gt %x, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xi1>
+  func.return %0, %1, %2 : tensor<4x8xf32>, tensor<4x8xi32>, tensor<4x8xi1>
+}
