@@ -7,6 +7,7 @@ PASSES: dict[str, str] = {
     "apply-fusion": "braid.passes.fusion.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
     "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",
+    "apply-product-types": "braid.passes.precision.apply_product_types:ApplyProductTypesPass",
     "apply-rematerialization": (
         "braid.passes.rematerialization.apply_rematerialization:ApplyRematerializationPass"
     ),
@@ -29,8 +30,6 @@ PASSES: dict[str, str] = {
     "expand-transposed-convolutions": (
         "braid.passes.simplify.expand_transposed_convolutions:ExpandTransposedConvolutionsPass"
     ),
-    "apply-product-types": "braid.passes.precision.apply_product_types:ApplyProductTypesPass",
-    "select-product-types": "braid.passes.precision.select_product_types:SelectProductTypesPass",
     "extend-half-floats": "braid.passes.precision.extend_half_floats:ExtendHalfFloatsPass",
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
@@ -54,6 +53,7 @@ PASSES: dict[str, str] = {
     "select-clusters": "braid.passes.partition.select_clusters:SelectClustersPass",
     "select-fusion": "braid.passes.fusion.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
+    "select-product-types": "braid.passes.precision.select_product_types:SelectProductTypesPass",
     "select-rematerialization": (
         "braid.passes.rematerialization.select_rematerialization:SelectRematerializationPass"
     ),
