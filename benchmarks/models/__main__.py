@@ -103,9 +103,12 @@ def main() -> None:
         "--tolerance", type=float, help="fail if braid's error on a model is larger: 1e-4"
     )
     options = parser.parse_args()
+    paths = {path.stem: path for path in sorted(options.models.glob("*.onnx"))}
+    if missing := [name for name in options.only or () if name not in paths]:
+        raise SystemExit(f"{options.models} has no {', '.join(missing)}; it has {', '.join(paths)}")
     results: list[Result] = []
-    for path in sorted(options.models.glob("*.onnx")):
-        if not options.only or path.stem in options.only:
+    for name, path in paths.items():
+        if not options.only or name in options.only:
             measured = measure(path, options)
             show(measured)
             results += measured
