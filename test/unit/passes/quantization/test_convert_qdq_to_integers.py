@@ -176,7 +176,7 @@ def test_within_one_step_of_f32(pattern: Any, seed: int) -> None:
     assert not floats_in(imported)
     assert abs(after.astype(int) - before.astype(int)).max() <= 1
     # Only what is between two steps may differ.
-    assert (after != before).mean() < 0.03
+    assert (after != before).sum() <= max(2, 0.03 * after.size)  # one of few is more than 3 %
 
 
 @settings(max_examples=6, deadline=None)
