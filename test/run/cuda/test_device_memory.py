@@ -2,14 +2,19 @@
 
 import ctypes
 import gc
+from concurrent.futures import ThreadPoolExecutor
+from threading import Thread
 
 import numpy as np
+import pytest
 
 import braid
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
 from test.run.cuda.conftest import TARGET, Driver
 from test.run.cuda.test_failures import MODEL
+
+KEPT = "VIOLATION # the end of a thread: 1 contexts are pushed and never popped"
 
 
 class Context:
@@ -40,11 +45,12 @@ class Context:
         assert self._cuda.cuMemcpyDtoH_v2(target, source, ctypes.c_size_t(found.nbytes)) == 0
         return found
 
-    def close(self) -> None:
+    def close(self, pops: bool = True) -> None:
         """Gives all of it back."""
         for address in self._owned:
             assert self._cuda.cuMemFree_v2(address) == 0
-        assert self._cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())) == 0
+        if pops:
+            assert self._cuda.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p())) == 0
         assert self._cuda.cuDevicePrimaryCtxRelease_v2(0) == 0
 
 
@@ -68,4 +74,38 @@ def test_nothing_is_copied(driver: Driver) -> None:
     del model
     gc.collect()
     context.close()
+    driver.check()
+
+
+def test_a_thread_that_keeps_a_context(driver: Driver) -> None:
+    """The stand-in finds it where the thread ends, whatever other threads do."""
+
+    for pops in (True, False):
+        thread = Thread(target=lambda pops=pops: Context(driver).close(pops))
+        thread.start()
+        thread.join()
+        (*_, last) = driver.violations() or [""]
+        assert last == ("" if pops else KEPT)
+
+
+def test_models_of_several_threads(driver: Driver) -> None:
+    """Each of them is called by others at once, and ends by itself."""
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(shape).astype(np.float32) for shape in ((8, 64), (64, 32)))
+    module = parse_mlir(make_context(), MODEL, "m.mlir").module
+    models = [braid.compile(module, target=TARGET) for _ in range(2)]
+    expected = models[0](x, w)
+
+    def call(number: int) -> list[np.ndarray]:
+        return [models[number % 2](x, w) for _ in range(3)]
+
+    with ThreadPoolExecutor(6) as pool:
+        for results in pool.map(call, range(6)):
+            np.testing.assert_array_equal(results, [expected] * 3)
+    models.pop()
+    gc.collect()
+    with pytest.raises(AssertionError, match="a model is still open"):
+        driver.check()
+    models.clear()
+    gc.collect()
     driver.check()

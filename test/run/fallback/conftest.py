@@ -81,12 +81,17 @@ def run(kernel: Kernel, group: FusedOp, inputs: Sequence[Array]) -> list[Array]:
     return outputs
 
 
+def logical_array(stored: Array, layout: Layout, shape: Sequence[int]) -> Array:
+    """A result as it is indexed."""
+    return stored if layout.is_row_major else from_storage(stored, layout, shape)
+
+
 def compare_results(group: FusedOp, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
     """Whether results, as stored, are what the semantics of the ops say; tails are zeros."""
     expected = evaluate(group, inputs)
     for actual, reference, value in zip(outputs, expected, group.terminator.arguments, strict=True):
         layout, shape = layout_of(value.type), np.shape(reference)
-        logical = actual if layout.is_row_major else from_storage(actual, layout, shape)
+        logical = logical_array(actual, layout, shape)
         compare(logical, np.asarray(reference), value.owner.name)
         np.testing.assert_array_equal(actual, store(logical, layout), "tail is not zero")
 

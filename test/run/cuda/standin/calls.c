@@ -26,12 +26,22 @@ static int retained[MAX_DEVICES];
 static _Thread_local object *stack[DEPTH];
 static _Thread_local int depth;
 static _Thread_local char identity;
+static pthread_key_t ends; /* of threads that have pushed a context */
 static struct {
   char call[64];
   int left, code;
 } planned;
 
+static void end_thread(void *unused) {
+  (void)unused;
+  begin("# the end of a thread", " ");
+  if (depth > 0)
+    wrong(0, "%d contexts are pushed and never popped", depth);
+  finish(OK);
+}
+
 static void set_up(void) {
+  pthread_key_create(&ends, end_thread);
   pthread_mutexattr_t kind;
   pthread_mutexattr_init(&kind);
   pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_RECURSIVE);
@@ -243,8 +253,10 @@ result cuCtxPushCurrent_v2(object *context) {
     code = INVALID_CONTEXT;
   if (code == OK && depth == DEPTH)
     code = wrong(INVALID_VALUE, "contexts are pushed and never popped");
-  if (code == OK)
+  if (code == OK) {
     stack[depth++] = context;
+    pthread_setspecific(ends, &identity);
+  }
   return finish(code);
 }
 
