@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),
+    "fuse-gathers": "braid.passes.fusion.fuse_gathers:FuseGathersPass",
     "fuse-shuffles": "braid.passes.fusion.fuse_shuffles:FuseShufflesPass",
     "group-upstream-ops": "braid.passes.fusion.group_upstream_ops:GroupUpstreamOpsPass",
     "hoist-parameter-expressions": (
@@ -62,5 +63,8 @@ PASSES: dict[str, str] = {
     "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
     "select-types": "braid.passes.partition.select_types:SelectTypesPass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
+    "transpose-known-operands": (
+        "braid.passes.simplify.transpose_known_operands:TransposeKnownOperandsPass"
+    ),
 }
 """Name of the pass -> `module:class`."""

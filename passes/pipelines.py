@@ -23,6 +23,8 @@ DEFAULT = (
     "prepare-backends{before=folding}",
     # Before scales are folded and paddings expanded: both then see one kind of convolution.
     "expand-transposed-convolutions",
+    # Known operands are then on the right, where scales are folded into them and kernels pack them.
+    "transpose-known-operands",
     # Normalizations become part of weights while they still stand right behind the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",
@@ -35,6 +37,8 @@ DEFAULT = (
     # Groups come before layouts, since layouts are those of what groups read and write.
     "select-fusion",
     "apply-fusion",
+    # What is gathered for a product is read where it lies, where the product's kernel can.
+    "fuse-gathers",
     # Reshapes are row-major; a shuffle of channels between two of them need not be.
     "fuse-shuffles",
     # Reorders of what is known before a loop can then stand before it.

@@ -258,3 +258,15 @@ def tuple_index(indices: Array, batch_dims: int) -> tuple[Array, ...]:
     grid = cast(Sequence[Array], np.indices(outer, sparse=True))[:batch_dims]
     batches = tuple(np.broadcast_to(g, outer) for g in grid)
     return (*batches, *np.moveaxis(indices.astype(np.int64), -1, 0))
+
+
+def slab_rank(value: SSAValue) -> int | None:
+    """The rank of the slabs that `value` is gathered as, from a table all of whose dims before
+    these are indexed; None where it is gathered otherwise, or not at all."""
+    match value.owner:
+        case GatherOp() as gather if gather.dim.value.data == 0:
+            return len(shape_of(gather.data)) - 1
+        case GatherNdOp() as gather if gather.batch_dims.value.data == 0:
+            return len(shape_of(gather.data)) - shape_of(gather.indices)[-1]
+        case _:
+            return None

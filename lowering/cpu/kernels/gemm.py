@@ -32,14 +32,15 @@ class GemmFamily(VectorFamily):
     """`braid.matmul` of f32 with an elementwise epilogue.
 
     Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
-    best for weights, which are packed at compile time) or row-major as well.
+    best for weights, which are packed at compile time) or row-major as well. B may be gathered
+    from a table, which is stored so.
     """
 
     name: str = "gemm"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Product | None":
-        """One product of block arguments, the rest elementwise on its result."""
+        """One product of block arguments, or by slabs of one; the rest is elementwise."""
         found = match_matmul(group)
         return None if found is None else _Product(group, self.unit, found)
 
@@ -50,7 +51,7 @@ class _Product(VectorCandidate):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Packed B with the block sizes from best to worst, then row-major B."""
-        rank = len(self.found.points.shape)
+        rank = len(shape_of(self.found.rhs))
         vectors = tiling.ranked_vectors(matmul_size(self.found, packed=True), self.unit)
         blocks = [_packed(rank, count * self.unit.lanes) for count in vectors]
         return [self._choice(layout) for layout in (*blocks, Layout.row_major(rank))]
@@ -70,7 +71,8 @@ class _Product(VectorCandidate):
     def space(self, level: int) -> Iterator[Schedule]:
         """Tiles that fit the block of B, by predicted time."""
         layout = layout_of(self.group.inputs[self.found.rhs.index].type)
-        b_bytes = storage_bytes(self.found.rhs.type, layout)
+        slabs = 1 if self.found.slabs is None else shape_of(self.found.rhs)[0]
+        b_bytes = storage_bytes(self.found.rhs.type, layout) // slabs
         vectors = self._vectors(layout)
         return tiling.schedules(self._size(layout), vectors, self.unit, b_bytes, level)
 
@@ -110,12 +112,12 @@ class _Product(VectorCandidate):
         return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
 
     def _choice(self, rhs: Layout) -> LayoutChoice:
-        plain = Layout.row_major(rhs.rank)
-        operands = tuple(
-            rhs if index == self.found.rhs.index else plain
-            for index in range(len(self.group.inputs))
+        operands, results = (
+            [Layout.row_major(len(shape_of(value))) for value in values]
+            for values in (self.group.inputs, self.group.outputs)
         )
-        return LayoutChoice(operands, (plain,) * len(self.group.outputs))
+        operands[self.found.rhs.index] = rhs
+        return LayoutChoice(tuple(operands), tuple(results))
 
     def _vectors(self, rhs: Layout) -> Sequence[int]:
         """Vectors per tile that the layout of B allows."""

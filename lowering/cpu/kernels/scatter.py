@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from math import prod
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import IndexType, i64
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -19,6 +18,7 @@ from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, emitter_of, is_number
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.emit.positions import position_of
 from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
@@ -115,12 +115,12 @@ class _Scatter(VectorCandidate):
         if isinstance(self.op, ScatterElementsOp):
             dim = self.op.dim.value.data
             point = e.coordinates(number, self._slices()[0])
-            point[dim] = _position(e, indices.load_scalar(e, number), shape[dim], without_sign)
+            point[dim] = position_of(e, indices.load_scalar(e, number), shape[dim], without_sign)
             return e.dot(point, strides)
         entries = shape_of(self.op.indices)[-1]
         first = e.mul(number, entries)
         found = [
-            _position(e, indices.load_scalar(e, e.add(first, k)), shape[k], without_sign)
+            position_of(e, indices.load_scalar(e, e.add(first, k)), shape[k], without_sign)
             for k in range(entries)
         ]
         return e.dot(found, strides[:entries])
@@ -162,15 +162,3 @@ def _put(
         return
     value = combined(lambda: result.load_scalar(e, target), updates.load_scalar(e, begin))
     e.effect(memref.StoreOp.get(value, result.ref, [e.index(target)]))
-
-
-def _position(e: Emitter, index: Value, extent: int, without_sign: bool) -> Index:
-    """`index`, from the end if it is negative, brought inside a dim of `extent` elements."""
-    if index.type != i64:
-        index = e.insert((arith.ExtUIOp if without_sign else arith.ExtSIOp)(index, i64))
-    zero, length, last = (e.constant(n, i64) for n in (0, extent, extent - 1))
-    is_negative = e.insert(arith.CmpiOp(index, zero, "slt"))
-    from_end = e.insert(arith.AddiOp(index, length))
-    counted = e.insert(arith.SelectOp(is_negative, from_end, index))
-    inside = e.insert(arith.MaxSIOp(e.insert(arith.MinSIOp(counted, last)), zero))
-    return e.insert(arith.IndexCastOp(inside, IndexType()))

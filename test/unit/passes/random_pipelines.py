@@ -23,6 +23,7 @@ GRAPH = (
     "expand-padding",
     "expand-transposed-convolutions",
     "fold-scale-into-weights",
+    "fuse-gathers",
     "fuse-shuffles",
     "group-upstream-ops",
     "hoist-parameter-expressions",

@@ -67,6 +67,8 @@ class ContractionKernel:
         bases = [e.add(b, e.mul(first, s)) for b, s in zip(bases, problem.row.strides, strict=True)]
 
         bases[0] = e.add(bases[0], problem.a_start)
+        if (slabs := problem.slabs) is not None:
+            bases[1] = slabs.begin(e, buffers[slabs.indices], bases[1])
 
         def emit(count: int) -> None:
             TileWriter(self, e, buffers, bases, column_block, count).write()

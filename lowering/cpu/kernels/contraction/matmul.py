@@ -15,6 +15,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.slabs import SlabGather, Slabs, slab_gather
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
@@ -22,33 +23,48 @@ from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
 @dataclass(frozen=True)
 class MatmulMatch:
-    """A product of block arguments and its epilogue."""
+    """A product of block arguments and its epilogue.
+
+    With `slabs`, `rhs` is the table that the right operand is gathered from.
+    """
 
     op: MatmulOp
     lhs: BlockArgument
     rhs: BlockArgument
     points: Pointwise
+    slabs: SlabGather | None = None
+
+    @property
+    def has_one_rhs(self) -> bool:
+        """Whether all batches have the same right operand."""
+        return self.slabs is None and math.prod(shape_of(self.rhs)[:-2]) == 1
 
 
 def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
     """The only product of the group: not empty, its right operand read by nothing else.
 
-    Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32.
+    Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32. The right operand
+    of one of f32 may be gathered from a table.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
         return None
     op = products[0]
     lhs, rhs = op.lhs, op.rhs
+    slabs = None if narrow else slab_gather(rhs)
+    if slabs is not None:
+        rhs = slabs.table
     if not isinstance(lhs, BlockArgument) or not isinstance(rhs, BlockArgument) or lhs is rhs:
         return None
     if not has_types(op, narrow):
         return None
-    points = pointwise(group, op)
+    points = pointwise(group, op, apart=None if slabs is None else slabs.op)
     if points is None or rhs in points.leaves or (narrow and lhs in points.leaves):
         return None
+    if slabs is not None and slabs.indices in points.leaves:
+        return None
     extents = (*shape_of(lhs), *shape_of(rhs))
-    return MatmulMatch(op, lhs, rhs, points) if min(extents) > 0 else None
+    return MatmulMatch(op, lhs, rhs, points, slabs) if min(extents) > 0 else None
 
 
 def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionSize:
@@ -57,10 +73,9 @@ def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionS
     The depth counts steps of so many numbers.
     """
     *batch, m, n = match.points.shape
-    shared = math.prod(shape_of(match.rhs)[:-2]) == 1
     count = math.prod(batch)
     depth = -(-shape_of(match.lhs)[-1] // step)
-    batches, rows = (1, count * m) if shared else (count, m)
+    batches, rows = (1, count * m) if match.has_one_rhs else (count, m)
     constants = match.points.constants
     return ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
 
@@ -89,7 +104,12 @@ def matmul_contraction(
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
     a_strides = _strides(match.lhs, choice)
     stored = layout.untransformed.storage_strides(b_shape)
-    b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
+    slabs = None
+    if match.slabs is not None:
+        slabs = Slabs.of(match.slabs, stored[0])
+        b_strides = (*match.slabs.index_strides(choice), 0)
+    else:
+        b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
     leaves = [_strides(leaf, choice) for leaf in points.leaves]
     columns = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))
     dims = [
@@ -117,6 +137,7 @@ def matmul_contraction(
         anchor=match.op.output,
         points=points,
         vector_steps=(*(lanes * leaf[-1] for leaf in leaves), lanes),
+        slabs=slabs,
     )
 
 

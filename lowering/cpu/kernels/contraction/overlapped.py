@@ -32,6 +32,7 @@ def can_overlap(problem: Contraction) -> bool:
         and depth <= columns
         and (row.strides[0], row.strides[-1]) == (depth, columns)
         and len(problem.points.results) == 1
+        and problem.slabs is None
         and not problem.in_place
         and all(leaf.index != problem.a for leaf in problem.points.leaves)
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from braid.lowering.cpu.kernels.contraction.slabs import Slabs
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
@@ -20,7 +21,8 @@ class Contraction:
     column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
     says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
     the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
-    `a` and `b` are numbers of the kernel's arguments.
+    `a` and `b` are numbers of the kernel's arguments. With `slabs`, B is a table of slabs, and
+    strides for B lead to the index of a slab instead.
     """
 
     outer: tuple[LoopDim, ...]
@@ -35,6 +37,7 @@ class Contraction:
     points: Pointwise
     vector_steps: tuple[int, ...]
     a_start: int = 0
+    slabs: Slabs | None = None
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:

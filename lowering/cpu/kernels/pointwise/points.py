@@ -57,14 +57,20 @@ class Pointwise:
 
 
 def pointwise(
-    group: FusedOp, anchor: Operation | None = None, *, with_slices: bool = False
+    group: FusedOp,
+    anchor: Operation | None = None,
+    *,
+    apart: Operation | None = None,
+    with_slices: bool = False,
 ) -> Pointwise | None:
-    """All of the group but `anchor`, or None unless it is elementwise on one set of points.
+    """All of the group but `anchor` and `apart`, or None unless elementwise on one set of points.
 
     The points are those of the results: all results have one static shape, the anchor's if there
     is one, and every value is repeated to it. Slices of block arguments may be read `with_slices`.
     """
-    members = tuple(op for op in group.body.block.ops if op not in (anchor, group.terminator))
+    members = tuple(
+        op for op in group.body.block.ops if op not in (anchor, apart, group.terminator)
+    )
     slices = tuple(op for op in members if with_slices and _is_stored_slice(op))
     ops = tuple(op for op in members if op not in slices)
     if not all(_is_supported(op) for op in ops):
