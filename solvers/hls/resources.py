@@ -52,9 +52,11 @@ def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
 def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
     """Rows of arrays times a length that two shifts do not make: one for each row and length.
 
-    Where elements come in the order of the memory, addresses are counted instead.
+    Where elements come in the order of the memory, addresses are counted instead, but not those of
+    a nest that copies what it loads: reports of such nests have a multiplier more than others.
     """
     found: set[tuple[int, Affine]] = set()
+    copies = {op.kind for op in nest.body} in ({"load", "store"}, {"load", "write"})
     for op in nest.body:
         if op.kind not in MEMORY or len(op.index) < 2:
             continue
@@ -63,7 +65,8 @@ def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
         order = [name for one in index for name in sorted(one.variables)]
         array = arrays[op.name]
         length = array.shape[-1] // array.banks[-1]
-        if order == [loop.name for loop in nest.loops] or signed_digits(length) <= 2:
+        in_order = order == [loop.name for loop in nest.loops]
+        if (in_order and not (copies and op.kind == "load")) or signed_digits(length) <= 2:
             continue
         if index[-2].terms:
             found.add((length, index[-2]))

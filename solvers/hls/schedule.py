@@ -21,9 +21,10 @@ class Operators:
     """What a tool builds: cycles of operators and memories, and DSPs of each operator.
 
     `latencies` are those of operators with time to spare; `carried[i]` is what a sum that goes on
-    in the next iteration takes for i + 1 levels of adders, the last entry for all above. `tree`
-    is one level of adders elsewhere, `begin` cycles between processes that wait for each other,
-    `region` cycles around a design. `ports` are those of a memory bank.
+    in the next iteration takes where a tree of i levels adds its terms (1 term; 2; 3 or 4; 5 to 8;
+    and so on), the last entry for all above. `tree` is one level of adders elsewhere, `begin`
+    cycles between processes that wait for each other, `region` cycles around a design. `ports` are
+    those of a memory bank.
     """
 
     latencies: Mapping[str, int]
@@ -44,9 +45,9 @@ class Operators:
         fixed = {"load": self.load, "store": self.store, "read": self.read, "write": self.write}
         return fixed.get(kind, self.latencies.get(kind, 0))
 
-    def carried_by(self, levels: int) -> int:
-        """Cycles around a sum of so many levels."""
-        return self.carried[min(levels, len(self.carried)) - 1]
+    def carried_by(self, terms: int) -> int:
+        """Cycles around a sum of so many terms an iteration."""
+        return self.carried[min(levels(terms), len(self.carried) - 1)]
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Sum:
     def around(self, nest: Nest, operators: Operators) -> int:
         """Cycles from the load to the next one that needs what was stored."""
         if all(nest.body[one].kind in ("add", "sub") for one in self.adders):
-            cycles = operators.carried_by(self.levels)
+            cycles = operators.carried_by(self.terms)
         else:
             cycles = sum(operators.latency(nest.body[one].kind) for one in self.adders)
         # The next iteration gets the number from the operator, later ones from the array.

@@ -6,7 +6,7 @@ from math import ceil
 
 from braid.lowering.fpga.floats.nodes import Node, dim
 from braid.solvers.hls.nests import Affine, Condition, Loop
-from braid.solvers.hls.schedule import Operators, levels
+from braid.solvers.hls.schedule import Operators
 
 _MOST_WASTE = 1.08
 """Iterations for each that is needed, where lanes do not divide a dim."""
@@ -63,7 +63,7 @@ def orders_of(node: Node, operators: Operators, most_lanes: int) -> Iterator[Ord
         for before in range(len(rest), -1, -1):
             outer, inner = rest[:before], rest[before:]
             for terms in _divisors(node.extents[reductions[-1]], min(_MOST_TERMS, most_lanes)):
-                around = operators.carried_by(levels(terms + 1)) + operators.load + operators.store
+                around = operators.carried_by(terms) + operators.load + operators.store
                 tiles = _tiles(node, last, most_lanes // terms, around, not inner)
                 for lanes, length, blocks in tiles:
                     yield _made(

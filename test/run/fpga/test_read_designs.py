@@ -20,7 +20,7 @@ def estimated(text: str, folder: Path) -> Estimate:
 
 @pytest.fixture(scope="module")
 def atax() -> str:
-    return text_of(selected("atax", 201).design)
+    return text_of(selected("atax", 201, vitis_operators()).design)
 
 
 def test_both_products_of_atax_run_at_the_same_time(atax: str, tmp_path: Path) -> None:

@@ -32,3 +32,18 @@ def test_two_shifts_need_no_multiplier(length: int, multipliers: int) -> None:
     nest = Nest("nest", (Loop("j", length), Loop("i", 8)), 1, (Op("load", (), "a", index),))
     array = Array("a", (8, length), 32, (("none", 1), ("none", 1)))
     assert address_multipliers(nest, {"a": array}) == multipliers
+
+
+def test_rows_of_what_is_copied_are_multiplied() -> None:
+    """In order as well, unlike those of what is computed with, or of what is written."""
+    index = (Affine(0, (("i", 1),)), Affine(0, (("j", 1),)))
+    array = Array("a", (8, 58), 32, (("none", 1), ("none", 1)))
+
+    def multipliers(*ops: Op) -> int:
+        nest = Nest("nest", (Loop("i", 8), Loop("j", 58)), 1, ops)
+        return address_multipliers(nest, {"a": array})
+
+    load = Op("load", (), "a", index)
+    assert multipliers(load, Op("write", (0,), "s")) == 1
+    assert multipliers(load, Op("mul", (0, 0)), Op("write", (1,), "s")) == 0
+    assert multipliers(Op("read", (), "s"), Op("store", (0,), "a", index)) == 0

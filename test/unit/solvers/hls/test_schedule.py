@@ -1,5 +1,9 @@
 """Intervals, depths, resources and cycles of small nests."""
 
+from dataclasses import replace
+
+import pytest
+
 from braid.solvers.hls.estimate import estimate
 from braid.solvers.hls.events import accesses_of
 from braid.solvers.hls.nests import (
@@ -16,7 +20,7 @@ from braid.solvers.hls.nests import (
 from braid.solvers.hls.schedule import Operators, schedule
 
 OPERATORS = Operators(
-    {"add": 7, "mul": 4, "slow_add": 6}, {"add": 2, "mul": 3}, carried=(4, 8, 12, 16)
+    {"add": 7, "mul": 4, "slow_add": 6}, {"add": 2, "mul": 3}, carried=(4, 8, 12, 13, 16)
 )
 ROW, COLUMN = Affine(0, (("i", 1),)), Affine(0, (("j", 1),))
 
@@ -51,10 +55,14 @@ def test_a_sum_in_the_innermost_loop_takes_its_adder_from_iteration_to_iteration
     assert schedule(short, arrays(), OPERATORS).interval == 2
 
 
-def test_terms_of_an_iteration_are_added_by_a_tree():
-    nest = product((Loop("i", 8), Loop("j", 16)), (Loop("u", 4),))
-    found = schedule(nest, arrays(), OPERATORS)
-    assert (found.interval, found.bound_by) == (12, "the sum in y")
+@pytest.mark.parametrize(
+    ("terms", "interval"), [(1, 4), (2, 8), (3, 12), (4, 12), (5, 13), (8, 13), (9, 16), (40, 16)]
+)
+def test_terms_of_an_iteration_are_added_by_a_tree(terms: int, interval: int):
+    nest = product((Loop("i", 8), Loop("j", 16)), (Loop("u", terms),))
+    operators = replace(OPERATORS, ports=terms)
+    found = schedule(nest, arrays(), operators)
+    assert (found.interval, found.bound_by) == (interval, "the sum in y")
 
 
 def test_ports_of_outer_arrays_bound_the_interval():
