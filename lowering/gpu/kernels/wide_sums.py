@@ -2,10 +2,12 @@
 
 Pooling and depthwise convolution, channels last: neighbouring channels are next to each other in
 the operands and in the result, so that a thread reads and writes them by accesses of 16 bytes.
+Channels first, neighbours are points of a row, whose windows overlap or follow each other: the row
+is read from the first window's beginning to the last one's end, and each takes its own elements.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from xdsl.builder import Builder
@@ -27,6 +29,7 @@ from braid.lowering.gpu.kernels.wide_access import (
     load_vector,
     store_vector,
 )
+from braid.lowering.gpu.kernels.window_span import WindowSpan
 
 _LEAST_WIDTH = 2
 _MOST_WIDTH = 8
@@ -36,13 +39,16 @@ _MOST_WIDTH = 8
 class WideSums:
     """A nest that reduces, of which a thread computes `width` points that lie next to each other.
 
-    `steps` are, for each operand, the elements from one index of each dim to the next.
+    `steps` are, for each operand, the elements from one index of each dim to the next; `spans`, of
+    operands by their number, are windows along the dim `taps`.
     """
 
     own: ThreadNest
     nest: linalg.GenericOp
     steps: tuple[tuple[int, ...], ...]
     width: int
+    taps: int | None = None
+    spans: Mapping[int, WindowSpan] = field(default_factory=dict[int, WindowSpan])
 
     @staticmethod
     def of(own: ThreadNest, stored: int | None = None) -> "WideSums | None":
@@ -61,27 +67,71 @@ class WideSums:
         types = [cast(MemRefType[Any], value.type).element_type for value in nest.operands]
         if len(steps) < len(found) or not own.parallel or i1 in types:
             return None
-        lane = own.parallel[-1]
-        wide = [number for number, each in enumerate(steps) if each[lane] == 1]
-        if stored is not None:
-            wide = [number for number in wide if number < len(nest.inputs)]
-        if (stored is None and len(nest.inputs) not in wide) or wide[:1] in (
-            [],
-            [len(nest.inputs)],
-        ):
+        plain = WideSums(own, nest, steps, _MOST_WIDTH)
+        offsets = [access.offset for access in known]
+        ways = [plain, *(replace(plain, taps=dim) for dim in reversed(own.reduced))]
+        return next((made for way in ways if (made := way._fitted(offsets, stored))), None)
+
+    def _fitted(self, offsets: Sequence[int], stored: int | None) -> "WideSums | None":
+        """With as many neighbours as all accesses allow; None for one alone."""
+        own, lane, output = self.own, self.lane, len(self.nest.inputs)
+        used = [n for n in range(output) if self.nest.body.block.args[n].uses]
+        spanned = [n for n in used if self.taps is not None and self.steps[n][self.taps] != 0]
+        wide = [n for n in used if n not in spanned and self.steps[n][lane] == 1]
+        if stored is None and self.steps[output][lane] != 1:
             return None
-        whole = [own.extents[lane], *(known[number].offset for number in wide)]
-        whole += [
-            step
-            for number in wide
-            for dim, step in enumerate(steps[number])
-            if dim != lane and own.extents[dim] > 1
-        ]
-        width = min(_MOST_WIDTH, ACCESS_BYTES // min(bytes_of(types[n]) for n in wide))
+        if not spanned and (not wide or self.taps is not None):
+            return None
+        if any(not self._is_along_last(n) for n in spanned):
+            return None
+        written = [output] if stored is None else []
+        whole = [own.extents[lane], *(offsets[n] for n in (*wide, *written))]
+        whole += [step for n in (*wide, *written) for step in self._other_steps(n)]
+        least = min(map(self._element_bytes, (*(wide or spanned), *written)))
+        width = min(_MOST_WIDTH, ACCESS_BYTES // least)
         width = min(width, stored or width)
-        while any(amount % width for amount in whole):
+        while width >= _LEAST_WIDTH:
+            if not any(amount % width for amount in whole):
+                spans = {n: self._span(n, offsets[n], width) for n in spanned}
+                known = {n: span for n, span in spans.items() if span is not None}
+                if len(known) == len(spans):
+                    return replace(self, width=width, spans=known)
             width //= 2
-        return WideSums(own, nest, steps, width) if width >= _LEAST_WIDTH else None
+        return None
+
+    def _element_bytes(self, number: int) -> int:
+        return bytes_of(cast(MemRefType[Any], self.nest.operands[number].type).element_type)
+
+    def _other_steps(self, number: int) -> list[int]:
+        """Of the dims with several indices that neither lanes nor taps are along."""
+        steps = enumerate(self.steps[number])
+        return [
+            step
+            for dim, step in steps
+            if dim not in (self.lane, self.taps) and self.own.extents[dim] > 1
+        ]
+
+    def _span(self, number: int, offset: int, width: int) -> WindowSpan | None:
+        assert self.taps is not None
+        steps = (self.steps[number][self.lane], self.steps[number][self.taps])
+        others = [offset, *self._other_steps(number)]
+        taps = self.own.extents[self.taps]
+        return WindowSpan.of(steps, width, taps, others, self._element_bytes(number))
+
+    def _is_along_last(self, number: int) -> bool:
+        """Whether lanes and taps move along the last dim of an operand, whose stride is 1."""
+        map, type = self.own.maps[number], cast(MemRefType[Any], self.nest.operands[number].type)
+        strides = type.get_strides()
+        origin = map.eval([0] * map.num_dims, [])
+        moved = [
+            map.eval([int(dim == own) for own in range(map.num_dims)], [])
+            for dim in (self.lane, self.taps)
+        ]
+        return (
+            strides is not None
+            and strides[-1] == 1
+            and all(list(place[:-1]) == list(origin[:-1]) for place in moved)
+        )
 
     @property
     def lane(self) -> int:
@@ -113,12 +163,38 @@ class WideSums:
         return list(
             reduction_loops(
                 builder,
-                {dim: self.own.extents[dim] for dim in self.own.reduced},
+                {dim: self.own.extents[dim] for dim in self.own.reduced if dim != self.taps},
                 point,
                 start,
-                lambda inside, own, carried: self._element(inside, own, carried, values),
+                lambda inside, own, carried: self._elements(inside, own, carried, values),
             )
         )
+
+    def _elements(
+        self,
+        builder: Builder,
+        point: dict[int, SSAValue],
+        carried: Sequence[SSAValue],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> list[SSAValue]:
+        """What is added up at a point of the loops: one element, or all taps."""
+        if self.taps is None:
+            return self._element(builder, point, carried, values, {})
+        first = {**point, self.taps: index_constant(builder, 0)}
+        lanes = list(carried)
+        rows: dict[int, list[SSAValue]] = {}
+        for number, span in self.spans.items():
+            operand = self.nest.inputs[number]
+            place = self._place(builder, number, first)
+            rows[number] = _read_span(builder, values.get(operand, operand), place, span)
+        for tap in range(self.own.extents[self.taps]):
+            taken = {
+                number: [rows[number][span.place(lane, tap)] for lane in range(self.width)]
+                for number, span in self.spans.items()
+            }
+            at = {**point, self.taps: index_constant(builder, tap)}
+            lanes = self._element(builder, at, lanes, values, taken)
+        return lanes
 
     def _element(
         self,
@@ -126,13 +202,17 @@ class WideSums:
         point: dict[int, SSAValue],
         carried: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue],
+        taken: Mapping[int, list[SSAValue]],
     ) -> list[SSAValue]:
+        """With what has been `taken` from spans, by the number of the operand."""
         arguments = self.nest.body.block.args
         columns: dict[SSAValue, list[SSAValue]] = {arguments[-1]: list(carried)}
         for number, (argument, operand) in enumerate(
             zip(arguments, self.nest.inputs, strict=False)
         ):
-            if argument.uses:
+            if number in taken:
+                columns[argument] = taken[number]
+            elif argument.uses:
                 buffer = values.get(operand, operand)
                 columns[argument] = self._read(builder, buffer, number, point)
         lanes: list[SSAValue] = []
@@ -195,6 +275,21 @@ class WideSums:
             start = [element_of(builder, loaded, n) for n in range(self.width)]
         sums = self.sums(builder, point, start, {})
         store_vector(builder, sums, buffer, place)
+
+
+def _read_span(
+    builder: Builder, buffer: SSAValue, place: Sequence[SSAValue], span: WindowSpan
+) -> list[SSAValue]:
+    *outer, inner = place
+    elements: list[SSAValue] = []
+    for start, size in span.pieces():
+        at = builder.insert(arith.AddiOp(inner, index_constant(builder, start))).result
+        if size == 1:
+            elements.append(builder.insert(memref.LoadOp.get(buffer, [*outer, at])).res)
+            continue
+        loaded = load_vector(builder, buffer, [*outer, at], size)
+        elements += [element_of(builder, loaded, n) for n in range(size)]
+    return elements
 
 
 def each_lane(

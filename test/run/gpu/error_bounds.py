@@ -160,7 +160,10 @@ def _without_rule(op: TensorOp, operands: Sequence[Bounded], share: float) -> Bo
 
 
 def _softmax(op: SoftmaxOp, own: Bounded, half: float) -> Bounded:
-    """Errors of exponents are relative ones of powers, and the sum's is below the largest."""
+    """Errors of exponents are relative ones of powers, and the sum's is below the largest.
+
+    In 16 bits, its stages may be rounded to them: differences, powers, and sums in a tree.
+    """
     dim = op.dim.value.data
     (value,) = op.evaluate(own.value)
     top = own.value.max(axis=dim, keepdims=True)
@@ -169,6 +172,9 @@ def _softmax(op: SoftmaxOp, own: Bounded, half: float) -> Bounded:
     powers = 2 * half * FUNCTION_ULPS[4 if half > 2.0**-50 else 8]
     extent = own.value.shape[dim]
     sums = DEVIATIONS * half * np.sqrt(extent + 1)
+    if (name := to_numpy(op.result_type().element_type).name) in ("float16", "bfloat16"):
+        exponents = exponents + ROUNDING[name] * distance
+        powers, sums = powers + ROUNDING[name], sums + ROUNDING[name] * math.log2(extent + 1)
     relative = exponents + exponents.max(axis=dim, keepdims=True) + 2 * powers + sums
     return Bounded(value, value * np.expm1(relative))
 
