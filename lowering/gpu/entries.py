@@ -39,9 +39,17 @@ TENSOR_MAP_ALIGNMENT = 64
 
 
 def gpu_function(
-    symbol: str, arguments: Sequence[Attribute], threads: int, tensor_maps: int = 0
+    symbol: str,
+    arguments: Sequence[Attribute],
+    threads: int,
+    tensor_maps: int = 0,
+    single: bool = False,
 ) -> gpu.FuncOp:
-    """An empty entry for blocks of so many threads, with addresses of tensor maps at the end."""
+    """An empty entry for blocks of so many threads, with addresses of tensor maps at the end.
+
+    If `single`, a thread may have as many registers as if there were one block: those that give
+    some to others must have a number of them.
+    """
     types = [*arguments, *[llvm.LLVMPointerType()] * tensor_maps]
     function = gpu.FuncOp(symbol, (types, []), kernel=True)
     function.attributes["known_block_size"] = DenseArrayBase.from_list(i32, [threads, 1, 1])
@@ -49,7 +57,7 @@ def gpu_function(
         aligned = DictionaryAttr({"llvm.align": IntegerAttr(TENSOR_MAP_ALIGNMENT, i64)})
         plain = [DictionaryAttr({})] * len(arguments)
         function.properties["arg_attrs"] = ArrayAttr([*plain, *[aligned] * tensor_maps])
-        # Threads give registers to others, so that there must be a number of them: one block.
+    if single:
         function.attributes["nvvm.minctasm"] = IntegerAttr(1, i32)
     return function
 

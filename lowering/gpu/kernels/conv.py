@@ -17,7 +17,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
-from braid.lowering.gpu.kernels.contraction.tiles import LEAST_COPY
+from braid.lowering.gpu.kernels.contraction.schedules import copied_together
 from braid.targets.machines.machine import Machine
 
 CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
@@ -43,7 +43,7 @@ class ConvFamily:
 
     machine: Machine
     name: str = "gpu-conv"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -70,12 +70,12 @@ class _Convolution(ProductCandidate):
         operands = tuple(map(channels_last, self.group.inputs))
         return [LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))]
 
-    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
-        """Where channels of a point, of weights those of a window, are no multiple of 4 bytes."""
+    def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
+        """As channels of a point, of weights those of a window, are multiples of it."""
         op = self.found.op
         weight, element = shape_of(op.operands[1]), bytes_of(element_type_of(op.operands[1]))
         channels, window = weight[1] * element, prod(weight[1:]) * element
-        return channels % LEAST_COPY != 0 and window > channels, window % LEAST_COPY != 0
+        return copied_together(channels), copied_together(window)
 
     def extents(self) -> tuple[int, int, int, int]:
         """Groups, points of the result, channels of a group, and a window's elements."""

@@ -39,7 +39,7 @@ class DepthwiseFamily:
 
     machine: Machine
     name: str = "gpu-depthwise"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One convolution of block arguments, the rest elementwise on its result."""

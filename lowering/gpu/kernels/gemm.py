@@ -17,7 +17,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
 from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.tiles import LEAST_COPY
+from braid.lowering.gpu.kernels.contraction.schedules import copied_together
 from braid.targets.machines.machine import Machine
 
 
@@ -31,7 +31,7 @@ class GemmFamily:
 
     machine: Machine
     name: str = "gpu-gemm"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Gemm | None":
         """One product of block arguments, the rest elementwise on its result."""
@@ -69,15 +69,15 @@ class _Gemm(ProductCandidate):
             return 1, prod(batch) * rows, columns, depth
         return prod(batch), rows, columns, depth
 
-    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
-        """Where rows are no multiple of 4 bytes, and bytes whose depths are not neighbours."""
+    def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
+        """As rows are multiples of it; one of bytes whose depths are not neighbours."""
         left, right = self.found.op.operands
         element = bytes_of(element_type_of(left))
         depth, columns = shape_of(right)[-2:]
         plain = layouts[1] == Layout.row_major(len(shape_of(right)))
         line = (columns if plain else depth) * element
         apart = plain and element == 1
-        return depth * element % LEAST_COPY != 0, line % LEAST_COPY != 0 or apart
+        return copied_together(depth * element), element if apart else copied_together(line)
 
     @property
     def slowdown(self) -> float:

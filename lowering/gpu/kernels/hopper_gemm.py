@@ -54,7 +54,7 @@ class HopperGemmFamily:
 
     machine: Machine
     name: str = "gpu-hopper-gemm"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_HopperGemm | None":
         """As `GemmFamily`, without f32 and what is too small."""
@@ -79,9 +79,9 @@ class _HopperGemm(ProductCandidate):
         """As without `wgmma`, of bytes only those that can be read."""
         return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
 
-    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
+    def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
         """As of the plain product."""
-        return self.plain.gathered(layouts)
+        return self.plain.copied(layouts)
 
     def extents(self) -> tuple[int, int, int, int]:
         """Of the product."""

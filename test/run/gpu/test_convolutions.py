@@ -127,7 +127,7 @@ def test_bytes_of_three_channels_spill_nowhere() -> None:
     """Elements that are gathered one by one, most of them to a thread."""
     group = convolution(i8, (1, 3, 225, 225), (32, 3, 3), stride=2, bias=True)
     found = ConvFamily(gpu("sm_80")).match(group)
-    assert found is not None and found.size.gathered == (True, True)
+    assert found is not None and found.size.copied == (1, 1)
     assert spilled_bytes(found.emit("tested", next(found.space(0))), "sm_80") == 0
 
 

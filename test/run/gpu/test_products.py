@@ -188,7 +188,13 @@ def test_passes_the_assembler(element: Any, architecture: str) -> None:
 @pytest.mark.parametrize("element", [f32, f16, bf16, i8], ids=str)
 def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> None:
     family = GemmFamily(gpu(architecture))
-    shapes = ((4096, 4096, 4096), (300, 200, 100), (1, 1000, 77), (2000, 2001, 1001))
+    shapes = (
+        (4096, 4096, 4096),
+        (300, 200, 100),
+        (1, 1000, 77),
+        (2000, 2001, 1001),
+        (2000, 2002, 1002),
+    )
     for shape, transposed in itertools.product(shapes, (True, False)):
         found = family.match(product(element, shape, transposed=transposed))
         assert found is not None

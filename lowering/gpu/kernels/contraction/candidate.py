@@ -42,6 +42,7 @@ from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import (
+    MOST_SHARED,
     Size,
     peak_rate,
     schedules,
@@ -153,11 +154,11 @@ class ProductCandidate(ABC):
         values = (*self.group.inputs, *self.group.outputs)
         bytes_ = sum(storage_bytes(v.type) for v in values)
         layouts = [layout_of(operand.type) for operand in self.found.op.operands]
-        return Size(*self.extents(), self.found.number, bytes_, self.gathered(layouts))
+        return Size(*self.extents(), self.found.number, bytes_, self.copied(layouts))
 
     @abstractmethod
-    def gathered(self, layouts: Sequence[Layout]) -> tuple[bool, bool]:
-        """Whether neighbours in each operand, so laid out, are too few to be copied together."""
+    def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
+        """Bytes of neighbours in each operand, so laid out, that are copied together: up to 16."""
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Not at all."""
@@ -168,7 +169,7 @@ class ProductCandidate(ABC):
         slow = 1.0 if choice == self.layouts[0] else self.slowdown
         operands = dict(zip(self.group.body.block.args, choice.operands, strict=True))
         layouts = [operands[cast(BlockArgument, value)] for value in self.found.op.operands]
-        size = replace(self.size, gathered=self.gathered(layouts))
+        size = replace(self.size, copied=self.copied(layouts))
         return slow * seconds(size, next(schedules(size, self.machine, 0)), self.machine)
 
     @property
@@ -253,6 +254,22 @@ class ProductEntry:
     tensor_maps: tuple[TensorMap, ...] = ()
 
 
+_REGISTERS = 65_536
+"""Of a multiprocessor."""
+_ENOUGH = 128
+"""Registers of a thread of the smallest tiles."""
+
+
+def _is_held_by_memory(own: ProductEntry) -> bool:
+    """Whether shared memory allows no more blocks than registers do, enough to a thread.
+
+    The assembler, which knows nothing of that memory, would rather spill a few registers.
+    """
+    if not own.shared_bytes:
+        return False
+    return MOST_SHARED // own.shared_bytes * own.threads * _ENOUGH <= _REGISTERS
+
+
 def product_kernel(
     entries: Sequence[ProductEntry],
     function: FuncOp,
@@ -269,7 +286,8 @@ def product_kernel(
     for number, own in enumerate(entries):
         name = f"{symbol}_{number}"
         types = [*(buffer.type for buffer in buffers), *scratch]
-        made = gpu_function(name, types, own.threads, len(own.tensor_maps))
+        single = bool(own.tensor_maps) or _is_held_by_memory(own)
+        made = gpu_function(name, types, own.threads, len(own.tensor_maps), single)
         body = made.body.block
         values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=False))
         for op in own.constants:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import gcd
 
 from braid.lowering.gpu.kernels.contraction.plain_cores import WARP_COLUMNS, WARP_ROWS
 from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.tiles import PADDING, Tiles
+from braid.lowering.gpu.kernels.contraction.tiles import CHUNK, LEAST_COPY, PADDING, Tiles
 from braid.targets.machines.machine import Machine
 
 _TENSOR = {
@@ -42,15 +43,15 @@ _SHARED = {
     "sm_121": 100 * _KILO,
 }
 """Bytes of a multiprocessor ("CUDA C++ Programming Guide", technical specifications)."""
-_SHARED_ELSE = 228 * _KILO
+MOST_SHARED = 228 * _KILO
 
 
 @dataclass(frozen=True)
 class Size:
     """How large a product is, and what it moves to and from memory.
 
-    `gathered` says of A and of B whether its elements are too scattered to be copied: they are
-    gathered one by one, by way of registers.
+    `copied` says of A and of B how many bytes are copied together; where these are fewer than
+    LEAST_COPY, elements are gathered one by one, by way of registers.
     """
 
     batches: int
@@ -59,7 +60,7 @@ class Size:
     depth: int
     number: Number
     bytes: int
-    gathered: tuple[bool, bool] = (False, False)
+    copied: tuple[int, int] = (CHUNK, CHUNK)
 
     @property
     def element(self) -> int:
@@ -69,7 +70,7 @@ class Size:
 
 def shared_limit(machine: Machine) -> int:
     """Bytes of shared memory that a block may have."""
-    return _SHARED.get(machine.cpu.rstrip("af"), _SHARED_ELSE) - _RESERVED
+    return _SHARED.get(machine.cpu.rstrip("af"), MOST_SHARED) - _RESERVED
 
 
 def shared_bytes(tiles: Tiles, element: int) -> int:
@@ -83,14 +84,22 @@ def shared_bytes(tiles: Tiles, element: int) -> int:
 def registers(size: Size, tiles: Tiles) -> float:
     """Of a thread of tensor cores, about: sums, fragments of two steps, addresses, and gathers.
 
-    What elements that are gathered take, their places and they themselves, was seen in the
-    machine code of ptxas 13.5.
+    What elements that are gathered take, their places and they themselves, and the places of the
+    least copies, was seen in the machine code of ptxas 13.5; wider copies are too few to matter.
     """
     sums = tiles.warp_rows * tiles.warp_columns // 32
     fragments = 2 * 4 * (tiles.warp_rows + tiles.warp_columns) // 16
-    lines = (tiles.rows * size.gathered[0]) + (tiles.columns * size.gathered[1])
-    elements = lines * (tiles.depth // size.element) / tiles.threads
-    return 40 + sums + fragments + 1.25 * elements
+    pieces = 0.0
+    for lines, copied in zip((tiles.rows, tiles.columns), size.copied, strict=True):
+        if copied <= LEAST_COPY:
+            each = 1.25 if copied < LEAST_COPY else 1.0
+            pieces += each * lines * (tiles.depth // max(copied, size.element)) / tiles.threads
+    return 40 + sums + fragments + pieces
+
+
+def copied_together(line: int) -> int:
+    """Bytes of a copy where lines of so many follow each other."""
+    return gcd(line, CHUNK)
 
 
 def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
@@ -154,7 +163,7 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
         for depth, stages in depths
     ]
     fitting = [tiles for tiles in found if shared_bytes(tiles, size.element) <= limit]
-    if any(size.gathered):
+    if min(size.copied) <= LEAST_COPY:
         fitting = [tiles for tiles in fitting if registers(size, tiles) <= _MOST_REGISTERS]
     fitting += [replace(t, splits=s) for t in fitting for s in _splits(size, t, machine)]
     ranked = sorted(fitting, key=lambda tiles: seconds(size, tiles, machine))
