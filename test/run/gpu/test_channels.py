@@ -21,6 +21,7 @@ from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels import wide_sums
 from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
 from braid.lowering.gpu.kernels.wide_sums import WideSums
+from braid.lowering.gpu.kernels.window_span import WindowSpan
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
@@ -112,6 +113,54 @@ def test_random_depthwise_convolutions(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 300))
 def test_many_random_depthwise_convolutions(seed: int) -> None:
     check_group(random_depthwise(seed), emit, seed=seed, unaligned=seed % 5 == 0)
+
+
+def channels_first(element: Any, image: tuple[int, ...], window: int, stride: int) -> FusedOp:
+    """Maxima of windows, whose rows neighbours read together."""
+    return make_group(
+        [TensorType(element, image)],
+        lambda x: [
+            PoolOp.get(
+                x,
+                "max",
+                [window] * 2,
+                strides=[stride] * 2,
+                pad_low=[0, 0],
+                pad_high=[0, 0],
+                dilations=[1, 1],
+            )
+        ],
+        (),
+    )
+
+
+@pytest.mark.parametrize(("window", "stride"), [(2, 2), (3, 1), (3, 2), (1, 3)])
+@pytest.mark.parametrize("element", [f32, bf16], ids=str)
+def test_windows_of_a_row(element: Any, window: int, stride: int) -> None:
+    """Overlapping or not, and with elements between that no window has."""
+    group = channels_first(element, (1, 2, 9, window + 15 * stride), window, stride)
+    for unaligned in (False, True):
+        check_group(group, emit_fallback, unaligned=unaligned)
+
+
+@pytest.mark.parametrize("steps", [(1, 1), (2, 1), (3, 1), (2, 3)])
+@pytest.mark.parametrize("others", [(), (4,), (6,), (3,)])
+def test_pieces_of_a_span(steps: tuple[int, int], others: tuple[int, ...]) -> None:
+    """Each element is read once, by accesses that are aligned wherever a span may begin."""
+    span = WindowSpan.of(steps, 4, 3, others, 4)
+    assert span is not None
+    elements = [start + n for start, size in span.pieces() for n in range(size)]
+    assert elements == list(range(span.place(3, 2) + 1))
+    for start, size in span.pieces():
+        assert size in (1, 2, 4)
+        assert all((by + start) % size == 0 for by in (0, 4 * steps[0], *others))
+
+
+def test_windows_of_another_neighbour_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = WindowSpan.place
+    monkeypatch.setattr(WindowSpan, "place", lambda span, lane, tap: place(span, min(lane, 2), tap))
+    with pytest.raises(AssertionError, match="pool"):
+        check_group(channels_first(f32, (1, 2, 8, 16), 2, 2), emit_fallback)
 
 
 def test_unaligned_buffers() -> None:
