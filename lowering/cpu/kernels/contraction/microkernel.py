@@ -9,6 +9,7 @@ Functionality", TOMS 2015) with B packed and A read where it lies.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
@@ -18,6 +19,16 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 
 VECTORS = (1, 2, 3, 4)
 """How many vectors of columns a tile may have."""
+
+_LINE_BYTES, _AHEAD_BYTES = 64, 8192
+"""Of a line of the cache; how far ahead of its use B is asked for. Weights come from beyond the
+second-level cache, and what processors ask for on their own ends at each page: with prefetches a
+Winograd convolution of 256 channels, 14 x 14, took 0.40 of the time on Zen 5 (1 KiB: 0.75, 2 KiB:
+0.59, 4 KiB: 0.48, 16 KiB: 0.45), and ResNet-50 0.86."""
+
+_MOST_LINES, _FEWEST_ROWS = 3, 4
+"""Lines of B a step, and rows of a tile, with which prefetches pay: with four lines, products whose
+B is in the cache took 1.03 of the time; with one row, they took 1.2 of it."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +90,10 @@ def _reduce(
 
     def body(position: Index, sums: Sequence[Value]) -> Sequence[Value]:
         for step in range(unroll):
+            if not inner:
+                _prefetch(
+                    e, operands, tile, e.add(b_base, e.mul(position, b_stride)), b_stride, step
+                )
             sums = at(e.add(position, step), sums)
         return sums
 
@@ -87,6 +102,26 @@ def _reduce(
     for position in range(whole, dim.extent):
         sums = at(position, sums)
     return sums
+
+
+def _prefetch(
+    e: Emitter, operands: TileOperands, tile: Tile, base: Index, stride: int, step: int
+) -> None:
+    """Asks for the lines of B that are `_AHEAD_BYTES` behind those of step number `step`.
+
+    Only where steps lie behind each other, few lines each, and take long enough: else the core
+    sees far enough ahead, or loads are what takes the time.
+    """
+    size = bytes_of(operands.b.element_type)
+    elements = tile.vectors * e.lanes * operands.arithmetic.group
+    lines = -(-elements * size // _LINE_BYTES)
+    if stride != elements or lines > _MOST_LINES or tile.rows < _FEWEST_ROWS:
+        return
+    if step * elements * size % _LINE_BYTES:
+        return
+    for line in range(lines):
+        ahead = step * elements + (_AHEAD_BYTES + line * _LINE_BYTES) // size
+        operands.b.prefetch(e, e.add(base, ahead))
 
 
 def _multiply_add(

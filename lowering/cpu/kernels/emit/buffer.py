@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import MemRefType
+from xdsl.dialects.builtin import MemRefType, i32, i64
+from xdsl.dialects.llvm import CallIntrinsicOp, IntToPtrOp
 from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
 from xdsl.ir import Attribute
 
@@ -44,6 +45,15 @@ class Buffer:
             return e.insert(LoadOp(self.ref, [e.index(offset)], type))
         zero = e.constant(0, type)
         return e.insert(MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
+
+    def prefetch(self, e: Emitter, offset: Index) -> None:
+        """Asks for the cache line of the element at `offset`, which may lie behind the last one."""
+        base = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(self.ref))
+        address = e.add(base, e.mul(offset, bytes_of(self.element_type)))
+        bits = e.insert(arith.IndexCastOp(e.index(address), i64))
+        pointer = e.insert(IntToPtrOp(bits))
+        hints = [e.constant(number, i32) for number in (0, 3, 1)]
+        e.effect(CallIntrinsicOp("llvm.prefetch.p0", [pointer, *hints], []))
 
     def load_scalar(self, e: Emitter, offset: Index) -> Value:
         """One element."""

@@ -75,8 +75,8 @@ class WinogradProblem:
     def seconds(self, tiles: int, rows: int, vectors: int, unit: VectorUnit) -> float:
         """Time on one core with blocks of so many tiles, and register tiles of rows × vectors.
 
-        Multiply-adds of the products, what the transforms load, compute and store, and reading
-        the weights for every block of tiles.
+        Multiply-adds of the products, while which the weights are prefetched, what the transforms
+        load, compute and store, and reading the weights for every other block of tiles.
         """
         lanes, places = unit.lanes, TRANSFORMS[self.results].tile ** 2
         blocks = -(-self.tiles // tiles)
@@ -89,11 +89,12 @@ class WinogradProblem:
         inputs *= self.planes * self.parts(tiles, vectors, lanes)
         outputs = self.tiles * columns * vectors * places * _OUTPUT_CYCLES
         weights = 4 * places * depth * columns * vectors * lanes
-        read = moving_seconds(weights, unit) + (blocks - 1) * weights / unit.cached_bytes
+        read = (blocks - 1) * weights / unit.cached_bytes
         block_bytes = 4 * places * tiles * (depth + vectors * lanes)
         if block_bytes > unit.cache_bytes:
             read += blocks * columns * block_bytes / unit.cached_bytes
-        return (products + inputs + outputs) / unit.fma_rate + read
+        multiplied = max(products / unit.fma_rate, moving_seconds(weights, unit))
+        return multiplied + (inputs + outputs) / unit.fma_rate + read
 
 
 _INPUT_CYCLES, _OUTPUT_CYCLES = 6.0, 5.0
