@@ -10,7 +10,8 @@ Cases run in a process of their own: what crashes, hangs, or leaves an error in 
 case. All ends after ``--seconds``; what did not fit in is listed as left out.
 
 ``--dry`` runs small cases on ``gpu-emulated``; ``--small`` runs them on the target, such as through
-a stand-in of the driver (``BRAID_CUDA_LIBRARY``).
+a stand-in of the driver (``BRAID_CUDA_LIBRARY``). ``--compile`` compiles cases for the target, with
+whole models, and runs nothing: that takes no GPU.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
 from benchmarks.gpu_run import Outcome, Settings, serve, source_of
 from benchmarks.provenance import provenance
+from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
 
 SECONDS = 450.0
@@ -128,6 +130,26 @@ def sanitized(name: str, command: Sequence[str], deadline: Deadline) -> Outcome:
     return Outcome("sanitizer", name, result.returncode == 0, note=note)
 
 
+def compile_cases(
+    chosen: Sequence[Case], settings: Settings, deadline: Deadline
+) -> Iterator[Outcome]:
+    """Whether each of them becomes code for the target, which need not be there."""
+    for case in chosen:
+        begin = monotonic()
+        if not deadline.left:
+            yield Outcome(case.kind, case.name, True, note=LEFT_OUT)
+            continue
+        try:
+            model = source_of(case)
+            braid.compile(model, target=settings.target, gpu_arch=settings.arch, load=False)
+        except (BraidError, ImportError) as error:
+            yield Outcome(case.kind, case.name, False, note=str(error).splitlines()[0])
+            continue
+        took = monotonic() - begin
+        note = f"compiled in {took:.1f} s"
+        yield Outcome(case.kind, case.name, True, compile_seconds=took, note=note)
+
+
 def show(outcome: Outcome) -> None:
     """One line of the table."""
     took = f"{outcome.seconds * 1e6:10.1f} us" if outcome.seconds is not None else ""
@@ -145,10 +167,18 @@ def show(outcome: Outcome) -> None:
     )
 
 
-def outcomes(settings: Settings, deadline: Deadline) -> Iterator[list[Outcome]]:
+def outcomes(
+    settings: Settings, deadline: Deadline, compile_only: bool = False
+) -> Iterator[list[Outcome]]:
     """All that is known after each step; each shows its line."""
     chosen = list(cases(settings.small))
     found: list[Outcome] = []
+    if compile_only:
+        for outcome in compile_cases(chosen, settings, deadline):
+            show(outcome)
+            found.append(outcome)
+            yield found
+        return
     process = CaseProcess(serve, (settings,))
     process.start()
     for outcome in run_cases(chosen, process, deadline):
@@ -174,6 +204,7 @@ def main() -> int:
     parser.add_argument("--gpu-arch")
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--small", action="store_true")
+    parser.add_argument("--compile", action="store_true", help="and run nothing")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--json", type=Path, help="written after each case")
@@ -190,7 +221,7 @@ def main() -> int:
         not small and gpu_peers.available(),
     )
     found: list[Outcome] = []
-    for known in outcomes(settings, deadline):
+    for known in outcomes(settings, deadline, arguments.compile):
         found = known
         if arguments.json is not None:
             write(arguments.json, target, deadline, found)

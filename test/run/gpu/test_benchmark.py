@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.case_process import READY, CaseLost, CaseProcess
-from benchmarks.gpu import LEFT_OUT, Deadline, run_cases
+from benchmarks.gpu import LEFT_OUT, Deadline, compile_cases, run_cases
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
 from benchmarks.gpu_run import Outcome, Settings, run_case
@@ -31,6 +31,16 @@ def test_a_case_is_right_or_wrong() -> None:
     assert not bad.right and bad.note == "allowed 1e-05" and not bad.lost
     broken = run_case(replace(case, text="func.func @main("), DRY)
     assert not broken.right and broken.lost and "error" in broken.note
+
+
+def test_cases_are_compiled_alone() -> None:
+    """For a GPU that is not there; what is wrong is said of its case."""
+    case = small_case("softmax")
+    chosen = [case, replace(case, text="func.func @main(")]
+    found = list(compile_cases(chosen, replace(DRY, target="gpu-h100"), Deadline(600)))
+    assert [one.right for one in found] == [True, False]
+    assert found[0].compile_seconds > 0 and found[1].note
+    assert [one.note for one in compile_cases(chosen, DRY, Deadline(0))] == [LEFT_OUT] * 2
 
 
 def test_the_list_is_complete() -> None:

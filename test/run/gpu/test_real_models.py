@@ -12,6 +12,7 @@ import pytest
 import braid
 from benchmarks.models.hand_written import make_loop_if, make_transformer_block
 from benchmarks.models.light import make_light
+from braid.passes.partition.assign_devices import Strategy
 from braid.read_source import read_source
 from braid.universe import make_context
 from test.run.models.test_models import check
@@ -100,4 +101,23 @@ def test_split_models(name: str) -> None:
     source = read_source(make_context(), model)
     assert split_at_random(source.module, ["cpu:0", "gpu:0"], Random(3)) > 1
     compiled = braid.compile(source.module, parameters=source.parameters, target=TARGET)
+    check_beside_onnx_runtime(model, compiled)
+
+
+PINS = {
+    "squeezenet": ("op:pool=cpu:0", "op:conv=gpu:0"),
+    "mobilenet_v2": ("op:add=cpu:0", "op:conv=gpu:0"),
+    "transformer_block": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
+    "gpt2": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
+    "loop_if": ("op:matmul=cpu:0", "op:reduce=gpu:0"),
+}
+"""Kinds of ops that are kept on a device, so that `assign-devices` has to split the model."""
+
+
+@pytest.mark.parametrize("strategy", ["priority", "throughput"])
+@pytest.mark.parametrize("name", CASES)
+def test_models_split_by_the_passes(name: str, strategy: Strategy) -> None:
+    model = made(name)
+    compiled = braid.compile(model, target=TARGET, partition=strategy, pin=PINS[name])
+    assert set(compiled.devices) == {"cpu:0", "gpu:0"}
     check_beside_onnx_runtime(model, compiled)
