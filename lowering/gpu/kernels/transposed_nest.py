@@ -1,9 +1,10 @@
 """Elementwise nests whose operand lies along another dim than the result: a block of both a thread.
 
-A thread reads a square block by accesses along the operand's inner dim, computes, and writes it by
-accesses along the result's, both 16 bytes wide: the exchange is one of registers, so that no shared
-memory, with its banks and barriers, is in between. Of a warp's threads 8 are next to each other
-along the operand's dim and 4 along the result's: they read and write whole sectors of 32 bytes.
+A thread reads a block by accesses along the operand's inner dim, computes, and writes it by
+accesses along the result's, each as wide as its rows allow, at best 16 bytes: the exchange is one
+of registers, so that no shared memory, with its banks and barriers, is in between. Of a warp's
+threads 8 are next to each other along the operand's dim and 4 along the result's: they read and
+write whole sectors of 32 bytes.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from xdsl.rewriter import InsertPoint
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.kernels.linear_access import LinearAccess, flat_view, merged_dims
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
 from braid.lowering.gpu.kernels.wide_access import (
     ACCESS_BYTES,
@@ -39,18 +41,21 @@ _LEAST_WIDTH = 2
 
 @dataclass(frozen=True)
 class TransposedNest:
-    """A nest of which a thread computes `width` by `width` points.
+    """A nest of which a thread computes `widths` points: as many as it reads, and writes, at once.
 
-    `inner` is the dim of the nest along which neighbours in the operand lie, and `order` the dims
-    of the nest for those of the operand.
+    `extents` are those of the nest's dims, where dims that go on where the one behind them ends are
+    one. Neighbours in the operand `number`, which is read as `read`, lie along the dim `inner`, and
+    those in the result along `last`.
     """
 
     nest: linalg.GenericOp
     number: int
     extents: tuple[int, ...]
-    order: tuple[int, ...]
+    read: LinearAccess
+    written: LinearAccess
     inner: int
-    width: int
+    last: int
+    widths: tuple[int, int]
 
     @staticmethod
     def of(own: ThreadNest) -> "TransposedNest | None":
@@ -63,48 +68,54 @@ class TransposedNest:
         used = [n for n in range(len(nest.inputs)) if nest.body.block.args[n].uses]
         if len(used) != 1 or len(nest.outputs) != 1 or nest.body.block.args[-1].uses:
             return None
-        (number,), last = used, len(own.extents) - 1
-        order = _permutation(own.maps[number])
-        if order is None or own.maps[-1] != AffineMap.identity(len(own.extents)):
+        (number,) = used
+        maps = (own.maps[number], own.maps[-1])
+        if not all(map(_is_permutation, maps)):
             return None
         buffers = (nest.inputs[number], nest.outputs[0])
-        strides = [_strides(buffer) for buffer in buffers]
-        inner = next(
-            (d for d, s in zip(order, strides[0], strict=True) if s == 1 and own.extents[d] > 1),
-            last,
-        )
-        if inner == last or strides[1][last] != 1:
-            return None
+        found = [LinearAccess.of(buffer, map) for buffer, map in zip(buffers, maps, strict=True)]
+        known = [access for access in found if access is not None]
         types = [cast(MemRefType[Any], buffer.type).element_type for buffer in buffers]
-        whole = [own.extents[inner], own.extents[last]]
-        whole += [s for each in strides for s in each if s != 1]
-        width = ACCESS_BYTES // min(map(bytes_of, types))
-        while any(extent % width for extent in whole):
-            width //= 2
-        if width < _LEAST_WIDTH or i1 in types:
+        if len(known) < len(found) or i1 in types:
             return None
-        return TransposedNest(nest, number, own.extents, order, inner, width)
+        dims = merged_dims(own.extents, known)
+        extents = tuple(prod(own.extents[dim] for dim in each) for each in dims)
+        read, written = (access.merged(dims) for access in known)
+        inner, last = (
+            access.steps.index(1) if 1 in access.steps else None for access in (read, written)
+        )
+        if inner is None or last is None or inner == last:
+            return None
+        most = ACCESS_BYTES // min(map(bytes_of, types))
+        widths = (
+            _width(most, read, inner, extents),
+            _width(most, written, last, extents),
+        )
+        if min(widths) < _LEAST_WIDTH:
+            return None
+        return TransposedNest(nest, number, extents, read, written, inner, last, widths)
 
     @property
     def _reading(self) -> int:
         """Threads that are next to each other along the operand's inner dim."""
-        return min(_READING, 1 << (self.extents[self.inner] // self.width - 1).bit_length())
+        return min(_READING, 1 << (self.extents[self.inner] // self.widths[0] - 1).bit_length())
 
     @property
     def _blocks(self) -> tuple[int, int]:
         """Of a warp: along the operand's inner dim, and along the result's."""
         warp = (self._reading, _WARP // self._reading)
-        dims = (self.inner, len(self.extents) - 1)
+        dims = (self.inner, self.last)
         return cast(
             "tuple[int, int]",
             tuple(
-                -(-self.extents[dim] // (self.width * n)) for dim, n in zip(dims, warp, strict=True)
+                -(-self.extents[dim] // (width * n))
+                for dim, width, n in zip(dims, self.widths, warp, strict=True)
             ),
         )
 
     @property
     def _others(self) -> list[int]:
-        return [dim for dim in range(len(self.extents) - 1) if dim != self.inner]
+        return [dim for dim in range(len(self.extents)) if dim not in (self.inner, self.last)]
 
     @property
     def threads(self) -> int:
@@ -114,18 +125,18 @@ class TransposedNest:
     def emit(self, builder: Builder, threads: int) -> None:
         """The code of one thread, of which there are `threads` in a block."""
         index = global_thread(builder, threads)
-        others, last = self._others, len(self.extents) - 1
+        others, last = self._others, self.last
         reading, writing = self._reading, _WARP // self._reading
         counts = [self.extents[dim] for dim in others]
         bound = [prod(counts) or 1, *self._blocks[::-1], writing, reading]
         whole, out_block, in_block, out, inside = delinearized(builder, index, bound)
         point = dict(zip(others, delinearized(builder, whole, counts), strict=True))
-        for dim, block, own, count in (
-            (last, out_block, out, writing),
-            (self.inner, in_block, inside, reading),
+        for dim, block, own, count, width in (
+            (last, out_block, out, writing, self.widths[1]),
+            (self.inner, in_block, inside, reading, self.widths[0]),
         ):
             number = _add(builder, _mul(builder, block, count), own)
-            point[dim] = _mul(builder, number, self.width)
+            point[dim] = _mul(builder, number, width)
         fits = builder.insert(
             arith.CmpiOp(index, index_constant(builder, self.threads), "ult")
         ).result
@@ -149,50 +160,61 @@ class TransposedNest:
         return self.nest.inputs[self.number]
 
     def _emit_wide(self, builder: Builder, point: dict[int, SSAValue]) -> None:
-        last = len(self.extents) - 1
+        last = self.last
+        reading, writing = self.widths
+        source, target = self._memory(builder)
         rows: list[SSAValue] = []
-        for n in range(self.width):
+        for n in range(writing):
             own = {**point, last: _behind(builder, point[last], n)}
-            place = [own[dim] for dim in self.order]
-            rows.append(load_vector(builder, self._operand, place, self.width))
+            rows.append(load_vector(builder, source, self._place(builder, self.read, own), reading))
         argument = self.nest.body.block.args[self.number]
-        for n in range(self.width):
+        for n in range(reading):
             own = {**point, self.inner: _behind(builder, point[self.inner], n)}
             column = [element_of(builder, row, n) for row in rows]
             made = [compute(builder, self.nest, {argument: value})[0] for value in column]
-            store_vector(builder, made, self.nest.outputs[0], [own[d] for d in range(last + 1)])
+            store_vector(builder, made, target, self._place(builder, self.written, own))
 
     def _emit_single(self, builder: Builder, point: dict[int, SSAValue]) -> None:
         """Element by element, where buffers begin anywhere."""
-        last = len(self.extents) - 1
         own = dict(point)
         inside = builder
         zero, one = (index_constant(builder, n) for n in (0, 1))
-        width = index_constant(builder, self.width)
-        for dim in (self.inner, last):
+        limits = [index_constant(builder, width) for width in self.widths]
+        for dim, limit in zip((self.inner, self.last), limits, strict=True):
             end = scf.YieldOp()
             body = Block([end], arg_types=[IndexType()])
-            inside.insert(scf.ForOp(zero, width, one, (), body))
+            inside.insert(scf.ForOp(zero, limit, one, (), body))
             inside = Builder(InsertPoint.before(end))
             own[dim] = _add(inside, point[dim], body.args[0])
-        place = [own[dim] for dim in self.order]
-        value = inside.insert(memref.LoadOp.get(self._operand, place)).res
+        source, target = self._memory(inside)
+        place = self._place(inside, self.read, own)
+        value = inside.insert(memref.LoadOp.get(source, [place])).res
         argument = self.nest.body.block.args[self.number]
         (made,) = compute(inside, self.nest, {argument: value})
-        target = [own[dim] for dim in range(last + 1)]
-        inside.insert(memref.StoreOp.get(made, self.nest.outputs[0], target))
+        written = self._place(inside, self.written, own)
+        inside.insert(memref.StoreOp.get(made, target, [written]))
+
+    def _memory(self, builder: Builder) -> tuple[SSAValue, SSAValue]:
+        return flat_view(builder, self._operand), flat_view(builder, self.nest.outputs[0])
+
+    def _place(
+        self, builder: Builder, access: LinearAccess, point: dict[int, SSAValue]
+    ) -> SSAValue:
+        return access.index(builder, [point[dim] for dim in range(len(self.extents))])
 
 
-def _permutation(map: AffineMap) -> tuple[int, ...] | None:
-    """The dims that a map lists, if it lists each of them once."""
+def _width(most: int, access: LinearAccess, dim: int, extents: Sequence[int]) -> int:
+    """How many neighbours along a dim are accessed at once: whole groups of them."""
+    width = access.width(most, dim, extents)
+    while extents[dim] % width:
+        width //= 2
+    return width
+
+
+def _is_permutation(map: AffineMap) -> bool:
+    """Whether a map lists each of its dims once."""
     dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
-    whole = len(dims) == len(map.results) and sorted(dims) == list(range(map.num_dims))
-    return tuple(dims) if whole else None
-
-
-def _strides(buffer: SSAValue) -> Sequence[int]:
-    strides = cast(MemRefType[Any], buffer.type).get_strides()
-    return [int(stride or 0) for stride in strides] if strides is not None else []
+    return len(dims) == len(map.results) and sorted(dims) == list(range(map.num_dims))
 
 
 def _behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:

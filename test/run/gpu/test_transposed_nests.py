@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,20 @@ def test_accesses_are_wide_on_both_sides(element: Any, width: int) -> None:
         assert len(accesses) > wide
 
 
+@pytest.mark.parametrize("unaligned", [False, True])
+def test_sides_of_other_widths(unaligned: bool) -> None:
+    """Points that no 16 bytes hold whole numbers of: channels are read 8 at once, and 4 written."""
+    type = with_layout(TensorType(bf16, (2, 24, 6, 6)), Layout.parse("acdb"))
+    group = make_group([type], lambda x: [elementwise("abs", x)], ("abcd",))
+    kernel = check_group(group, emit_fallback, unaligned=unaligned)
+    (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
+    accesses = re.findall(
+        r"(ld|st)\.global\.(?:nc\.)?(v4\.b32|v4\.b16|v2\.b32|b64)", code.ptx.decode()
+    )
+    assert [kind for kind, _ in accesses].count("ld") == 4
+    assert [kind for kind, _ in accesses].count("st") == 8
+
+
 @pytest.mark.parametrize("layout", ["ba", "ab"])
 def test_only_where_dims_differ(layout: str) -> None:
     type = with_layout(TensorType(f32, (64, 64)), Layout.parse(layout))
@@ -115,12 +130,10 @@ def _too_wide(patch: pytest.MonkeyPatch) -> None:
     def of(own: Any) -> Any:
         found = original(own)
         assert found is not None
-        return TransposedNest(*(getattr(found, n) for n in _FIELDS), found.width * 2)
+        reading, writing = found.widths
+        return replace(found, widths=(reading * 2, writing * 2))
 
     patch.setattr(TransposedNest, "of", of)
-
-
-_FIELDS = ("nest", "number", "extents", "order", "inner")
 
 
 @pytest.mark.parametrize("mutate", [_one_more, _no_transposition, _too_wide])
