@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     EmulateOption,
     InputOption,
@@ -19,10 +20,13 @@ from braid.tools.commands.options import (
     ThreadsOption,
     parse_shapes,
 )
+from braid.tools.commands.result_options import ResultOptions
 
 
+@grouped
 def bench(
     model: ModelArgument,
+    results: ResultOptions,
     runs: Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")] = 50,
     warmup: Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")] = 5,
     inputs: InputOption = None,
@@ -66,6 +70,7 @@ def bench(
         target=target,
         jobs=jobs,
         emulate=emulate,
+        results=results,
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))

@@ -22,12 +22,10 @@ from braid.tools.commands.compile_options import (
     MeasureOrdersOption,
     MemoryJsonOption,
     MemoryReportOption,
-    NumericsOption,
     OnMissOption,
     OnMissSecondsOption,
     OrderSecondsOption,
     OutputOption,
-    PrecisionOption,
     ProfileOption,
     RecomputeOption,
     SourceArguments,
@@ -62,6 +60,7 @@ from braid.tools.commands.options import (
     parse_buckets,
     parse_shapes,
 )
+from braid.tools.commands.result_options import ResultOptions
 from braid.tools.outputs import STANDARD_OUTPUT, check_outputs, write_files
 
 if TYPE_CHECKING:
@@ -147,8 +146,6 @@ class MemoryOptions:
 class WayOptions:
     """How it is compiled."""
 
-    numerics: NumericsOption = None
-    precision: PrecisionOption = None
     emulate: EmulateOption = False
     verify_decisions: VerifyDecisionsOption = False
     cache: CacheOption = True
@@ -157,11 +154,9 @@ class WayOptions:
         """Let all that is compiled until the command ends be compiled so."""
         from braid.emulation import emulating_backends
         from braid.passes.infrastructure.decision_checks import verifying_decisions
-        from braid.targets.numerics import with_numerics
 
         context.with_resource(verifying_decisions(self.verify_decisions))
         context.with_resource(emulating_backends(self.emulate))
-        context.with_resource(with_numerics(self.numerics, self.precision))
 
 
 @grouped
@@ -173,6 +168,7 @@ def compile_model(
     order: OrderOptions,
     decisions: DecisionOptions,
     memory: MemoryOptions,
+    results: ResultOptions,
     way: WayOptions,
 ) -> None:
     """Compile a model to an artifact.
@@ -194,6 +190,7 @@ def compile_model(
         slot = ArtifactSlot(model, target=source.target, options=options)
         if _copy_kept(slot, output):
             return
+    results.enter(context)
     way.enter(context)
     if order.measure_layouts is not None:
         _measure_layouts(model, order.measure_layouts, given)

@@ -104,22 +104,6 @@ KernelsOption = Annotated[
         "default generated, with --on-miss best. What calls the library needs it wherever it runs.",
     ),
 ]
-NumericsOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="HOW",
-        help="fast: also algorithms whose sums cancel, such as Winograd's; strict: none of these. "
-        "By default what BRAID_NUMERICS says, else fast.",
-    ),
-]
-PrecisionOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TYPE",
-        help="bf16: products by weights are made of bf16, with sums in f32, where the CPU does so "
-        "faster; model: in the model's types. By default what BRAID_PRECISION says, else model.",
-    ),
-]
 OnMissOption = Annotated[
     str,
     typer.Option(

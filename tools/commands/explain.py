@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from braid.support.errors import BraidError
+from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     BudgetOption,
     CpuOption,
@@ -20,6 +21,7 @@ from braid.tools.commands.options import (
     UseProfileOption,
     parse_shapes,
 )
+from braid.tools.commands.result_options import ResultOptions
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -32,9 +34,11 @@ if TYPE_CHECKING:
     from braid.tools.explain.views import Table, TimelineView, View
 
 
+@grouped
 def explain(
     context: typer.Context,
     model: SourceArgument,
+    results: ResultOptions,
     layouts: Annotated[
         bool, typer.Option("--layouts", help="List the layouts, and the next best choices.")
     ] = False,
@@ -86,6 +90,7 @@ def explain(
     check_outputs(html, trace)
     if measure is not None and not devices:
         raise BraidError("--measure is for --devices")
+    results.enter(context)
     context.with_resource(emulating_backends(emulate))
     known = make_context()
     read = partial(_read, known, model, shape, target, cpu)

@@ -12,6 +12,9 @@ from braid.targets.simulator.stream_bytes import MAGIC
 from braid.tools.commands.artifact_slot import ArtifactSlot
 from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
+from braid.tools.commands.result_options import ResultOptions
+
+_AS_EVER = ResultOptions()
 
 
 def open_model(
@@ -25,12 +28,14 @@ def open_model(
     profile: bool = False,
     emulate: bool = False,
     cache: bool = False,
+    results: ResultOptions = _AS_EVER,
 ) -> Model:
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
     `shapes` fixes open dims of a source model; those of an artifact stay open. `target` is what a
     source model is compiled for, by default the host. With `cache`, a source model that was
-    compiled before is loaded, without the compiler, and one that was not is kept.
+    compiled before is loaded, without the compiler, and one that was not is kept. `results` say
+    what may be done to these.
 
     Raises:
         BraidError: what reading or compiling finds wrong, or options that do not fit the file.
@@ -43,15 +48,17 @@ def open_model(
                 f"'{path}' is compiled code, which cannot be interpreted",
                 hint="give the .onnx or .mlir file that it was compiled from",
             )
+        results.refuse(f"'{path}' is compiled")
         if target is not None:
             _check_target(path, target)
         return load(path, threads=threads, emulate=emulate)
     fixed = parse_shapes(shapes)
     if interpret:
+        results.refuse("--interpret compiles nothing")
         from braid.interpreted import interpret as interpret_model
 
         return interpret_model(path, shapes=fixed)
-    options = _Options(target, fixed, profile, emulate)
+    options = _Options(target, fixed, profile, emulate, results)
     if not cache or emulate:  # what is emulated is timed, for devices that are not here
         return _compile(path, options, threads, jobs)[0]
     return _load_or_compile(path, options, threads, jobs)
@@ -65,6 +72,7 @@ class _Options:
     shapes: Mapping[str, tuple[int, ...]]
     profile: bool
     emulate: bool
+    results: ResultOptions
 
 
 def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | None) -> Model:
@@ -72,9 +80,8 @@ def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | No
 
     Models that passes warn of are compiled each time, so that the warnings are seen.
     """
-    slot = ArtifactSlot(
-        path, target=options.target, options={"shapes": options.shapes, "profile": options.profile}
-    )
+    bearing = {"shapes": options.shapes, "profile": options.profile, **vars(options.results)}
+    slot = ArtifactSlot(path, target=options.target, options=bearing)
     kept = slot.find()
     if kept is not None:
         with suppress(BraidError):  # whoever compiles it says what is missing, such as a device
@@ -98,6 +105,8 @@ def _compile(path: Path, options: _Options, threads: int, jobs: int | None) -> t
             jobs=jobs,
             profile=options.profile,
             emulate=options.emulate,
+            numerics=options.results.numerics,
+            precision=options.results.precision,
         )
     return model, not shown
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     CacheOption,
     EmulateOption,
@@ -20,6 +21,7 @@ from braid.tools.commands.options import (
     ThreadsOption,
     parse_shapes,
 )
+from braid.tools.commands.result_options import ResultOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,8 +55,10 @@ TraceOption = Annotated[
 ]
 
 
+@grouped
 def run(
     model: ModelArgument,
+    results: ResultOptions,
     inputs: InputOption = None,
     output_dir: OutputDirOption = None,
     random: RandomOption = False,
@@ -93,6 +97,7 @@ def run(
         jobs=jobs,
         profile=profile is not None,
         emulate=emulate,
+        results=results,
         cache=cache,
     )
     specs = sized_inputs(opened.inputs, parse_shapes(shape))

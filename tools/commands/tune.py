@@ -24,6 +24,7 @@ from braid.tools.commands.options import (
     seconds_option,
 )
 from braid.tools.commands.remote_tuning import tune_on_server
+from braid.tools.commands.result_options import ResultOptions
 
 if TYPE_CHECKING:
     from braid.tuning.tune_kernels import Tuning
@@ -196,10 +197,12 @@ class ServerOptions:
 
 @grouped
 def tune(
+    context: typer.Context,
     model: SourceArgument,
     how: SearchOptions,
     sizes: SizeOptions,
     elsewhere: ServerOptions,
+    results: ResultOptions,
     target: TargetOption = None,
     jobs: JobsOption = None,
 ) -> None:
@@ -223,6 +226,8 @@ def tune(
             "--shape-buckets": sizes.shape_buckets,
             "--shape-bound": sizes.shape_bound,
             "--jobs": jobs,
+            "--numerics": results.numerics,
+            "--precision": results.precision,
         }
         _refuse_with_server([name for name, value in here.items() if value is not None])
         options, output = how.of_task(target), elsewhere.output
@@ -233,6 +238,7 @@ def tune(
         raise BraidError("--token and --output are for --server")
     from braid.measuring import tune_model
 
+    results.enter(context)
     tuning = how.tuning(jobs)
     with _showing(model, how.interactive):
         report = tune_model(

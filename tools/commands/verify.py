@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     EmulateOption,
     InputOption,
@@ -22,6 +23,7 @@ from braid.tools.commands.options import (
     TargetOption,
     ThreadsOption,
 )
+from braid.tools.commands.result_options import ResultOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,9 +68,11 @@ NoFamiliesOption = Annotated[
 ]
 
 
+@grouped
 def verify(
     context: typer.Context,
     model: SourceArgument,
+    results: ResultOptions,
     inputs: InputOption = None,
     seed: SeedOption = 0,
     tolerance: ToleranceOption = None,
@@ -104,6 +108,9 @@ def verify(
     from braid.universe import make_context
 
     _check_options(interpret, no_families, per_cluster, partition, pin)
+    if interpret:
+        results.refuse("--interpret compiles nothing")
+    results.enter(context)
     context.with_resource(emulating_backends(emulate))
     known = make_context()
     source = read_source(

@@ -1,0 +1,48 @@
+"""Options of what may be done to results, of all commands that compile models."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from braid.support.errors import BraidError
+
+NumericsOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOW",
+        help="fast: also algorithms whose sums cancel, such as Winograd's; strict: none of these. "
+        "By default what BRAID_NUMERICS says, else fast.",
+    ),
+]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TYPE",
+        help="bf16: products by weights are made of bf16, with sums in f32, where the CPU does so "
+        "faster; model: in the model's types. By default what BRAID_PRECISION says, else model.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """What may be done to results; None is as the environment says."""
+
+    numerics: NumericsOption = None
+    precision: PrecisionOption = None
+
+    def enter(self, context: typer.Context) -> None:
+        """Let all that is compiled until the command ends be compiled so.
+
+        Raises BraidError for values that there are not.
+        """
+        from braid.targets.numerics import with_numerics
+
+        context.with_resource(with_numerics(self.numerics, self.precision))
+
+    def refuse(self, why: str) -> None:
+        """Raises BraidError with the reason where something is given."""
+        for name, value in vars(self).items():
+            if value is not None:
+                raise BraidError(f"--{name} is for what is compiled, and {why}")
