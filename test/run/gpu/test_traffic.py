@@ -166,6 +166,15 @@ def test_each_byte_is_moved_once(name: str) -> None:
             assert moved_bytes()[number] == times * size, number
 
 
+def test_results_of_rows_are_the_only_narrow_accesses() -> None:
+    """One thread of a row writes, so that by bytes next to everything is 16 bytes wide."""
+    case = CASES["reduction"]
+    rows, columns = 4, 2048
+    check_group(make_group([tensor(rows, columns)], case.build, [None]), emit_fallback)
+    read, written = moved_bytes()
+    assert (read, written) == (4 * rows * columns, 4 * rows)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_accesses_are_wide(name: str) -> None:
     case = CASES[name]
