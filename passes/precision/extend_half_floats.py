@@ -19,6 +19,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.attribute_names import MODEL_TYPE
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
 from braid.dialects.braid.convolution import ConvOp
@@ -54,7 +55,8 @@ class ExtendHalfFloatsPass(ModulePass):
     In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
     another reads is not rounded between them; arguments, results, what control flow carries, and
     explicit casts have the types they had, so that results are as close to the exact ones as those
-    of ops that round each time, or closer. Products say which type they had (`braid.model_type`).
+    of ops that round each time, or closer. Products say which type they had (`braid.model_type`);
+    sums that were in f32 already are sums of f32.
     With `devices` only ops on these are changed.
 
     ```mlir
@@ -72,7 +74,7 @@ class ExtendHalfFloatsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites all functions of `op`."""
-        if not any(_is_half(value) for inner in op.walk() for value in inner.results):
+        if not any(_is_half(value) for inner in op.walk() for value in inner.operands):
             return
         extension = _Extension(target_of(op, self.target), self.devices)
         for region in op.regions:
@@ -171,6 +173,8 @@ def _on_f32(op: TensorOp, operands: Sequence[SSAValue]) -> TensorOp | None:
     """`op` on other operands, with results in f32; None where it cannot have them."""
     types = [_with(result, f32) if _is_half(result) else result.type for result in op.results]
     attributes = {name: _attribute_in_f32(value) for name, value in op.attributes.items()}
+    if isinstance(op, AccumulatingOp) and op.accumulator == f32:
+        del attributes["accumulator"]  # all of f32 has sums in f32
     new = type(op).create(operands=operands, result_types=types, attributes=attributes)
     new.location = op.location
     try:

@@ -72,3 +72,16 @@ func.func @single(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = braid.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   func.return %0 : tensor<4xf32>
 }
+
+// Sums in f32 are those of f32.
+// CHECK-LABEL: @accumulated
+// CHECK:         %[[Y:.*]] = braid.matmul %{{.*}}, %{{.*}} {braid.model_type = bf16} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+// CHECK:         %[[Z:.*]] = braid.conv
+// CHECK-SAME:      {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64, braid.model_type = f16}
+// CHECK-SAME:      (tensor<1x4x8xf32>, tensor<6x2x3xf32>) -> tensor<1x6x6xf32>
+// CHECK:         func.return %[[Y]], %[[Z]]
+func.func @accumulated(%x: tensor<2x3xbf16>, %w: tensor<3x4xbf16>, %a: tensor<1x4x8xf16>, %b: tensor<6x2x3xf16>) -> (tensor<2x4xf32>, tensor<1x6x6xf32>) {
+  %0 = braid.matmul %x, %w {accumulator = f32} : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xf32>
+  %1 = braid.conv %a, %b {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64, accumulator = f32} : (tensor<1x4x8xf16>, tensor<6x2x3xf16>) -> tensor<1x6x6xf32>
+  func.return %0, %1 : tensor<2x4xf32>, tensor<1x6x6xf32>
+}
