@@ -125,6 +125,31 @@ _BASE = 0x1_0000_0000
 """Where the first memory begins; others follow at addresses that this divides."""
 
 
+_CLOCK = """#if VM_TRACE
+  VerilatedVcdC file;
+  if (trace) {
+    top.trace(&file, 99);
+    file.open(trace);
+  }
+#endif
+  uint64_t time = 0;
+  auto dump = [&] {
+#if VM_TRACE
+    if (trace) file.dump(time++);
+#endif
+  };
+  auto rise = [&] {
+    dump();
+    top.clk = 1;
+    top.eval();
+    dump();
+    top.clk = 0;
+  };
+  top.rst = 1;
+  top.clk = 0;
+"""
+
+
 def harness(
     top: str, inputs: Sequence[Port], outputs: Sequence[Port], weights: Sequence[WeightsOp] = ()
 ) -> str:
@@ -132,9 +157,6 @@ def harness(
     memories = [MemoryText(at, op) for at, op in enumerate(weights)]
     sources = ", ".join(f"{{in[{p.number}], {p.words}, beats_in[{p.number}]}}" for p in inputs)
     sinks = ", ".join(f"{{out[{p.number}], {p.words}, beats_out[{p.number}]}}" for p in outputs)
-    drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
-    take = "sink[{i}].take(top.m{i}_tdata, top.m{i}_tvalid && top.m{i}_tready);"
-    fair = "".join(f" && memory{one.number}.is_fair" for one in memories)
     return f"""#include "V{top}.h"
 {_STREAMS}
 {"".join(one.words() for one in memories)}
@@ -151,28 +173,7 @@ extern "C" int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out,
   Source source[] = {{{sources}}};
   Sink sink[] = {{{sinks}}};
 {"".join(one.declared() for one in memories)}
-#if VM_TRACE
-  VerilatedVcdC file;
-  if (trace) {{
-    top.trace(&file, 99);
-    file.open(trace);
-  }}
-#endif
-  uint64_t time = 0;
-  auto dump = [&] {{
-#if VM_TRACE
-    if (trace) file.dump(time++);
-#endif
-  }};
-  auto rise = [&] {{
-    dump();
-    top.clk = 1;
-    top.eval();
-    dump();
-    top.clk = 0;
-  }};
-  top.rst = 1;
-  top.clk = 0;
+{_CLOCK}
 {_each(inputs, "  top.s{i}_tvalid = 0;")}
 {_each(outputs, "  top.m{i}_tready = 0;")}
   for (int i = 0; i < 3; ++i) {{
@@ -181,7 +182,21 @@ extern "C" int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out,
   }}
   top.rst = 0;
   for (int64_t cycle = 0; cycle < most; ++cycle) {{
-{_each(inputs, f"    {drive}")}
+{_cycle(inputs, outputs, memories)}
+  }}
+  return -1;
+}}
+"""
+
+
+def _cycle(
+    inputs: Sequence[Port], outputs: Sequence[Port], memories: Sequence["MemoryText"]
+) -> str:
+    """What happens in a cycle."""
+    drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
+    take = "sink[{i}].take(top.m{i}_tdata, top.m{i}_tvalid && top.m{i}_tready);"
+    fair = "".join(f" && memory{one.number}.is_fair" for one in memories)
+    return f"""{_each(inputs, f"    {drive}")}
 {_each(outputs, "    top.m{i}_tready = random.below(ready);")}
 {"".join(one.gives() for one in memories)}
     top.eval();
@@ -192,11 +207,7 @@ extern "C" int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out,
 {"".join(one.takes() for one in memories)}
     rise();
     if (!(true{fair})) return -2;
-    if (finished) return cycle + 1;
-  }}
-  return -1;
-}}
-"""
+    if (finished) return cycle + 1;"""
 
 
 @dataclass(frozen=True)

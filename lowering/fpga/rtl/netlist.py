@@ -7,6 +7,8 @@ signs, parts of words, logic and registers of the same) share their bits, so eac
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from braid.lowering.fpga.rtl.shared_tables import SharedTables
+
 Bits = tuple[int, ...]
 
 HIGH = 1
@@ -67,6 +69,7 @@ class Netlist:
     _registers: dict[tuple[Bits, Bits, Bits], Bits] = field(
         default_factory=dict[tuple[Bits, Bits, Bits], Bits]
     )
+    _shared: dict[Bits, SharedTables] = field(default_factory=dict[Bits, SharedTables])
     _last: int = HIGH
 
     def word(self, name: str, width: int) -> Bits:
@@ -148,7 +151,7 @@ class Netlist:
     def _function(self, column: Bits, index: Bits) -> int:
         (made,) = self.fresh(1)
         read = _influences(column, index)
-        tables = -(-len(column) // 64)
+        tables = self._shared.setdefault(index, SharedTables()).more(column)
         self.cells.append(Cell("table", (), (made,), read, tables=tables))
         return made
 

@@ -12,11 +12,15 @@ Kbit, of which each may be two of 18. What nobody reads is not there. These are 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import ceil
 
 from braid.lowering.fpga.rtl.netlist import BITWISE, HIGH, LOGIC, SUMS, Cell, Netlist
 from braid.lowering.fpga.rtl.resources import Resources
 
 _TABLE_INPUTS = 6
+_TABLES_OF_CHOICE = 5 / 12
+"""For each word more of a choice: a third where it may take long (each table chooses of four), and
+a half on the longest path, where Yosys prefers wide multiplexers."""
 _SHIFTED, _SHIFT_BITS = 3, 16
 """Registers in a row from which on a table is taken for them, and how many it has."""
 
@@ -46,6 +50,8 @@ class _Synthesis:
         # Registers and sums that slices hold.
         self.held: set[int] = set()
         self.held_sums: set[Cell] = set()
+        # Flip-flops of addresses of memories that hold registers behind them.
+        self.addresses = 0
         # Sums that differ in what is added, and are one that adds what is chosen.
         self.chosen_sums: set[Cell] = set()
         self.tables = 0.0
@@ -59,6 +65,8 @@ class _Synthesis:
         for cell in self.cells:
             if cell.slices:
                 self._fill_slice(cell)
+            elif cell.half_blocks:
+                self._hold_words(cell)
         self.resets = self._resets()
         self._choose_sums()
         for cell in self.cells:
@@ -71,7 +79,7 @@ class _Synthesis:
         shifted, ff = self._shift_registers()
         tables = self.tables + len(self.inside) + len(self.inverted) + shifted
         tables += len({(cell.control, chosen) for cell, chosen in self.resets.values()})
-        ff += sum(cell.ff for cell in self.cells)
+        ff += sum(cell.ff for cell in self.cells) + self.addresses
         halves = sum(cell.half_blocks for cell in self.cells)
         return Resources(sum(cell.slices for cell in self.cells), halves / 2, round(tables), ff)
 
@@ -113,6 +121,19 @@ class _Synthesis:
         elif all(self.readers[bit] == 1 for bit in made):
             self.held_sums.add(total)
             self._registered([total.output[at] for at in self._columns(total)])
+
+    def _hold_words(self, cell: Cell) -> None:
+        """Registers that alone read a block RAM are its own; its address has some instead."""
+        own = [self.registers_of.get(cell.output[at]) for at in self._columns(cell)]
+        made = [one for one in own if one is not None and self._is_plain(one)]
+        if made == own:
+            self.held.update(made)
+            self.addresses += len(set(cell.words[0]) - {0, HIGH})
+
+    def _is_plain(self, bit: int) -> bool:
+        """A register that is always written, never reset, and the only reader of its source."""
+        source, cell = self.registers[bit]
+        return self.readers[source] == 1 and not cell.control and not cell.reset
 
     def _registered(self, bits: Sequence[int]) -> Sequence[int]:
         """The registers of a word that nothing else reads, in the slice with it; or the word."""
@@ -187,7 +208,8 @@ class _Synthesis:
             if len(inputs) <= _TABLE_INPUTS:
                 self.inside[output] = frozenset(inputs)
             elif cell.kind == "choose":
-                self.tables += -(-(len({word[at] for word in cell.words}) - 1) // 3)
+                choices = len({word[at] for word in cell.words})
+                self.tables += ceil(_TABLES_OF_CHOICE * (choices - 1))
             elif cell.kind == "table":
                 self.tables += cell.tables
             else:

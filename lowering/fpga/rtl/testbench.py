@@ -21,15 +21,7 @@ def testbench(
     also where nothing has come out after `most_cycles`. The memories of weights are in it.
     """
     declared = "\n".join([_input(one) for one, _ in inputs] + [_output(one) for one, _ in outputs])
-    ports = "".join(
-        f",\n    .s{i}_tdata(s{i}_beats[s{i}_count]), .s{i}_tvalid(s{i}_valid),"
-        f" .s{i}_tready(s{i}_ready)"
-        for i in range(len(inputs))
-    ) + "".join(
-        f",\n    .m{i}_tdata(m{i}_data), .m{i}_tvalid(m{i}_valid), .m{i}_tready(1'b1)"
-        for i in range(len(outputs))
-    )
-    ports += "".join(memory_ports(at) for at in range(len(weights)))
+    ports = _ports(len(inputs), len(outputs), len(weights))
     tables = "\n".join(
         [_table("s", *one) for one in inputs]
         + [_table("m", *one) for one in outputs]
@@ -70,6 +62,19 @@ module {top}_testbench;
   end
 endmodule
 """
+
+
+def _ports(inputs: int, outputs: int, weights: int) -> str:
+    """Of the instance, behind those of its control."""
+    found = [
+        f".s{i}_tdata(s{i}_beats[s{i}_count]), .s{i}_tvalid(s{i}_valid), .s{i}_tready(s{i}_ready)"
+        for i in range(inputs)
+    ] + [
+        f".m{i}_tdata(m{i}_data), .m{i}_tvalid(m{i}_valid), .m{i}_tready(1'b1)"
+        for i in range(outputs)
+    ]
+    memories = "".join(memory_ports(at) for at in range(weights))
+    return "".join(f",\n    {one}" for one in found) + memories
 
 
 def _input(one: Counted) -> str:

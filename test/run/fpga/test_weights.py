@@ -99,9 +99,9 @@ def test_weights_are_read_where_they_do_not_fit() -> None:
     assert read.uses[4] == 32 and read.uses[2] <= few
     with pytest.raises(BraidError, match="at their smallest"):
         limited(few, Memory(64, 30), bits=31)
-    # They would fit, with half of the multipliers.
-    assert limited(1100, None).cycles == 2 * free.cycles
-    assert limited(1100, Memory(64, 30)).cycles == free.cycles
+    # They would fit, with three of four multipliers.
+    assert 3 * limited(1450, None).cycles == 4 * free.cycles
+    assert limited(1450, Memory(64, 30)).cycles == free.cycles
 
 
 def test_the_pass_chooses() -> None:
