@@ -1,6 +1,8 @@
 """The collector is called rarely within blocks, and as before behind them."""
 
 import gc
+import subprocess
+import sys
 from collections.abc import Generator
 from threading import Event, Thread
 
@@ -63,3 +65,20 @@ def test_compiling_collects_rarely() -> None:
     with compiling():
         assert gc.get_threshold()[0] > 10_000
     assert gc.get_threshold() == (600, 11, 12)
+
+
+def test_what_lives_at_the_end_is_not_looked_at() -> None:
+    """Once for a process, whatever the number of blocks."""
+    program = """
+import atexit, gc
+atexit.register(lambda: print(gc.get_freeze_count() > 0))
+from braid.support.collector import rare_collections
+for _ in range(2):
+    with rare_collections():
+        pass
+print(gc.get_freeze_count())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["0", "True"]
