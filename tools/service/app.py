@@ -108,6 +108,10 @@ def _authorized(
     return token
 
 
+_GUARDED: Any = {"dependencies": [Depends(_authorized)]}
+"""What requests need a token for."""
+
+
 def _body(what: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "description": what, "content": _ANY_BINARY}}
 
@@ -136,22 +140,23 @@ def make_app(service: Service) -> FastAPI:
     app.add_exception_handler(StarletteHTTPException, refuse)
     for kind in (OSError, SQLAlchemyError):
         app.add_exception_handler(kind, give_up)
-    _add_tasks(app)
+    _add_submission(app)
+    _add_lists(app)
+    _add_events(app)
+    _add_ends(app)
     _add_results(app)
     _add_operation(app)
     _add_page(app)
     return app
 
 
-def _add_tasks(app: FastAPI) -> None:
-    guarded: Any = {"dependencies": [Depends(_authorized)]}
-
+def _add_submission(app: FastAPI) -> None:
     @app.post(
         "/tasks",
         status_code=201,
         responses=refusals(400, 401, 413, 429),
         openapi_extra=_body("The model's file."),
-        **guarded,
+        **_GUARDED,
     )
     async def submit(
         request: Request, service: ServicePart, options: Annotated[TaskOptions, Query()]
@@ -181,23 +186,27 @@ def _add_tasks(app: FastAPI) -> None:
         service.runner.bell.ring()
         return task
 
-    @app.get("/tasks", responses=refusals(401), **guarded)
+
+def _add_lists(app: FastAPI) -> None:
+    @app.get("/tasks", responses=refusals(401), **_GUARDED)
     def list_tasks(
         service: ServicePart, count: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> list[Task]:
         """The latest tasks, the newest first."""
         return service.queue.latest(count)
 
-    @app.get("/tasks/{identity}", responses=refusals(401, 404), **guarded)
+    @app.get("/tasks/{identity}", responses=refusals(401, 404), **_GUARDED)
     async def show_task(identity: TaskId, service: ServicePart) -> Task:
         """A task."""
         return await service.known(identity)
 
+
+def _add_events(app: FastAPI) -> None:
     @app.get(
         "/tasks/{identity}/events",
         response_class=EventSourceResponse,
         responses=refusals(401, 404),
-        **guarded,
+        **_GUARDED,
     )
     async def follow(
         task: Annotated[Task, Depends(_known)],
@@ -218,29 +227,12 @@ def _add_tasks(app: FastAPI) -> None:
                     return
                 await service.runner.bell.wait(_KEEP_ALIVE)
 
-    @app.delete("/tasks/{identity}", status_code=204, responses=refusals(401, 404), **guarded)
-    async def remove(identity: TaskId, service: ServicePart) -> Response:
-        """Forget a task and its files, and end it where it still runs."""
-        if not await service.runner.remove(identity):
-            raise HTTPException(404, f"there is no task '{identity}'")
-        return Response(status_code=204)
-
-    @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **guarded)
-    async def cancel(identity: TaskId, service: ServicePart) -> Task:
-        """End a task, with all processes that work on it."""
-        task = await service.known(identity)
-        if not await service.runner.cancel(identity):
-            task = await service.known(identity)
-            if task.state is not State.CANCELLED:
-                raise HTTPException(409, f"the task is {task.state}")
-        return await service.known(identity)
-
     @app.post(
         "/tasks/{identity}/orders",
         status_code=202,
         responses=refusals(401, 404, 409),
         max_body_size=_LARGEST_ORDER,
-        **guarded,
+        **_GUARDED,
     )
     async def steer(identity: TaskId, order: Order, service: ServicePart) -> Task:
         """Answer a search that asks how to go on."""
@@ -250,18 +242,35 @@ def _add_tasks(app: FastAPI) -> None:
         return task
 
 
+def _add_ends(app: FastAPI) -> None:
+    @app.delete("/tasks/{identity}", status_code=204, responses=refusals(401, 404), **_GUARDED)
+    async def remove(identity: TaskId, service: ServicePart) -> Response:
+        """Forget a task and its files, and end it where it still runs."""
+        if not await service.runner.remove(identity):
+            raise HTTPException(404, f"there is no task '{identity}'")
+        return Response(status_code=204)
+
+    @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **_GUARDED)
+    async def cancel(identity: TaskId, service: ServicePart) -> Task:
+        """End a task, with all processes that work on it."""
+        task = await service.known(identity)
+        if not await service.runner.cancel(identity):
+            task = await service.known(identity)
+            if task.state is not State.CANCELLED:
+                raise HTTPException(409, f"the task is {task.state}")
+        return await service.known(identity)
+
+
 async def _known(identity: TaskId, service: ServicePart) -> Task:
     return await service.known(identity)
 
 
 def _add_results(app: FastAPI) -> None:
-    guarded: Any = {"dependencies": [Depends(_authorized)]}
-
     @app.get(
         "/tasks/{identity}/artifact",
         response_class=FileResponse,
         responses={**refusals(401, 404), 200: {"content": _ANY_BINARY}},
-        **guarded,
+        **_GUARDED,
     )
     async def artifact(identity: TaskId, service: ServicePart) -> FileResponse:
         """The compiled model."""
@@ -274,7 +283,7 @@ def _add_results(app: FastAPI) -> None:
         "/tasks/{identity}/explain",
         response_class=FileResponse,
         responses={**refusals(401, 404), 200: {"content": {"text/html": {}}}},
-        **guarded,
+        **_GUARDED,
     )
     async def explanation(identity: TaskId, service: ServicePart) -> FileResponse:
         """The page of `braid explain --html`."""
@@ -288,7 +297,7 @@ def _add_results(app: FastAPI) -> None:
         response_class=FileResponse,
         responses={**refusals(400, 401, 404, 413), 200: {"content": _ANY_BINARY}},
         openapi_extra=_body("The inputs by name, as numpy.savez writes them."),
-        **guarded,
+        **_GUARDED,
     )
     async def run(identity: TaskId, request: Request, service: ServicePart) -> FileResponse:
         """Run the compiled model; the outputs by name, as a .npz file."""
