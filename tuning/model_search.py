@@ -11,9 +11,10 @@ Source of the scheme: T. Chen et al., "Learning to Optimize Tensor Programs" (Ne
 
 import math
 import random
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from operator import add, sub
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -38,10 +39,11 @@ class ModelRule:
     At most `trials` points are measured, `first` of them before there is a model, and then `batch`
     at a time. Of these the part `explored` is taken at random, and the part `varied` from what
     differs in one entry from one of the best `parents`. Where a space does not begin with its best
-    guesses (`is_ordered`), points in the middle are the first: extremes of tiles, threads and
-    unrolls are rarely good. `asked` is of how many points the model is asked each time, and
-    `models` how many it averages. After `patience` batches in which nothing better was found, and
-    nothing is predicted to be, the search ends.
+    guesses (`is_ordered`), powers of two in the middle are the first: extremes of tiles, threads
+    and unrolls are rarely good, nor are sizes that widths of machines do not divide. `asked` is of
+    how many points the model is asked each time, and `models` how many it averages. After
+    `patience` batches in which nothing better was found, and nothing is predicted to be, the search
+    ends.
     """
 
     trials: int
@@ -97,6 +99,23 @@ class TimeModel:
         """Means of what the trees say, and how far they differ."""
         all = np.stack([np.asarray(each.predict(rows), np.float64) for each in self._fitted])
         return all.mean(axis=0), all.std(axis=0)
+
+
+@dataclass(frozen=True)
+class _Table(Generic[P]):
+    """Rows of points, made once."""
+
+    numbers: Mapping[P, int]
+    rows: Floats
+
+    def __call__(self, points: Iterable[P]) -> Floats:
+        """The rows of some of them."""
+        return self.rows[[self.numbers[point] for point in points]]
+
+
+def _table(points: Sequence[P], row: Callable[[P], Row]) -> _Table[P]:
+    numbers = {point: number for number, point in enumerate(points)}
+    return _Table(numbers, np.array([row(point) for point in points], np.float64))
 
 
 @dataclass
@@ -171,16 +190,34 @@ class ModelSearch(Generic[P]):
         return [some[number] for number in chosen]
 
     def _central(self, points: list[P]) -> list[P]:
-        """Those closest to the middle of each entry's values first."""
+        """Those closest to the middle of each entry's values, and to powers of two, first."""
         if not points:
             return []
-        distances = np.linalg.norm(self._scaled(points) - 0.5, axis=1)
-        return [points[number] for number in np.argsort(distances, kind="stable")]
+        rows = self._entries(points)
+        odd = np.array([[1 - power_of_two(value) for value in row] for row in rows])
+        distances = (self._scaled(points) - 0.5) ** 2 + odd**2
+        order = np.argsort(distances.sum(axis=1), kind="stable")
+        return [points[number] for number in order]
 
     def _scaled(self, points: Sequence[P]) -> Floats:
-        rows = np.array([self.entries(point) for point in points], np.float64)
+        rows = self._entries(points)
         ranks = np.stack([np.unique(column, return_inverse=True)[1] for column in rows.T], axis=1)
         return ranks / np.maximum(ranks.max(axis=0), 1)
+
+    @cached_property
+    def _entries(self) -> _Table[P]:
+        return _table(self._points, self.entries)
+
+    @cached_property
+    def _features(self) -> Callable[[Iterable[P]], Floats]:
+        """Rows for the model; of a large space only those of the points that it is asked about."""
+        if len(self._points) <= self.rule.asked:
+            return _table(self._points, self.features)
+        return lambda points: np.array([self.features(point) for point in points], np.float64)
+
+    @cached_property
+    def _points(self) -> list[P]:
+        return list(dict.fromkeys([*self.times, *self.space]))
 
     def _best(self) -> float:
         return min((t for t in self.times.values() if t is not None), default=math.inf)
@@ -199,11 +236,10 @@ class ModelSearch(Generic[P]):
         ran = [
             (time, number) for number, time in enumerate(self.times.values()) if time is not None
         ]
-        measured = list(self.times)
-        rows = np.array([self.entries(point) for point in points], np.float64)
+        measured, rows = list(self.times), self._entries(points)
         close = np.zeros(len(points), np.bool_)
         for _, number in sorted(ran)[: self.rule.parents]:
-            parent = np.array(self.entries(measured[number]), np.float64)
+            parent = self._entries([measured[number]])
             close |= (rows != parent).sum(axis=1) == 1
         return close
 
@@ -215,12 +251,14 @@ class ModelSearch(Generic[P]):
         count = min(self.rule.batch, len(asked))
         if len(ran) + len(self.known[0]) < 4:
             return generator.sample(asked, count), True
-        rows = [*self.known[0], *(self.features(point) for point in self.times)]
+        rows = self._features(self.times)
+        if self.known[0]:
+            rows = np.concatenate([np.array(self.known[0], np.float64), rows])
         logs = {point: math.log(time) for point, time in ran.items()}
         worst = max(logs.values(), default=0.0) + _FAILED
         targets = [*self.known[1], *(logs.get(point, worst) for point in self.times)]
-        model.fit(np.array(rows, np.float64), np.array(targets, np.float64))
-        means, spreads = model.predict(np.array([self.features(p) for p in asked], np.float64))
+        model.fit(rows, np.array(targets, np.float64))
+        means, spreads = model.predict(self._features(asked))
         hopes = means - spreads
         ranked = [int(number) for number in np.argsort(hopes, kind="stable")]
         explored, varied = (
@@ -237,7 +275,27 @@ class ModelSearch(Generic[P]):
 
 @lru_cache(maxsize=1 << 16)
 def numeric_features(entries: Row) -> Row:
-    """What trees cannot make of single entries: sums of logarithms, which are products."""
+    """What trees cannot make of single entries, beside these.
+
+    Sums and differences of logarithms, which are products and ratios, and the powers of two that
+    divide entries and their products: widths of vectors, lines of caches and banks are such.
+    """
     logs = [math.log2(1 + abs(value)) for value in entries]
-    pairs = (a + b for number, a in enumerate(logs) for b in logs[:number])
-    return (*entries, *pairs)
+    twos = [_twos(value) for value in entries]
+    products, ratios, divided = (
+        [of(a, b) for number, a in enumerate(row) for b in row[:number]]
+        for row, of in ((logs, add), (logs, sub), (twos, add))
+    )
+    return (*entries, *products, *ratios, *twos, *divided)
+
+
+def power_of_two(value: float) -> float:
+    """How close a size is to a power of two: the part of its logarithm that divides it."""
+    size = abs(value)
+    return 1.0 if size < 2 else _twos(size) / math.log2(size)
+
+
+def _twos(value: float) -> float:
+    """How often an integer can be divided by two; 0 of none, and of other numbers."""
+    size = int(abs(value))
+    return float((size & -size).bit_length() - 1) if size and size == abs(value) else 0.0

@@ -78,7 +78,8 @@ def search_by_model(
     points = list(dict.fromkeys(p for level in range(rule.levels) for p in space(level)))
     rows = Points.of(points, group)
     store = store or default_store()
-    known = _known(store, rows, key)
+    width = len(rows.features(points[0])) if points else 0
+    known = _known(store, rows, key, width)
     trials = _TRIALS if rule.trials is None else rule.trials
     search = ModelSearch(
         points, rows.entries, rows.features, ModelRule(trials), known=known, times={}
@@ -143,13 +144,18 @@ def _append(
     store.append([Record(TRIALS, key, value, processor_name())])
 
 
-def _known(store: RecordStore, rows: Points, key: str) -> tuple[list[Row], list[float]]:
-    """What was measured of other kernels whose rows mean the same, on such a processor."""
+def _known(store: RecordStore, rows: Points, key: str, width: int) -> tuple[list[Row], list[float]]:
+    """What was measured of other kernels whose rows mean the same, on such a processor.
+
+    Records of a braid that saw other features of schedules have rows that are not of this `width`.
+    """
     found: list[Row] = []
     logs: list[float] = []
     for other, value in store.read(TRIALS).items():
-        if other != key and value.get("kind") == rows.kind:
-            more, targets = _numbers(value)
+        if other == key or value.get("kind") != rows.kind:
+            continue
+        more, targets = _numbers(value)
+        if more and len(more[0]) == width:
             found += more
             logs += targets
     return found[-_ENOUGH:], logs[-_ENOUGH:]
