@@ -1,6 +1,6 @@
 """Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -19,7 +19,13 @@ from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
 from braid.sources.signature import check_model
 from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import Diagnostic, emit
-from braid.targets.backends import kernel_families, schedules_without_measuring
+from braid.targets.backends import (
+    Kernels,
+    kernel_families,
+    kernels_from,
+    schedules_without_measuring,
+)
+from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Target
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
@@ -82,7 +88,8 @@ def tune_model(
     What is found is kept in braid's cache directory, and every later compilation of kernels that
     compute the same uses it. `tuning` says how. Layouts are chosen again with the times that were
     found, and the kernels in other layouts are searched as well, until no kernel is another or
-    `MOST_ROUNDS` are over. The other parameters are those of `braid.compile`.
+    `MOST_ROUNDS` are over; then the same for layouts that a library's kernels are chosen with
+    (`kernels="best"`). The other parameters are those of `braid.compile`.
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
@@ -110,14 +117,9 @@ def tune_model(
         module = _decided(context, read(), selecting)
         streams.add(tune_kernels(module, left(), selecting=selecting))
     report = TuningReport()
-    while report.rounds < MOST_ROUNDS:
-        before = report.keys
-        module = _decided(context, read(), SelectSchedulesPass.name)
-        tune_kernels(module, left(), report=report)
-        if report.rounds > 1:
-            tuning.say(_changed(len(report.keys - before)))
-        if report.keys == before or report.left or not report.own:
-            break
+    module = _tuned_in_rounds(context, read, left, Kernels.GENERATED, report)
+    if not report.left and _has_library_kernels(report):
+        module = _tuned_in_rounds(context, read, left, Kernels.BEST, report)
     report.add(streams)
     others = [*_unmeasured(module, known)]
     if not report.keys:
@@ -126,6 +128,39 @@ def tune_model(
         for line in others:
             tuning.say(line)
     return report
+
+
+def _has_library_kernels(report: TuningReport) -> bool:
+    """Whether a library's kernel is the fastest of one that `report` is of."""
+    known = load_tuned()
+    return any(key in known and known[key].keeps_library for key in report.keys)
+
+
+def _tuned_in_rounds(
+    context: Context,
+    read: Callable[[], SourceModel],
+    left: Callable[[], Tuning],
+    kernels: Kernels,
+    report: TuningReport,
+) -> ModuleOp:
+    """Chooses layouts and searches in turns, until nothing is another; the last module.
+
+    Layouts are those of a model that is compiled with `kernels`: a library's time, once it is
+    known, may make others the best.
+    """
+    module, rounds = None, 0
+    while module is None or rounds < MOST_ROUNDS:
+        before = report.keys
+        with kernels_from(kernels):
+            module = _decided(context, read(), SelectSchedulesPass.name)
+        tuning = left()
+        tune_kernels(module, tuning, report=report)
+        rounds += 1
+        if report.rounds > 1:
+            tuning.say(_changed(len(report.keys - before), kernels))
+        if report.keys == before or report.left or not report.own:
+            break
+    return module
 
 
 def _unmeasured(module: ModuleOp, target: Target) -> Iterator[str]:
@@ -148,9 +183,10 @@ def _warn_of_nothing(module: ModuleOp, target: Target, reasons: Sequence[str]) -
     )
 
 
-def _changed(count: int) -> str:
+def _changed(count: int, kernels: Kernels) -> str:
     what = f"{count} kernels are others" if count else "nothing changes"
-    return f"layouts chosen again with the times found: {what}"
+    which = "" if kernels is Kernels.GENERATED else ", a library's kernels among them"
+    return f"layouts chosen again with the times found{which}: {what}"
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:

@@ -1,10 +1,39 @@
 """How long the kernels of a model are searched: each by its part of what they take together."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import ParamSpec, TypeVar
+
+Ps = ParamSpec("Ps")
+R = TypeVar("R")
 
 LEAST = 5.0
 """Seconds for a kernel however little it takes: what compiling its default and few others does."""
+
+
+@dataclass
+class PausedClock:
+    """`clock`, which stands still while somebody is asked."""
+
+    clock: Callable[[], float] = time.monotonic
+    paused: float = 0.0
+
+    def __call__(self) -> float:
+        """Seconds, without those of asking."""
+        return self.clock() - self.paused
+
+    def while_asking(self, ask: Callable[Ps, R]) -> Callable[Ps, R]:
+        """`ask`, whose time does not count."""
+
+        def asked(*arguments: Ps.args, **named: Ps.kwargs) -> R:
+            begin = self.clock()
+            try:
+                return ask(*arguments, **named)
+            finally:
+                self.paused += self.clock() - begin
+
+        return asked
 
 
 @dataclass

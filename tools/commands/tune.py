@@ -146,6 +146,7 @@ class SearchOptions:
     def tuning(self, jobs: int | None) -> "Tuning":
         """The same for a search on this machine, which prints what it does."""
         from braid.tools.steering import steering
+        from braid.tuning.budget import PausedClock
         from braid.tuning.search import Final, Rule
         from braid.tuning.space_files import find_space
         from braid.tuning.tune_kernels import Tuning
@@ -153,6 +154,7 @@ class SearchOptions:
         def say(line: str) -> None:
             print(line, flush=True)
 
+        clock = PausedClock()
         return Tuning(
             rule=Rule(_thresholds(self.threshold), self.levels, self.trials, Final(self.final)),
             seconds=self.time,
@@ -163,7 +165,8 @@ class SearchOptions:
             model_class=self.model_class,
             ray=self.ray,
             say=say,
-            steer=steering(say=say) if self.interactive else None,
+            steer=clock.while_asking(steering(say=say)) if self.interactive else None,
+            clock=clock,
         )
 
     def of_task(self, target: str | None) -> dict[str, Any]:

@@ -99,6 +99,7 @@ def _tune(
     """Search the kernels, or only list them where there is no time."""
     from braid.measuring import tune_model
     from braid.tools.steering import steering
+    from braid.tuning.budget import PausedClock
     from braid.tuning.search import Final, Rule
     from braid.tuning.tune_kernels import Tuning
 
@@ -114,6 +115,7 @@ def _tune(
         finally:
             report("asks", asks=False)
 
+    clock = PausedClock()
     tuning = Tuning(
         rule=Rule(options.threshold, options.levels, options.trials, Final(options.final)),
         seconds=options.seconds,
@@ -122,7 +124,8 @@ def _tune(
         by_model=options.search == "model",
         model_class=options.model_class,
         say=say,
-        steer=steering(read, say) if options.interactive else None,
+        steer=clock.while_asking(steering(read, say)) if options.interactive else None,
+        clock=clock,
     )
     found = tune_model(model, tuning, target=options.target)
     if options.seconds > 0:

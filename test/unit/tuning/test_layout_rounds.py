@@ -8,13 +8,14 @@ import braid.measuring
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
+from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.backends import kernel_families, kernels_from
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, choice_key, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Device
-from braid.tuning.budget import LEAST, Budget
+from braid.tuning.budget import LEAST, Budget, PausedClock
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.search import Rule
 from braid.universe import make_context
@@ -109,6 +110,29 @@ def test_a_kernel_in_other_layouts_is_searched_too(monkeypatch: pytest.MonkeyPat
     assert report.startswith("2 kernels searched")
 
 
+@pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
+def test_layouts_of_the_librarys_kernels_are_searched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library that is fast in other layouts makes them the best where it may be called."""
+    search, found = braid.measuring.tune_kernels, list[int]()
+
+    def with_gain(*arguments: object, **named: object) -> object:
+        result = search(*arguments, **named)  # pyright: ignore[reportArgumentType]
+        if not found:
+            found.append(1)
+            record_gain(1.0, library=1e-3)
+        return result
+
+    monkeypatch.setattr(braid.measuring, "tune_kernels", with_gain)
+    rule = Rule(trials=6, levels=1)
+    times = {0: 4.0, 1: 1.0}  # of the default, and of the library
+    _, said = tune(monkeypatch, lambda n: times.get(n, 3.0), model=WITH_WEIGHT, rule=rule)
+    again = [line for line in said if line.startswith("layouts chosen again")]
+    assert again[0] == "layouts chosen again with the times found: nothing changes"
+    which = "layouts chosen again with the times found, a library's kernels among them: "
+    assert again[1:] and all(line.startswith(which) for line in again[1:])
+    assert again[1] == f"{which}1 kernels are others"
+
+
 def test_rounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(braid.measuring, "MOST_ROUNDS", 1)
     _, said = tune(monkeypatch, lambda n: 1.0 if n else 2.0, model=WITH_WEIGHT)
@@ -138,3 +162,25 @@ def test_the_budget_goes_where_time_is() -> None:
     small = Budget([1e6, 1.0], 100.0, lambda: now).part(1)
     now += LEAST
     assert not small()
+
+
+def test_asking_takes_none_of_the_budget() -> None:
+    """Whoever thinks about an answer does not lose the time to search."""
+    now = 0.0
+
+    def ask(answer: str, *, seconds: float) -> str:
+        nonlocal now
+        now += seconds
+        if answer == "no":
+            raise ValueError(answer)
+        return answer
+
+    clock = PausedClock(lambda: now)
+    asked, budget = clock.while_asking(ask), Budget([1.0], 10.0, clock)
+    assert asked("yes", seconds=60.0) == "yes"
+    with pytest.raises(ValueError, match="no"):
+        asked("no", seconds=60.0)
+    now += 10.0
+    assert not budget.is_spent() and clock() == 10.0
+    now += 0.1
+    assert budget.is_spent()
