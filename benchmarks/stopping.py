@@ -16,17 +16,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.provenance import provenance
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.targets.machines.identity import processor_name
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE
 from braid.tuning.measured_task import MeasuredTask
 from braid.tuning.search import Rule, search
+from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing_worker import timing_worker
 from braid.universe import make_context
 
@@ -46,6 +47,13 @@ CONVOLUTIONS = (
 """Channels in and out, extent of the image, extent of the window; channels last."""
 DEPTHWISE = ((32, 16, 3), (64, 12, 5), (24, 20, 7), (20, 15, 3))
 """Channels, extent of the image, extent of the window; channels last."""
+POOLS = (
+    *(("max", 64, 56, 3, 2), ("max", 192, 28, 3, 2), ("max", 480, 14, 3, 2), ("max", 16, 40, 2, 2)),
+    *(("max", 256, 14, 3, 1), ("max", 24, 30, 5, 1), ("max", 512, 13, 3, 1), ("max", 96, 55, 3, 2)),
+    *(("average", 64, 28, 2, 2), ("average", 128, 14, 3, 1), ("average", 32, 40, 3, 2)),
+    *(("average", 832, 7, 7, 1), ("average", 48, 21, 5, 2), ("max", 1000, 8, 2, 2)),
+)
+"""Kind, channels, extent of the image, extent of the window, stride; channels last."""
 SOFTMAXES = ((64, 128), (12, 1000), (512, 64))
 """Rows, columns."""
 
@@ -82,6 +90,19 @@ def _convolution(inputs: int, outputs: int, size: int, window: int, groups: int)
     )
 
 
+def pools() -> Iterator[str]:
+    for kind, channels, size, window, stride in POOLS:
+        out = (size - window) // stride + 1
+        x, y = (f"tensor<1x{channels}x{extent}x{extent}xf32>" for extent in (size, out))
+        yield (
+            f"func.func @main(%x: {x}) -> {y} {{\n"
+            f'  %y = braid.pool %x {{kind = "{kind}", window = array<i64: {window}, {window}>, '
+            f"strides = array<i64: {stride}, {stride}>, dilations = array<i64: 1, 1>, "
+            f"pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}} : ({x}) -> {y}\n"
+            f"  func.return %y : {y}\n}}\n"
+        )
+
+
 def softmaxes() -> Iterator[str]:
     for rows, columns in SOFTMAXES:
         x = f"tensor<{rows}x{columns}xf32>"
@@ -113,7 +134,7 @@ def tasks_of(text: str, layout: str) -> list[KernelTask]:
 def measured(task: KernelTask) -> dict[str, Any] | None:
     """All schedules of a kernel, and the library's; medians of rounds, in microseconds."""
     with timing_worker() as worker:
-        own = MeasuredTask(task, worker, None, None)
+        own = MeasuredTask(task, TimedKernels(worker, None))
         if own.library_seconds() is None:
             return None
         levels = [list(own.space(level)) for level in range(LEVELS)]
@@ -131,11 +152,13 @@ def measured(task: KernelTask) -> dict[str, Any] | None:
 
 
 def record(path: Path, seconds: float) -> None:
-    data = json.loads(path.read_text()) if path.exists() else {"cpu": processor_name()}
-    kernels = data.setdefault("kernels", {})
+    data: dict[str, Any] = provenance(("onednn-cpu-gomp", "llvmlite"))
+    if path.exists():
+        data = json.loads(path.read_text())
+    kernels: dict[str, Any] = data.setdefault("kernels", {})
     end = time.monotonic() + seconds
     given = [(text, "ab") for text in (*products(), *softmaxes())]
-    given += [(text, "acdb") for text in convolutions()]
+    given += [(text, "acdb") for text in (*convolutions(), *pools())]
     for text, layout in given:
         for task in tasks_of(text, layout) if time.monotonic() < end else ():
             if str(task) in kernels:

@@ -1,0 +1,221 @@
+"""What tuning a model gains on this machine, and how far its default schedules are from the best.
+
+``python -m benchmarks.tuning MODEL.onnx… [--seconds 500] [--whole 3] [--json FILE]`` begins each
+model with an empty cache. It is compiled with default schedules, tuned as by ``braid tune --time
+SECONDS`` beside the vendor's library, and compiled twice again with ``kernels=best``, the second
+time with ``on_miss=tune``, which searches whatever has no record. Both run in turns. Then all
+schedules of the `--whole` kernels that take most of a run are measured in turns; the fastest three
+and the default one again, in more turns, since the least of many times is a lucky one.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import braid
+from benchmarks.models.inputs import random_inputs
+from benchmarks.provenance import provenance
+from braid.graph_pipeline import passes_for
+from braid.measuring import tune_model
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.read_source import read_source
+from braid.targets.costs.schedule_records import load_tuned
+from braid.targets.kernels.kernel_family import LEVELS
+from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
+from braid.tuning.measured_task import MeasuredTask
+from braid.tuning.timed_kernels import TimedKernels
+from braid.tuning.timing_worker import timing_worker
+from braid.tuning.tune_kernels import Tuning
+from braid.universe import make_context
+
+ROUNDS, AGAIN = 3, 15
+"""Rounds of measuring all schedules of a kernel, and of the best ones and the default."""
+FINALISTS = 3
+
+
+def say(line: str) -> None:
+    print(line, flush=True)
+
+
+@contextmanager
+def empty_cache() -> Generator[None]:
+    """Nothing is compiled or measured before."""
+    before = os.environ.get("BRAID_CACHE_DIR")
+    with tempfile.TemporaryDirectory(prefix="braid-tuning-") as directory:
+        os.environ["BRAID_CACHE_DIR"] = directory
+        try:
+            yield
+        finally:
+            os.environ.pop("BRAID_CACHE_DIR")
+            if before is not None:
+                os.environ["BRAID_CACHE_DIR"] = before
+
+
+def in_turns(models: Sequence[braid.Model], path: Path, runs: int) -> list[float]:
+    """Median seconds of each."""
+    inputs = random_inputs(path)
+    times: list[list[float]] = [[] for _ in models]
+    for _ in range(runs + 2):
+        for model, own in zip(models, times, strict=True):
+            start = time.perf_counter()
+            model(**inputs)
+            own.append(time.perf_counter() - start)
+    return [statistics.median(own[2:]) for own in times]
+
+
+def largest_error(models: Sequence[braid.Model], path: Path) -> float:
+    """Of the second model's results, by those of the first."""
+    first, second = (_outputs(model, path) for model in models)
+    pairs = zip(first, second, strict=True)
+    return max(float(np.abs(b - a).max() / np.abs(a).max()) for a, b in pairs)
+
+
+def _outputs(model: braid.Model, path: Path) -> list[Any]:
+    results = model(**random_inputs(path))
+    return list(results) if isinstance(results, tuple) else [results]
+
+
+def compiled(path: Path, **options: Any) -> tuple[braid.Model, dict[str, Any]]:
+    """A model on one thread, the seconds that it took, and how many kernels have a record."""
+    start = time.monotonic()
+    model = braid.compile(path, **options)
+    seconds = time.monotonic() - start
+    return model, {"seconds": seconds, **model.kernels._asdict()}
+
+
+def found_kernels() -> list[dict[str, Any]]:
+    """What was recorded of each kernel; microseconds."""
+    return [
+        {
+            "kernel": kernel.what,
+            "default": kernel.baseline * 1e6,
+            "generated": kernel.seconds * 1e6,
+            "library": None if kernel.library is None else kernel.library * 1e6,
+            "chosen": "library" if kernel.keeps_library else str(kernel.chosen or "default"),
+        }
+        for kernel in load_tuned().values()
+    ]
+
+
+def slowest_beside_library(kernels: Sequence[Mapping[str, Any]]) -> float:
+    """The chosen kernel's time by the library's, of the kernel where that is most."""
+    beside = [k for k in kernels if k["library"] is not None and k["chosen"] != "library"]
+    return max((k["generated"] / k["library"] for k in beside), default=0.0)
+
+
+def tasks_of(path: Path) -> list[KernelTask]:
+    """The kernels of a model, those that take the most of a run first."""
+    context = make_context()
+    module = read_source(context, path).module
+    passes = passes_for(module)
+    place = [pass_.name for pass_ in passes].index("select-schedules")
+    run_pipeline(context, module, passes[:place])
+    return kernel_tasks(module)
+
+
+def whole_space(task: KernelTask) -> dict[str, Any]:
+    """The default schedule beside the best one of all; microseconds."""
+    default = task.default[1]
+    with timing_worker() as worker:
+        measured = MeasuredTask(task, TimedKernels(worker, None))
+        points = list(dict.fromkeys(p for level in range(LEVELS) for p in measured.space(level)))
+        times = _rounds(measured, points, ROUNDS)
+        best = sorted(times, key=lambda point: times[point])[:FINALISTS]
+        again = _rounds(measured, list(dict.fromkeys([default, *best])), AGAIN)
+    fastest = min(again, key=lambda point: again[point])
+    return {
+        "kernel": str(task),
+        "schedules": len(points),
+        "ran": len(times),
+        "default": again[default] * 1e6,
+        "best": again[fastest] * 1e6,
+        "schedule": str(fastest),
+        "default by best": again[default] / again[fastest],
+    }
+
+
+def _rounds(
+    measured: MeasuredTask, points: Sequence[KernelSchedule], rounds: int
+) -> dict[KernelSchedule, float]:
+    """Median seconds of those that ran."""
+    times: dict[KernelSchedule, list[float]] = {point: [] for point in points}
+    for _ in range(rounds):
+        for point, own in times.items():
+            if (seconds := measured.seconds(point)) is not None:
+                own.append(seconds)
+    return {point: statistics.median(own) for point, own in times.items() if own}
+
+
+def tuned(path: Path, seconds: float, whole: int, runs: int) -> dict[str, Any]:
+    """All figures of one model."""
+    say(f"== {path.stem}")
+    with empty_cache():
+        untuned, first = compiled(path)
+        start = time.monotonic()
+        report = tune_model(path, Tuning(seconds=seconds, model_class="auto", say=say))
+        took = time.monotonic() - start
+        say(str(report))
+        best, second = compiled(path, kernels="best")
+        _, third = compiled(path, kernels="best", on_miss="tune")
+        medians = in_turns([untuned, best], path, runs)
+        kernels = found_kernels()
+        result: dict[str, Any] = {
+            "model": path.stem,
+            "tuning seconds": took,
+            "kernels searched": report.searched,
+            "faster": report.faster,
+            "library is faster": report.library,
+            "left": report.left,
+            "by kernels": report.before / report.after if report.after else 1.0,
+            "untuned ms": medians[0] * 1e3,
+            "tuned ms": medians[1] * 1e3,
+            "gain": medians[0] / medians[1],
+            "error": largest_error([untuned, best], path),
+            "compiled": {"untuned": first, "tuned": second, "again, on_miss=tune": third},
+            "slowest beside the library": slowest_beside_library(kernels),
+            "kernels": kernels,
+            "whole spaces": [],
+        }
+        for task in tasks_of(path)[:whole]:
+            result["whole spaces"].append(one := whole_space(task))
+            say(json.dumps(one))
+    say(json.dumps({k: v for k, v in result.items() if k not in ("kernels", "whole spaces")}))
+    return result
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
+    parser.add_argument("--seconds", type=float, default=500.0)
+    parser.add_argument("--whole", type=int, default=3)
+    parser.add_argument("--runs", type=int, default=31)
+    parser.add_argument("--json", type=Path, help="results are added to those of other models")
+    given = parser.parse_args(arguments)
+    report: dict[str, Any] = {}
+    if given.json is not None and given.json.exists():
+        report = json.loads(given.json.read_text())
+    models = {one["model"]: one for one in report.get("models", ())}
+    for path in given.models:
+        models[path.stem] = tuned(path, given.seconds, given.whole, given.runs)
+        packages = ("onednn-cpu-gomp", "llvmlite", "numpy")
+        report = {**provenance(packages), "models": list(models.values())}
+        if given.json is not None:
+            given.json.write_text(json.dumps(report, indent=1) + "\n")
+    gains = [one["gain"] for one in models.values()]
+    say(f"{statistics.geometric_mean(gains):.3f} times as fast in geometric mean")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
