@@ -31,6 +31,9 @@ Row = tuple[float, ...]
 _FAILED = math.log(4)
 """A point that failed counts as this much worse than the worst one."""
 
+_CENTRAL = 2
+"""Points in the middle that are measured first; more of them lie side by side and teach little."""
+
 
 @dataclass(frozen=True)
 class ModelRule:
@@ -176,7 +179,9 @@ class ModelSearch(Generic[P]):
     def _beginning(self, points: list[P], generator: random.Random) -> list[P]:
         """The best guesses, first or central points of the space, and some far from these."""
         count = min(self.rule.first, len(points))
-        guesses = (points if self.rule.is_ordered else self._central(points))[: count // 2]
+        guesses = points[: count // 2]
+        if not self.rule.is_ordered:
+            guesses = self._central(points)[: min(_CENTRAL, count // 2)]
         if not guesses or self.known[0]:
             return guesses[:1]
         sample = generator.sample(points, min(len(points), 16 * count))
