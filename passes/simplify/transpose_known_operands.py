@@ -68,7 +68,7 @@ def _turn_product(product: MatmulOp, known: ParameterExpressions) -> bool:
     matrix, column = product.operands
     *batch, rows, columns = shape_of(product.output)
     shapes = (*shape_of(matrix), *shape_of(column))
-    if columns != 1 or rows == 1 or DYNAMIC in shapes or not _is_from_known(matrix, known):
+    if columns != 1 or rows == 1 or DYNAMIC in shapes or not _is_from_known(product, known):
         return False
     if known.is_known(column) or product.accumulator is not None:
         return False
@@ -110,11 +110,17 @@ def _move_to_table(transpose: TransposeOp, known: ParameterExpressions) -> bool:
     return True
 
 
-def _is_from_known(matrix: SSAValue, known: ParameterExpressions) -> bool:
-    """Whether `matrix` is known, or gathered from a known table for this product alone."""
+def _is_from_known(product: MatmulOp, known: ParameterExpressions) -> bool:
+    """Whether the matrix of `product` is known, or gathered from a known table for it alone.
+
+    What another device gathers would have to be transposed whenever the model runs.
+    """
+    matrix = product.lhs
+    if known.is_known(matrix):
+        return True
     gather = matrix.owner
-    if not isinstance(gather, GatherOp | GatherNdOp):
-        return known.is_known(matrix)
+    if not isinstance(gather, GatherOp | GatherNdOp) or not run_together(gather, product):
+        return False
     return slab_rank(matrix) == 2 and known.is_known(gather.data) and matrix.has_one_use()
 
 
