@@ -250,7 +250,9 @@ def _affine(expression: AffineExpr, op: Operation) -> Affine:
         case _:
             pass
     raise UnsupportedError(
-        f"the index {expression} of '{op.name}' in HLS C++ in f32", location=source_location(op)
+        f"the index {expression} of '{op.name}' in HLS C++ in f32",
+        location=source_location(op),
+        hint="indices are sums of dims with factors; convolutions in groups divide",
     )
 
 
