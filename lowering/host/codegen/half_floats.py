@@ -82,10 +82,46 @@ define weak hidden float @__extendhfsf2(half %x) {
 }
 """
 
+_TO_ODD = """
+; To 24 bits, the last of which is set where something is lost: rounded once more, to 11 bits or 8,
+; that gives what one rounding would (Boldo and Melquiond, "Emulation of FMA and correctly rounded
+; sums: proved algorithms using rounding to odd", 2008).
+define weak hidden float @braid_round_to_odd(double %x) {
+  %near = fptrunc double %x to float
+  %back = fpext float %near to double
+  %exact = fcmp ueq double %back, %x
+  %bits = bitcast float %near to i32
+  %back_bits = bitcast double %back to i64
+  %x_bits = bitcast double %x to i64
+  %back_rest = and i64 %back_bits, 9223372036854775807
+  %x_rest = and i64 %x_bits, 9223372036854775807
+  %is_beyond = icmp ugt i64 %back_rest, %x_rest
+  %one_less = sext i1 %is_beyond to i32
+  %cut = add i32 %bits, %one_less
+  %odd = or i32 %cut, 1
+  %chosen = select i1 %exact, i32 %bits, i32 %odd
+  %result = bitcast i32 %chosen to float
+  ret float %result
+}
+"""
+
+_DOUBLE_TO = """
+define weak hidden {type} @__truncdf{letter}f2(double %x) {{
+  %odd = call float @braid_round_to_odd(double %x)
+  %result = call {type} @__truncsf{letter}f2(float %odd)
+  ret {type} %result
+}}
+"""
+
 _FUNCTIONS = {"bfloat": (_TO_BFLOAT,), "half": (_TO_HALF, _FROM_HALF)}
+_LETTERS = {"bfloat": "b", "half": "h"}
 
 
 def with_conversions(llvm_ir: str) -> str:
     """`llvm_ir` with the functions that the types in it may need."""
-    needed = [text for type, texts in _FUNCTIONS.items() if type in llvm_ir for text in texts]
+    types = [type for type in _FUNCTIONS if type in llvm_ir]
+    needed = [text for type in types for text in _FUNCTIONS[type]]
+    if types and "double" in llvm_ir:
+        needed.append(_TO_ODD)
+        needed += [_DOUBLE_TO.format(type=type, letter=_LETTERS[type]) for type in types]
     return llvm_ir + "".join(needed)

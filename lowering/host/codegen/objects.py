@@ -18,7 +18,7 @@ _OPTIMIZATION_LEVEL = 3
 OPTIONS = {"opt": _OPTIMIZATION_LEVEL, "reloc": "pic", "codemodel": "small"}
 """Of LLVM's code generator. Position-independent: an object serves in process and in a library."""
 
-VERSION = 2
+VERSION = 3
 """Of what makes an object of a module's text, besides `OPTIONS`: raised with what changes that."""
 
 
