@@ -20,6 +20,7 @@ from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.boxes import whole
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.indexing import GatherBase, slab_rank
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
@@ -55,7 +56,7 @@ class TiledFamily(VectorFamily):
     def match(self, group: FusedOp) -> "_Tiles | None":
         """A result that can be cut into tiles that are small inside."""
         members = tuple(_members(group))
-        if not _needs_tiles(group, members):
+        if not _needs_tiles(group, members) or any(map(_reads_slabs, members)):
             return None
         extents = self._extents(group, members)
         if extents is None:
@@ -125,6 +126,13 @@ class _Tiles(VectorCandidate):
 
     def _tiling(self, extents: Sequence[int]) -> Tiling:
         return Tiling(self.members, self.group.terminator.arguments[0], tuple(extents))
+
+
+def _reads_slabs(op: Operation) -> bool:
+    """Whether `op` gathers matrices from outside: every tile would copy all of the table."""
+    if not isinstance(op, GatherBase) or not isinstance(op.data, BlockArgument):
+        return False
+    return (slab_rank(op.output) or 0) > 1
 
 
 def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:

@@ -10,6 +10,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.tiled import TiledFamily
 from test.machines import AVX2, HOST
 from test.run.kernels.conftest import make_group, random_array
 
@@ -54,6 +55,15 @@ def test_slabs(
     drawn = np.random.default_rng(seed).integers(lowest, slabs, types[1].get_shape())
     arrays[1] = drawn.astype(to_numpy(index))
     check(GemmFamily(machine), types, with_gather(by_tuples), choices=[choice], arrays=arrays)
+
+
+def test_tiles_do_not_copy_tables() -> None:
+    """Tiles would copy whole columns of the table, where few of its slabs are read."""
+    types = [TensorType(f32, shape) for shape in ((300, 64, 64), (2,), (2, 1, 64), (2, 1, 64))]
+    types[1] = TensorType(i64, (2,))
+    group = make_group(types, with_gather(by_tuples=False))
+    assert TiledFamily(HOST, (GemmFamily(HOST),)).match(group) is None
+    assert GemmFamily(HOST).match(group) is not None
 
 
 def refused(data, indices, build) -> bool:
