@@ -188,4 +188,6 @@ class _AttentionCandidate:
             2 * rows * key + -(-columns // keys) * tile,
             max(1, chosen["stages"] - 1) * tile,
         )
-        return replace(product_kernel([entry], function, symbol, self.group), work=(work,))
+        return replace(
+            product_kernel([entry], function, symbol, self.group, self.machine), work=(work,)
+        )

@@ -106,4 +106,4 @@ class _Depthwise:
             sums.constants,
             lambda code, values, _, __: sums.emit(code, values),
         )
-        return product_kernel([entry], function, symbol, self.group)
+        return product_kernel([entry], function, symbol, self.group, self.machine)

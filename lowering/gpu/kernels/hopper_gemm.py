@@ -152,7 +152,7 @@ class _HopperGemm(ProductCandidate):
             tiles.stage_bytes * stages * each,
             tiles.stage_bytes * (tiles.stages - 1),
         )
-        kernel = product_kernel([entry], function, symbol, self.group)
+        kernel = product_kernel([entry], function, symbol, self.group, self.machine)
         return replace(kernel, work=(work,))
 
 

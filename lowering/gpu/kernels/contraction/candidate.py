@@ -42,12 +42,12 @@ from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import (
-    MOST_SHARED,
     Size,
     peak_rate,
     schedules,
     seconds,
     share_of,
+    shared_memory,
 )
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.launches import (
@@ -215,9 +215,8 @@ class ProductCandidate(ABC):
                     lambda code, values, _, rest: product.emit_totals(code, values, *rest),
                 )
             )
-        kernel = product_kernel(
-            entries, function, symbol, self.group, 0 if partial is None else partial.bytes
-        )
+        scratch = 0 if partial is None else partial.bytes
+        kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
         work = BlockWork(
             product.block_flops,
             peak_rate(self.found.number, self.machine),
@@ -260,14 +259,15 @@ _ENOUGH = 128
 """Registers of a thread of the smallest tiles."""
 
 
-def _is_held_by_memory(own: ProductEntry) -> bool:
+def _is_held_by_memory(own: ProductEntry, machine: Machine) -> bool:
     """Whether shared memory allows no more blocks than registers do, enough to a thread.
 
     The assembler, which knows nothing of that memory, would rather spill a few registers.
     """
     if not own.shared_bytes:
         return False
-    return MOST_SHARED // own.shared_bytes * own.threads * _ENOUGH <= _REGISTERS
+    blocks = shared_memory(machine) // own.shared_bytes
+    return blocks * own.threads * _ENOUGH <= _REGISTERS
 
 
 def product_kernel(
@@ -275,9 +275,10 @@ def product_kernel(
     function: FuncOp,
     symbol: str,
     group: FusedOp,
+    machine: Machine,
     scratch_bytes: int = 0,
 ) -> GpuKernel:
-    """The kernel of a bufferized group that is a product."""
+    """The kernel of a bufferized group that is a product, on a GPU."""
     operands = len(group.inputs)
     buffers = tuple(function.body.block.args[:-2])
     scratch = [MemRefType(IntegerType(8), [scratch_bytes])] if scratch_bytes else []
@@ -286,7 +287,7 @@ def product_kernel(
     for number, own in enumerate(entries):
         name = f"{symbol}_{number}"
         types = [*(buffer.type for buffer in buffers), *scratch]
-        single = bool(own.tensor_maps) or _is_held_by_memory(own)
+        single = bool(own.tensor_maps) or _is_held_by_memory(own, machine)
         made = gpu_function(name, types, own.threads, len(own.tensor_maps), single)
         body = made.body.block
         values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=False))

@@ -43,7 +43,7 @@ _SHARED = {
     "sm_121": 100 * _KILO,
 }
 """Bytes of a multiprocessor ("CUDA C++ Programming Guide", technical specifications)."""
-MOST_SHARED = 228 * _KILO
+_MOST_SHARED = 228 * _KILO
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,14 @@ class Size:
         return _ELEMENTS.get(self.number, 2)
 
 
+def shared_memory(machine: Machine) -> int:
+    """Bytes of shared memory of a multiprocessor."""
+    return _SHARED.get(machine.cpu.rstrip("af"), _MOST_SHARED)
+
+
 def shared_limit(machine: Machine) -> int:
     """Bytes of shared memory that a block may have."""
-    return _SHARED.get(machine.cpu.rstrip("af"), MOST_SHARED) - _RESERVED
+    return shared_memory(machine) - _RESERVED
 
 
 def shared_bytes(tiles: Tiles, element: int) -> int:
