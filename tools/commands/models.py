@@ -80,7 +80,7 @@ def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | No
 
     Models that passes warn of are compiled each time, so that the warnings are seen.
     """
-    bearing = {"shapes": options.shapes, "profile": options.profile, **vars(options.results)}
+    bearing = {"shapes": options.shapes, "profile": options.profile, **options.results.given}
     slot = ArtifactSlot(path, target=options.target, options=bearing)
     kept = slot.find()
     if kept is not None:

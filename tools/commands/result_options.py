@@ -41,8 +41,12 @@ class ResultOptions:
 
         context.with_resource(with_numerics(self.numerics, self.precision))
 
+    @property
+    def given(self) -> dict[str, str]:
+        """What is not as the environment says, by the names of options."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
     def refuse(self, why: str) -> None:
         """Raises BraidError with the reason where something is given."""
-        for name, value in vars(self).items():
-            if value is not None:
-                raise BraidError(f"--{name} is for what is compiled, and {why}")
+        for name in self.given:
+            raise BraidError(f"--{name} is for what is compiled, and {why}")

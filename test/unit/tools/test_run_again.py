@@ -110,11 +110,13 @@ def test_compiling_again_copies(model: Path, cache: Path, tmp_path: Path) -> Non
     assert len(artifacts(cache)) == 1
     assert compile_to(second, model, "--shape=x=2,64", "--no-cache")
     assert first.read_bytes() == second.read_bytes()
-    # What was compiled for one command serves the other.
+    # What was compiled for one command serves the other, if results are to be alike.
     assert not run(model, tmp_path / "run")
+    assert run(model, tmp_path / "strict", "--numerics=strict")
+    assert not compile_to(second, model, "--shape=x=2,64", "--numerics=strict")
     assert compile_to(profiled, model, "--shape=x=2,64", "--profile")
     assert compile_to(second, model, "--shape=x=2,64", "--inter-op-threads=2")
-    assert len(artifacts(cache)) == 3
+    assert len(artifacts(cache)) == 4
     write_model(model, 2.0)
     assert compile_to(second, model, "--shape=x=2,64")
     assert first.read_bytes() != second.read_bytes()
