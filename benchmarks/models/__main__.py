@@ -48,7 +48,9 @@ def measure(path: Path, options: argparse.Namespace) -> list[Result]:
             print(f"{name} does not take {path.stem}: {first_line(error)}", file=sys.stderr)
     if len(candidates) == 1:
         raise SystemExit(f"{path}: no runtime beside braid takes it")
-    return compare(path, candidates, candidates[1].name, options.runs, options.warmup)
+    # Threads of a runtime spin for a while when it is done, on cores that the next one needs.
+    untimed = 2 if options.threads != 1 else 0
+    return compare(path, candidates, candidates[1].name, options.runs, options.warmup, untimed)
 
 
 def first_line(error: Exception) -> str:

@@ -57,10 +57,13 @@ def largest_error(actual: Sequence[Array], reference: Sequence[Array]) -> float:
     return max(errors)
 
 
-def interleave(candidates: Sequence[Candidate], runs: int, warmup: int) -> list[list[float]]:
+def interleave(
+    candidates: Sequence[Candidate], runs: int, warmup: int, untimed: int = 0
+) -> list[list[float]]:
     """Return the seconds of each run of each candidate.
 
-    Runs take turns, so that a busy machine or a changing clock meets all of them alike.
+    Runs take turns, so that a busy machine or a changing clock meets all of them alike. A turn
+    begins with `untimed` runs, which meet what the runtime before has left behind.
     """
     for candidate in candidates:
         for _ in range(warmup):
@@ -70,6 +73,8 @@ def interleave(candidates: Sequence[Candidate], runs: int, warmup: int) -> list[
     try:
         for _ in range(runs):
             for times, candidate in zip(seconds, candidates, strict=True):
+                for _ in range(untimed):
+                    candidate.run()
                 start = time.perf_counter()
                 candidate.run()
                 times.append(time.perf_counter() - start)
@@ -79,13 +84,18 @@ def interleave(candidates: Sequence[Candidate], runs: int, warmup: int) -> list[
 
 
 def compare(
-    path: Path, candidates: Sequence[Candidate], reference: str, runs: int, warmup: int
+    path: Path,
+    candidates: Sequence[Candidate],
+    reference: str,
+    runs: int,
+    warmup: int,
+    untimed: int = 0,
 ) -> list[Result]:
-    """Measure the candidates against the one called `reference`."""
+    """Measure the candidates against the one called `reference`; see `interleave`."""
     outputs = {candidate.name: list(candidate.run()) for candidate in candidates}
     expected = outputs[reference]
     check_variance(path, expected)
-    seconds = interleave(candidates, runs, warmup)
+    seconds = interleave(candidates, runs, warmup, untimed)
     medians = {c.name: statistics.median(s) for c, s in zip(candidates, seconds, strict=True)}
     return [
         Result(
