@@ -1,9 +1,10 @@
 """`braid explain`: what was decided about a model, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, TypedDict, cast
 
 import typer
 
@@ -32,48 +33,114 @@ if TYPE_CHECKING:
     from braid.tools.explain.layout_view import LayoutExplanation
     from braid.tools.explain.memory_view import MemoryExplanation
     from braid.tools.explain.views import Table, TimelineView, View
+    from braid.tools.explain.walk import Walk
+
+
+@dataclass(frozen=True)
+class ViewOptions:
+    """What is shown, and where."""
+
+    layouts: Annotated[
+        bool, typer.Option("--layouts", help="List the layouts, and the next best choices.")
+    ] = False
+    memory: Annotated[
+        bool, typer.Option("--memory", help="List the tensors that are live at the peak.")
+    ] = False
+    devices: Annotated[
+        bool, typer.Option("--devices", help="List devices, clusters and what each takes.")
+    ] = False
+    circuits: Annotated[
+        bool, typer.Option("--circuits", help="List stages and channels of circuits on FPGAs.")
+    ] = False
+    measure: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="With --devices, stream N random requests, and time clusters."
+        ),
+    ] = None
+    trace: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write when clusters run, predicted, as Perfetto's trace events."
+        ),
+    ] = None
+    memory_budget: BudgetOption = None
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
+    ] = None
+
+    @property
+    def lists_memory(self) -> bool:
+        """Whether the plan of memory is listed."""
+        return self.memory or self.memory_budget is not None
+
+    @property
+    def lists_all(self) -> bool:
+        """Whether nothing was asked for by name."""
+        asked = (self.layouts, self.lists_memory, self.devices, self.circuits)
+        return not any(asked) and self.html is None and self.trace is None
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What is explained, for which machine, and what bears on decisions."""
+
+    partition: PartitionOption = None
+    pin: PinOption = None
+    use_profile: UseProfileOption = None
+    shape: ShapeOption = None
+    target: TargetOption = None
+    cpu: CpuOption = None
+    emulate: EmulateOption = False
+
+    @property
+    def strategy(self) -> "Strategy | None":
+        """By which ops are assigned to devices."""
+        return cast("Strategy | None", self.partition)
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """Where some ops run."""
+        return tuple(self.pin or ())
+
+    @property
+    def arguments(self) -> "_CompileArguments":
+        """As keywords of what compiles. Raises BraidError for sizes that are none."""
+        return _CompileArguments(
+            shapes=parse_shapes(self.shape),
+            target=self.target,
+            cpu=self.cpu,
+            partition=self.strategy,
+            pin=self.pins,
+            emulate=self.emulate,
+        )
+
+
+class _CompileArguments(TypedDict):
+    shapes: "Mapping[str, tuple[int, ...]]"
+    target: str | None
+    cpu: str | None
+    partition: "Strategy | None"
+    pin: tuple[str, ...]
+    emulate: bool
+
+
+@dataclass(frozen=True)
+class _Explained:
+    """All that is known of the decisions about a model; circuits where they are asked for."""
+
+    walk: "Walk"
+    plan: "MemoryExplanation | None"
+    circuits: "tuple[TimelineView, ...]"
 
 
 @grouped
 def explain(
     context: typer.Context,
     model: SourceArgument,
+    views: ViewOptions,
+    what: ModelOptions,
     results: ResultOptions,
-    layouts: Annotated[
-        bool, typer.Option("--layouts", help="List the layouts, and the next best choices.")
-    ] = False,
-    memory: Annotated[
-        bool, typer.Option("--memory", help="List the tensors that are live at the peak.")
-    ] = False,
-    devices: Annotated[
-        bool, typer.Option("--devices", help="List devices, clusters and what each takes.")
-    ] = False,
-    circuits: Annotated[
-        bool, typer.Option("--circuits", help="List stages and channels of circuits on FPGAs.")
-    ] = False,
-    measure: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="With --devices, stream N random requests, and time clusters."
-        ),
-    ] = None,
-    trace: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write when clusters run, predicted, as Perfetto's trace events."
-        ),
-    ] = None,
-    memory_budget: BudgetOption = None,
-    partition: PartitionOption = None,
-    pin: PinOption = None,
-    use_profile: UseProfileOption = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
-    ] = None,
-    shape: ShapeOption = None,
-    target: TargetOption = None,
-    cpu: CpuOption = None,
-    emulate: EmulateOption = False,
 ) -> None:
     """Explain the decisions of the default pipeline about a model.
 
@@ -82,63 +149,61 @@ def explain(
     --html needs no network.
     """
     from braid.emulation import emulating_backends
-    from braid.tools.commands.diagnostics import compiling
-    from braid.tools.explain.walk import plan_memory, walk_through
     from braid.tools.outputs import check_outputs
-    from braid.universe import make_context
 
-    check_outputs(html, trace)
-    if measure is not None and not devices:
+    check_outputs(views.html, views.trace)
+    if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
     results.enter(context)
-    context.with_resource(emulating_backends(emulate))
-    known = make_context()
-    read = partial(_read, known, model, shape, target, cpu)
-    lists_memory = memory or memory_budget is not None
-    with compiling(model):
-        module = read()
-        walk = walk_through(
-            known,
-            module,
-            profile=use_profile,
-            partition=cast("Strategy | None", partition),
-            pin=tuple(pin or ()),
-        )
-        plan = (
-            plan_memory(known, read, profile=use_profile, budget=memory_budget)
-            if lists_memory or html is not None
-            else None
-        )
-        made: tuple[TimelineView, ...] = ()
-        if (circuits or html is not None) and _has_circuits(module, walk.devices):
-            settings = shape, target, cpu, partition, tuple(pin or ())
-            made = _timelines(model, *settings, emulate=emulate)
-    if circuits and not made:
+    context.with_resource(emulating_backends(what.emulate))
+    explained = _explained(model, views, what)
+    if views.circuits and not explained.circuits:
         raise BraidError(
             "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
         )
-    if html is not None and plan is not None:
+    _show(model, explained, views, what)
+
+
+def _explained(model: Path, views: ViewOptions, what: ModelOptions) -> _Explained:
+    from braid.tools.commands.diagnostics import compiling
+    from braid.tools.explain.walk import plan_memory, walk_through
+    from braid.universe import make_context
+
+    known = make_context()
+    read = partial(_read, known, model, what.shape, what.target, what.cpu)
+    profile = what.use_profile
+    plan: MemoryExplanation | None = None
+    made: tuple[TimelineView, ...] = ()
+    with compiling(model):
+        module = read()
+        walk = walk_through(known, module, profile=profile, partition=what.strategy, pin=what.pins)
+        if views.lists_memory or views.html is not None:
+            plan = plan_memory(known, read, profile=profile, budget=views.memory_budget)
+        if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
+            made = _timelines(model, what)
+    return _Explained(walk, plan, made)
+
+
+def _show(model: Path, explained: _Explained, views: ViewOptions, what: ModelOptions) -> None:
+    walk, plan = explained.walk, explained.plan
+    if views.html is not None and plan is not None:
         split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
-        _write_page(html, model.name, (walk.graph, *split, *made, walk.layout_view, plan.view()))
-    for view in made if circuits else ():
+        drawn = (walk.graph, *split, *explained.circuits, walk.layout_view, plan.view())
+        _write_page(views.html, model.name, drawn)
+    for view in explained.circuits if views.circuits else ():
         print(f"{view.title}: {view.summary}")
         if view.table is not None:
             _print_table(view.table)
-    if trace is not None or devices:
-        if measure is not None and walk.devices is not None:
-            walk.devices.measure(
-                _measured(
-                    *(model, measure, shape, target, cpu, partition, tuple(pin or ())),
-                    emulate=emulate,
-                )
-            )
+    if views.trace is not None or views.devices:
+        if views.measure is not None and walk.devices is not None:
+            walk.devices.measure(_measured(model, views.measure, what))
         channels = [remark.message for remark in walk.remarks if "channels" in remark.data]
-        _show_devices(walk.devices, trace, channels, listed=devices)
-    if layouts:
+        _show_devices(walk.devices, views.trace, channels, listed=views.devices)
+    if views.layouts:
         _print_layouts(walk.layouts)
-    if lists_memory and plan is not None:
+    if views.lists_memory and plan is not None:
         _print_memory(plan)
-    if not (layouts or lists_memory or html or devices or trace or circuits):
+    if views.lists_all:
         for remark in walk.remarks:
             print(f"{remark.pass_name}: {remark.message}")
 
@@ -154,31 +219,12 @@ def _read(
     return module
 
 
-def _timelines(
-    model: Path,
-    shape: list[str] | None,
-    target: str | None,
-    cpu: str | None,
-    partition: str | None,
-    pin: tuple[str, ...],
-    *,
-    emulate: bool,
-) -> "tuple[TimelineView, ...]":
+def _timelines(model: Path, what: ModelOptions) -> "tuple[TimelineView, ...]":
     """Of the circuits of the model."""
     from braid.compiler import emit_model
     from braid.tools.explain.circuit_view import STAGE, circuit_views
 
-    text = emit_model(
-        model,
-        STAGE,
-        shapes=parse_shapes(shape),
-        target=target,
-        cpu=cpu,
-        partition=cast("Strategy | None", partition),
-        pin=pin,
-        emulate=emulate,
-    )
-    return circuit_views(str(text))
+    return circuit_views(str(emit_model(model, STAGE, **what.arguments)))
 
 
 def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bool:
@@ -192,17 +238,7 @@ def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bo
     return any(STAGE in backend(target.device(name).backend).stages for name in used)
 
 
-def _measured(
-    model: Path,
-    requests: int,
-    shape: list[str] | None,
-    target: str | None,
-    cpu: str | None,
-    partition: str | None,
-    pin: tuple[str, ...],
-    *,
-    emulate: bool,
-) -> dict[str, float]:
+def _measured(model: Path, requests: int, what: ModelOptions) -> dict[str, float]:
     """Seconds of one run of each function that is a stage of a stream on this machine."""
     from braid.compiler import compile
     from braid.dynamic_shapes.binding import bind_inputs
@@ -211,15 +247,7 @@ def _measured(
     from braid.tools.commands.streaming import measure_stream
 
     with compiling(model):
-        compiled = compile(
-            model,
-            shapes=parse_shapes(shape),
-            target=target,
-            cpu=cpu,
-            partition=cast("Strategy | None", partition),
-            pin=pin,
-            emulate=emulate,
-        )
+        compiled = compile(model, **what.arguments)
     arrays = bind_inputs(compiled.inputs, (), random_inputs(compiled.inputs, 0, {}))
     figures = measure_stream(compiled, arrays, requests, warmup=2)
     return {stage.name: stage.seconds for stage in figures.stages}

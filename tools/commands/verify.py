@@ -135,14 +135,22 @@ def verify(
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
-    limit = _default_tolerance(actual.values()) if tolerance is None else tolerance
+    limit = _default_tolerance(actual.values(), exact=interpret) if tolerance is None else tolerance
     found = differences(order, actual, expected)
     _report(found, limit, reference, clusters.placements if clusters else {}, alone.tolerances)
 
 
-def _default_tolerance(results: "Iterable[NDArray[Any]]") -> float:
-    """Where there are results in f16 or bf16, a few times what these round 1 to."""
-    return max([_TOLERANCE, *(_HALF.get(result.dtype.name, 0.0) for result in results)])
+def _default_tolerance(results: "Iterable[NDArray[Any]]", *, exact: bool) -> float:
+    """Where results or products are in f16 or bf16, a few times what these round 1 to.
+
+    What is `exact` makes no products of bf16, whatever was asked for.
+    """
+    from braid.targets.numerics import Precision, precision_chosen
+
+    names = {result.dtype.name for result in results}
+    if not exact and precision_chosen() is Precision.BF16:
+        names.add("bfloat16")
+    return max([_TOLERANCE, *(_HALF.get(name, 0.0) for name in names)])
 
 
 def _check_options(

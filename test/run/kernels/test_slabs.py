@@ -75,19 +75,11 @@ def refused(data, indices, build) -> bool:
 def test_what_is_no_slab_is_refused() -> None:
     """Gathers along other dims, in batches, by pairs, and what is read once more."""
 
-    def along(dim):
+    def by(gather, number):
         def build(table, indices, a):
-            gather = GatherOp.get(table, indices, dim)
-            product = MatmulOp.on(a, gather.output)
-            return [gather, product], [product.output]
-
-        return build
-
-    def tuples(batch_dims):
-        def build(table, indices, a):
-            gather = GatherNdOp.get(table, indices, batch_dims)
-            product = MatmulOp.on(a, gather.output)
-            return [gather, product], [product.output]
+            slabs = gather.get(table, indices, number)
+            product = MatmulOp.on(a, slabs.output)
+            return [slabs, product], [product.output]
 
         return build
 
@@ -97,10 +89,10 @@ def test_what_is_no_slab_is_refused() -> None:
         sum_ = elementwise("add", product.output, gather.output)
         return [gather, product, sum_], [sum_.output]
 
-    assert not refused((4, 5, 2), (3,), along(0))
-    assert refused((3, 4, 2), (5,), along(1))
-    assert refused((4, 6, 5, 2), (3, 2), tuples(0))
-    assert refused((3, 6, 5, 2), (3, 1), tuples(1))
+    assert not refused((4, 5, 2), (3,), by(GatherOp, 0))
+    assert refused((3, 4, 2), (5,), by(GatherOp, 1))
+    assert refused((4, 6, 5, 2), (3, 2), by(GatherNdOp, 0))
+    assert refused((3, 6, 5, 2), (3, 1), by(GatherNdOp, 1))
     a_square = (4, 5, 5)
     types = [TensorType(f32, a_square), TensorType(i64, (3,)), TensorType(f32, (3, 5, 5))]
     assert GemmFamily(HOST).match(make_group(types, twice)) is None
