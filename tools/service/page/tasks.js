@@ -5,6 +5,23 @@ const EMPTY = {
   isRunning: false, isOver: false, hasArtifact: false, hasExplanation: false, artifact: "#", explanation: "#",
 };
 
+const UNREACHABLE = "The server cannot be reached.";
+
+// Numbers requests, so that an answer which comes after the answer to a later request is left out.
+class Turns {
+  asked = 0;
+  shown = 0;
+
+  next() { return ++this.asked; }
+
+  isOutdated(turn) {
+    if (turn < this.shown) return true;
+    this.shown = turn;
+    return false;
+  }
+}
+const [refreshes, looks] = [new Turns(), new Turns()];
+
 function microseconds(seconds) {
   return seconds === null ? "–" : (seconds * 1e6).toPrecision(4);
 }
@@ -59,10 +76,13 @@ document.addEventListener("alpine:init", () => {
 
     async init() {
       await this.refresh();
-      setInterval(() => { if (this.isIn) this.refresh(); }, 2000);
+      setInterval(() => {
+        if (this.isIn) this.refresh();
+        if (this.isIn && this.chosen.isActive) this.look();
+      }, 2000);
     },
 
-    // What the server answers, null where it refuses; the problem is then shown.
+    // What the server answers, null where it refuses; the problem is then shown, until an order succeeds.
     async ask(method, path, options = {}) {
       try {
         const answer = await fetch(path, { method, ...options });
@@ -76,10 +96,10 @@ document.addEventListener("alpine:init", () => {
           this.problem = typeof detail === "string" ? detail : detail.map((each) => each.msg).join("; ");
           return null;
         }
-        this.problem = "";
+        if (method !== "GET" || this.problem === UNREACHABLE) this.problem = "";
         return answer.status === 204 ? true : await answer.json();
       } catch {
-        this.problem = "The server cannot be reached.";
+        this.problem = UNREACHABLE;
         return null;
       }
     },
@@ -100,10 +120,10 @@ document.addEventListener("alpine:init", () => {
     },
 
     async refresh() {
-      const problem = this.problem;
+      const turn = refreshes.next();
       const tasks = await this.ask("GET", "tasks");
-      if (tasks === null) return;
-      [this.isIn, this.isOut, this.problem] = [true, false, problem];
+      if (tasks === null || refreshes.isOutdated(turn)) return;
+      [this.isIn, this.isOut] = [true, false];
       this.list = tasks.map((task) => shownTask(task, this.id));
       const waiting = tasks.filter((task) => task.state === "queued").length;
       this.summary = `${tasks.length} ${tasks.length === 1 ? "task" : "tasks"}, ${waiting} waiting`;
@@ -126,8 +146,6 @@ document.addEventListener("alpine:init", () => {
 
     async choose(id) {
       this.select(id);
-      await this.look();
-      await this.refresh();
       this.stream = new EventSource(`tasks/${id}/events`);
       this.stream.addEventListener("line", (event) => {
         this.text += `${JSON.parse(event.data).data.text}\n`;
@@ -140,7 +158,10 @@ document.addEventListener("alpine:init", () => {
         const state = JSON.parse(event.data).data.state;
         if (state !== "queued" && state !== "running") this.close();
         this.look();
+        this.refresh();
       });
+      await this.look();
+      await this.refresh();
     },
 
     select(id) {
@@ -154,9 +175,9 @@ document.addEventListener("alpine:init", () => {
     },
 
     async look() {
-      const id = this.id;
+      const [id, turn] = [this.id, looks.next()];
       const task = id === null ? null : await this.ask("GET", `tasks/${id}`);
-      if (task === null || id !== this.id) return;
+      if (task === null || id !== this.id || looks.isOutdated(turn)) return;
       this.chosen = shownTask(task, id);
       this.kernels = task.kernels.map(shownKernel);
     },

@@ -70,6 +70,23 @@ def picture(browser: Any, name: str) -> None:
     browser.save_screenshot(str(folder / f"{name}.png"))
 
 
+LATE = """
+const [fetched, path] = [window.fetch, location.pathname + "tasks/"];
+[window.asked, window.late] = [0, 0];
+window.fetch = async (...request) => {
+    const answer = await fetched(...request);
+    const isTask = new URL(answer.url).pathname.startsWith(path);
+    if (isTask && (await answer.clone().json()).state === "running") {
+        window.asked += 1;
+        await new Promise((go) => setTimeout(go, 5000));
+        window.late += 1;
+    }
+    return answer;
+};
+"""
+"""Answers that say that a task runs come late, after one that says that it is done."""
+
+
 def test_a_task_from_its_model_to_its_explanation(browser: Any, server: Server) -> None:
     log_in(browser, server)
     picture(browser, "empty")
@@ -113,6 +130,19 @@ def test_kernels_and_their_times(browser: Any, server: Server) -> None:
     browser.switch_to.alert.accept()
     wait(browser, lambda _: not browser.find_elements("css selector", f"[data-id='{failing}']"))
     assert server.ask("GET", f"/tasks/{failing}")[0] == 404
+
+
+def test_a_late_answer_is_left_out(browser: Any, server: Server) -> None:
+    task = server.client.submit(MODEL, interactive=True, again=True)
+    log_in(browser, server)
+    shown(browser, f".task[data-id='{task}']").click()
+    line = shown(browser, "#line")
+    browser.execute_script(LATE)
+    wait(browser, lambda _: browser.execute_script("return window.asked") > 0)
+    line.send_keys("stop\n")
+    shown(browser, "#task .state[data-state=done]")
+    wait(browser, lambda _: browser.execute_script("return window.asked === window.late"))
+    assert shown(browser, "#task .state").get_attribute("data-state") == "done"
 
 
 def test_cancelling(browser: Any, server: Server) -> None:
