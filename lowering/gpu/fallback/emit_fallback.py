@@ -32,6 +32,7 @@ from braid.lowering.gpu.entries import (
     gpu_function,
     gpu_module,
 )
+from braid.lowering.gpu.fallback.known_places import known_places_as_maps
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.emit_rows import emit_rows, shared_memory
@@ -44,7 +45,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 3
+VERSION = 4
 """Of this emitter, as the `version` of a family."""
 
 
@@ -58,6 +59,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     operands, results = len(group.inputs), len(group.outputs)
     copies_as_nests(function)
     expand_magnitudes(function)
+    known_places_as_maps(module, function)
     in_place = in_place_arguments(function, operands)
     function.arg_attrs = argument_attributes(operands, results, in_place)
     if (program := RowProgram.of(function, operands)) is not None:
@@ -160,11 +162,13 @@ def _fills_as_nests(function: FuncOp) -> None:
 
 
 def _own_constants(module: ModuleOp, symbol: str) -> list[Operation]:
-    """Copies of the module's constants, under names that no other kernel has."""
-    for op in module.walk():
-        if isinstance(op, memref.GetGlobalOp):
-            op.properties["name"] = SymbolRefAttr(f"{symbol}{op.name_.root_reference.data}")
-    found = [op for op in module.ops if isinstance(op, memref.GlobalOp)]
+    """Copies of the module's constants that are used, under names that no other kernel has."""
+    used = [op for op in module.walk() if isinstance(op, memref.GetGlobalOp)]
+    names = {op.name_.root_reference.data for op in used}
+    for op in used:
+        op.properties["name"] = SymbolRefAttr(f"{symbol}{op.name_.root_reference.data}")
+    globals = [op for op in module.ops if isinstance(op, memref.GlobalOp)]
+    found = [op for op in globals if op.sym_name.data in names]
     for op in found:
         op.properties["sym_name"] = StringAttr(f"{symbol}{op.sym_name.data}")
     return [op.clone() for op in found]

@@ -39,10 +39,25 @@ def wide_lanes(
     """`width` elements from `index` on, by accesses of `piece`."""
     lanes: list[SSAValue] = []
     for start in range(0, width, piece):
-        place = [*index[:-1], _behind(builder, index[-1], start)]
+        place = [*index[:-1], behind(builder, index[-1], start)]
         loaded = load_vector(builder, buffer, place, piece)
         lanes += [element_of(builder, loaded, n) for n in range(piece)]
     return lanes
+
+
+def scattered_lanes(
+    builder: Builder,
+    buffer: SSAValue,
+    index: Sequence[SSAValue],
+    offsets: Sequence[int],
+    piece: int,
+) -> list[SSAValue]:
+    """Elements so far behind `index`, by accesses of `piece`, each of them once."""
+    found: dict[int, list[SSAValue]] = {}
+    for start in sorted({offset // piece * piece for offset in offsets}):
+        place = [*index[:-1], behind(builder, index[-1], start)]
+        found[start] = wide_lanes(builder, buffer, place, piece, piece)
+    return [found[offset // piece * piece][offset % piece] for offset in offsets]
 
 
 class LaneBody:
@@ -180,11 +195,11 @@ class LaneBody:
         if isinstance(lanes, SSAValue):
             return lanes
         if isinstance(lanes, Following):
-            return _behind(builder or self._builder, lanes.first, lane)
+            return behind(builder or self._builder, lanes.first, lane)
         return lanes[lane]
 
 
-def _behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
+def behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
     """A number so many behind."""
     if number == 0:
         return index

@@ -94,6 +94,16 @@ def flat_view(builder: Builder, buffer: SSAValue) -> SSAValue:
     return builder.insert(view).result
 
 
+def memory_size(buffer: SSAValue) -> int:
+    """How many elements there surely are from the beginning of a buffer's memory on."""
+    while isinstance(view := buffer.owner, memref.SubviewOp | memref.ReinterpretCastOp):
+        buffer = view.source
+    type = cast(MemRefType[Any], buffer.type)
+    strides = [int(stride or 0) for stride in type.get_strides() or ()]
+    parts = zip(type.get_shape(), strides, strict=True)
+    return (type.get_offset() or 0) + 1 + sum((extent - 1) * step for extent, step in parts)
+
+
 def merged_dims(
     extents: Sequence[int], accesses: Sequence[LinearAccess]
 ) -> tuple[tuple[int, ...], ...]:

@@ -1,14 +1,17 @@
-"""Parallel nests with accesses of 16 bytes: a thread computes neighbours in the last dim.
+"""Parallel nests with accesses of 16 bytes: a thread computes neighbours in the last dims.
 
 Elementwise chains, copies to parts of a concatenation, slices, paddings and gathers: whatever
 writes neighbours where neighbours are. A thread has as many points as make 16 bytes of the
-narrowest element. Dims that go on where the one behind them ends are one. Operands are read as
-vectors where neighbours are aligned, once where neighbours share an element, else one by one. Where
-the last dim is no multiple and results are dense, points are counted through all dims instead.
+narrowest element, and more where neighbours share elements, so that those make 16 bytes too. Dims
+that go on where the one behind them ends are one. Operands are read as vectors where what
+neighbours need is aligned, and each element once. Results that are the same along a short dim, such
+as the rows of an enlarged image, are computed once. Where the last dims are no multiple and results
+are dense, points are counted through all dims instead.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 from math import prod
 from typing import Any, cast
 
@@ -23,13 +26,29 @@ from xdsl.rewriter import InsertPoint
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
-from braid.lowering.gpu.kernels.lanes import Following, LaneBody, Lanes, wide_lanes
-from braid.lowering.gpu.kernels.linear_access import LinearAccess, flat_view, merged_dims
+from braid.lowering.gpu.kernels.lane_box import LaneBox
+from braid.lowering.gpu.kernels.lanes import (
+    Following,
+    LaneBody,
+    Lanes,
+    behind,
+    scattered_lanes,
+    wide_lanes,
+)
+from braid.lowering.gpu.kernels.linear_access import (
+    LinearAccess,
+    flat_view,
+    memory_size,
+    merged_dims,
+)
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
 from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES, store_vector
 
 _MOST_BYTES = 64
 """Of one operand for a thread: more would cost registers and gain nothing."""
+
+_MOST_COPIES = 4
+"""Of a result for a thread: more would leave too few threads."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +56,8 @@ class WideNest:
     """A nest of which a thread computes `width` points that lie next to each other.
 
     `dims` are the nest's dims, those that are one together; `accesses` those of its operands in
-    these dims, None where one is not linear. With `across`, neighbours go on through all dims.
+    these dims, None where one is not linear. Results are the same along the dims `copied`, of which
+    the extent here is 1. With `across`, neighbours go on through all dims, else they are `box`.
     """
 
     nest: linalg.GenericOp
@@ -47,6 +67,7 @@ class WideNest:
     accesses: tuple[LinearAccess | None, ...]
     width: int
     across: bool
+    copied: tuple[tuple[int, int], ...] = ()
 
     @staticmethod
     def of(own: ThreadNest) -> "WideNest | None":
@@ -62,41 +83,92 @@ class WideNest:
         if any(access is None for access in found[first:]):
             return None
         if len(known) < len(found) or _uses_indices(nest):
-            dims = tuple((dim,) for dim in range(len(own.extents)))
+            dims = tuple((dim,) for dim in own.parallel)
         else:
-            dims = merged_dims(own.extents, known)
+            in_order = [access.merged([(dim,) for dim in own.parallel]) for access in known]
+            merged = merged_dims([own.extents[dim] for dim in own.parallel], in_order)
+            dims = tuple(tuple(own.parallel[number] for number in each) for each in merged)
         extents = tuple(prod(own.extents[dim] for dim in each) for each in dims)
         accesses = tuple(a.merged(dims) if a is not None else None for a in found)
         plain = WideNest(nest, own.maps, dims, extents, accesses, 1, False)
-        along = plain._with_width(False)
-        if along.width * plain._narrowest == ACCESS_BYTES:
-            return along
+        along = plain._with_copies()._with_width(False)
+        if along.width * plain._narrowest >= ACCESS_BYTES:
+            return along._widened()
         across = plain._with_width(True)
         best = max(along, across, key=lambda one: one.width)
         return best if best.width > 1 else None
 
+    def _with_copies(self) -> "WideNest":
+        """Dims along which nothing that is read differs are left to each thread, if short."""
+        used = [access for _, _, _, access in self._inputs()]
+        extents, copied = list(self.extents), list[tuple[int, int]]()
+        if not used or None in used or _uses_indices(self.nest):
+            return self
+        for dim, extent in enumerate(self.extents[:-1]):
+            same = all(access is not None and access.steps[dim] == 0 for access in used)
+            count = prod(own for _, own in copied) * extent
+            if same and extent > 1 and count <= _MOST_COPIES:
+                copied.append((dim, extent))
+                extents[dim] = 1
+        return replace(self, extents=tuple(extents), copied=tuple(copied))
+
     def _with_width(self, across: bool) -> "WideNest":
         """As many neighbours as results allow; 1 if none."""
         outputs = self._results
-        last = len(self.extents) - 1
-        sizes = [bytes_of(_element(v)) for v in self._used]
-        width = min(ACCESS_BYTES // self._narrowest, _MOST_BYTES // max(sizes))
+        width = min(ACCESS_BYTES // self._narrowest, self._most)
         if across and not all(_is_dense(access, self.extents) for access in outputs):
             width = 1
         while width > 1 and (
             self.points < width
-            or any(access.offset % width for access in outputs)
-            or (not across and not self._fits(width, last))
+            or (
+                any(access.offset % width for access in outputs)
+                if across
+                else not self._fits(width)
+            )
         ):
             width //= 2
-        return WideNest(self.nest, self.maps, self.dims, self.extents, self.accesses, width, across)
+        return replace(self, width=width, across=across)
 
-    def _fits(self, width: int, last: int) -> bool:
-        """Whether neighbours along the last dim are in whole groups of `width` in all results."""
-        whole = len(self.extents) == 1 or self.extents[last] % width == 0
-        return whole and all(
-            access.width(width, last, self.extents) == width for access in self._results
+    def _widened(self) -> "WideNest":
+        """With more neighbours, where they share elements that would be read by less than 16 bytes.
+
+        A scalar that all of them share is left as it is.
+        """
+        wider = [self]
+        while 2 * wider[-1].width <= self._most and self._fits(2 * wider[-1].width):
+            wider.append(replace(self, width=2 * wider[-1].width))
+        sizes = [
+            [bytes_of(_element(value)) * one._distinct(access) for one in wider]
+            for _, value, _, access in self._inputs()
+            if access is not None
+        ]
+        growing = [each for each in sizes if each[-1] > each[0]]
+        enough = (
+            one
+            for number, one in enumerate(wider)
+            if all(each[number] >= ACCESS_BYTES for each in growing)
         )
+        return next(enough, wider[-1])
+
+    def _distinct(self, access: LinearAccess) -> int:
+        return len(set(self.box.offsets(access)))
+
+    def _fits(self, width: int) -> bool:
+        """Whether neighbours are in whole groups of `width` in all results."""
+        box = LaneBox.of(self.extents, width)
+        if box is None and len(self.extents) == 1:
+            box = LaneBox((self.points,), (width,))
+        return box is not None and all(map(box.is_dense, self._results))
+
+    @property
+    def box(self) -> LaneBox:
+        """The points of a thread, without those of `copied`."""
+        box = LaneBox.of(self.extents, self.width)
+        return LaneBox((self.points,), (self.width,)) if box is None else box
+
+    @property
+    def _most(self) -> int:
+        return _MOST_BYTES // max(bytes_of(_element(value)) for value in self._used)
 
     @property
     def _results(self) -> list[LinearAccess]:
@@ -112,7 +184,7 @@ class WideNest:
 
     @property
     def points(self) -> int:
-        """How many elements each result has."""
+        """How many elements each result has, but for copies."""
         return prod(self.extents)
 
     @property
@@ -154,7 +226,8 @@ class WideNest:
         results = found.results(self.nest.body.block)
         for (value,), output, access in zip(results, self.nest.outputs, self._results, strict=True):
             buffer = flat_view(inside, output)
-            inside.insert(memref.StoreOp.get(value, buffer, [access.index(inside, point)]))
+            for place in self._places(inside, access, point):
+                inside.insert(memref.StoreOp.get(value, buffer, [place]))
 
     def _emit_wide(self, builder: Builder, start: SSAValue) -> None:
         point = delinearized(builder, start, self.extents)
@@ -166,8 +239,24 @@ class WideNest:
         body = LaneBody(builder, self.width, values, lambda b, dim: self._index(b, dim, points))
         results = body.results(self.nest.body.block)
         for lanes, output, access in zip(results, self.nest.outputs, self._results, strict=True):
-            place = access.index(builder, point)
-            store_vector(builder, lanes, flat_view(builder, output), place)
+            buffer = flat_view(builder, output)
+            for place in self._places(builder, access, point):
+                store_vector(builder, lanes, buffer, place)
+
+    def _places(
+        self, builder: Builder, access: LinearAccess, point: Sequence[SSAValue]
+    ) -> Iterator[SSAValue]:
+        """Where a result is written: as often as it is copied."""
+        place = access.index(builder, point)
+        for numbers in product(*(range(extent) for _, extent in self.copied)):
+            yield behind(
+                builder,
+                place,
+                sum(
+                    access.steps[dim] * number
+                    for number, (dim, _) in zip(numbers, self.copied, strict=True)
+                ),
+            )
 
     def _lanes(
         self,
@@ -178,24 +267,30 @@ class WideNest:
         points: "_Points",
     ) -> Lanes:
         """Elements of an operand for neighbours."""
-        last = len(self.extents) - 1
+        if access is not None and not self.across:
+            offsets = self.box.offsets(access)
+            if not any(offsets):
+                place, buffer = self._place(builder, operand, map, access, points.first)
+                return builder.insert(memref.LoadOp.get(buffer, place)).res
+            most = min(self.width, ACCESS_BYTES // bytes_of(_element(operand)))
+            piece = self.box.piece(access, most, memory_size(operand))
+            place, buffer = self._place(builder, operand, map, access, points.first)
+            return scattered_lanes(builder, buffer, place, offsets, piece)
+        if access is not None and self._is_whole(access):
+            place, buffer = self._place(builder, operand, map, access, points.first)
+            return wide_lanes(builder, buffer, place, self.width, self.width)
 
         def read(point: Sequence[SSAValue]) -> SSAValue:
             place, buffer = self._place(builder, operand, map, access, point)
             return builder.insert(memref.LoadOp.get(buffer, place)).res
 
-        if access is not None:
-            piece = 1
-            if not self.across:
-                piece = access.width(self.width, last, self.extents)
-            elif _is_dense(access, self.extents) and access.offset % self.width == 0:
-                piece = self.width
-            if piece > 1:
-                place, buffer = self._place(builder, operand, map, access, points.first)
-                return wide_lanes(builder, buffer, place, self.width, piece)
-            if not any(access.steps) or (not self.across and access.steps[last] == 0):
-                return read(points.first)
+        if access is not None and not any(access.steps):
+            return read(points.first)
         return [read(points.at(builder, n)) for n in range(self.width)]
+
+    def _is_whole(self, access: LinearAccess) -> bool:
+        """Whether neighbours through all dims are, and each group is aligned."""
+        return _is_dense(access, self.extents) and access.offset % self.width == 0
 
     def _place(
         self,
@@ -207,7 +302,8 @@ class WideNest:
     ) -> tuple[list[SSAValue], SSAValue]:
         """The indices of an element, and the buffer that they are of."""
         if access is None:
-            return [apply_map(builder, expr, point) for expr in map.results], operand
+            own = [point[self._merged(dim)] for dim in range(len(self.extents))]
+            return [apply_map(builder, expr, own) for expr in map.results], operand
         return [access.index(builder, point)], flat_view(builder, operand)
 
     def _index(self, builder: Builder, dim: int, points: "_Points") -> Lanes:
@@ -215,9 +311,11 @@ class WideNest:
         own = self._merged(dim)
         if self.across:
             return [points.at(builder, n)[own] for n in range(self.width)]
-        if own < len(self.extents) - 1:
+        if self.box.counts[own] == 1:
             return points.first[own]
-        return Following(points.first[own], self.width)
+        if own == len(self.extents) - 1 and self.box.counts[own] == self.width:
+            return Following(points.first[own], self.width)
+        return [points.at(builder, n)[own] for n in range(self.width)]
 
     def _merged(self, dim: int) -> int:
         """Which of `dims` a dim of the nest is; those with indices in use are single."""
@@ -241,12 +339,12 @@ class _Points:
         """The indices of the neighbour of this number."""
         if number == 0:
             return self.first
-        by = index_constant(builder, number)
         if self._nest.across:
+            by = index_constant(builder, number)
             own = builder.insert(arith.AddiOp(self._start, by)).result
             return delinearized(builder, own, self._nest.extents)
-        *outer, inner = self.first
-        return [*outer, builder.insert(arith.AddiOp(inner, by)).result]
+        lane = self._nest.box.lane(number)
+        return [behind(builder, own, n) for own, n in zip(self.first, lane, strict=True)]
 
 
 def _element(buffer: SSAValue) -> Any:

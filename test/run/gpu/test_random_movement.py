@@ -9,6 +9,7 @@ import pytest
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i8, i32, i64
 
 from braid.dialects.braid.attributes import with_layout
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.layout import Layout
@@ -131,6 +132,34 @@ def resized(rng: Rng) -> Random:
     return Random(make_group([type], lambda x: [ResizeOp.get(x, sizes, scales, how)], (layout,)))
 
 
+def enlarged(rng: Rng) -> Random:
+    """Images of any layout whose points become so many, by a resize or by known places; more."""
+    count, channels, *points = extents(rng, 4)
+    layout, element = one_of(rng, LAYOUTS), one_of(rng, FLOATS)
+    shape, factors = (count, channels, *points), [int(n) for n in rng.choice([1, 2, 3, 4, 8], 2)]
+    sizes = [count, channels, *(n * f for n, f in zip(points, factors, strict=True))]
+    how = Resampling(mode="nearest", coordinates="asymmetric", nearest_mode="floor")
+    scaled = [n if rng.integers(2) else 1 for n in sizes]
+
+    def build(x: Any, y: Any) -> Any:
+        ops: list[Any] = [ResizeOp.get(x, sizes, [1.0, 1.0, *map(float, factors)], how)]
+        if rng.integers(2):
+            places = [np.arange(size) // f for size, f in zip(sizes[2:], factors, strict=True)]
+            rows, columns = map(ConstantOp.of, places)
+            ops = [rows, GatherOp.get(x, rows, 2)]
+            ops += [columns, GatherOp.get(ops[-1], columns, 3)]
+        if rng.integers(2):
+            ops.append(elementwise("mul", ops[-1], y))
+        if rng.integers(2):
+            every = ConstantOp.of(np.arange(int(rng.integers(2)), channels, 2) % channels)
+            ops += [every, GatherOp.get(ops[-1], every, 1)] if channels > 1 else []
+        return ops
+
+    types = [TensorType(element, own) for own in (shape, scaled)]
+    types[0] = with_layout(types[0], Layout.parse(layout))
+    return Random(make_group(types, build, (layout,)))
+
+
 def pooled(rng: Rng) -> Random:
     """Windows with any stride, dilation and padding, over images of any layout."""
     count, channels, *points = extents(rng, 4)
@@ -157,7 +186,7 @@ def pooled(rng: Rng) -> Random:
 
 
 KINDS: Mapping[str, Callable[[Rng], Random]] = {
-    own.__name__: own for own in (joined, cut, gathered, resized, pooled)
+    own.__name__: own for own in (joined, cut, gathered, resized, enlarged, pooled)
 }
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import NoneAttr, TensorType, bf16, f32, f64, i64
+from xdsl.dialects.builtin import NoneAttr, TensorType, bf16, f16, f32, f64, i64
 
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
@@ -59,6 +60,7 @@ def windows(x: Any) -> Any:
 
 
 ROWS = np.random.default_rng(0).permutation(48).reshape(6, 8)
+HALF_PIXELS = Resampling(mode="nearest")
 NEAREST = Resampling(mode="nearest", coordinates="asymmetric", nearest_mode="floor")
 CASES = {
     "chain": Case([tensor(64, 60)] * 2, lambda x, y: [elementwise("add", x, y)]),
@@ -109,8 +111,28 @@ CASES = {
         [tensor(1, 16, 8, 8, layout="acdb")],
         lambda x: [ResizeOp.get(x, (1, 16, 16, 16), (1.0, 1.0, 2.0, 2.0), NEAREST)],
         layout="acdb",
-        narrow=2,  # one place for each dim
-        times=2.0,  # each row is two rows of the result
+    ),
+    "resize channels first": Case(
+        [tensor(2, 3, 6, 8, element=f16)],
+        lambda x: [ResizeOp.get(x, (2, 3, 18, 16), (1.0, 1.0, 3.0, 2.0), NEAREST)],
+    ),
+    "half pixels": Case(
+        [tensor(2, 3, 4, 16)],
+        lambda x: [ResizeOp.get(x, (2, 3, 8, 32), (1.0, 1.0, 2.0, 2.0), HALF_PIXELS)],
+    ),
+    "resize by 8": Case(
+        [tensor(1, 4, 4, 8)],
+        lambda x: [ResizeOp.get(x, (1, 4, 4, 64), (1.0, 1.0, 1.0, 8.0), NEAREST)],
+        narrow=1,  # 64 bytes of the result are two elements
+    ),
+    "every second row": Case(
+        [tensor(3, 8, 32)],
+        lambda x: [i := ConstantOp.of(np.arange(1, 8, 2)), GatherOp.get(x, i, 1)],
+        times=0.5,
+    ),
+    "repeated elements": Case(
+        [tensor(6, 16, 1, element=bf16), tensor(6, 16, 2, element=bf16)],
+        lambda x, y: [elementwise("mul", x, y)],
     ),
     "pool": Case(
         [tensor(1, 32, 8, 8, layout="acdb")],

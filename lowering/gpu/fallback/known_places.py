@@ -1,0 +1,363 @@
+"""Elements at places that are known when a kernel is compiled, as linear accesses.
+
+A resize, or a gather by a constant, becomes a nest whose body loads an element at an index that a
+table holds. Where the entries of the table, after what the body does to negative and other ones,
+are a line (`s * i + c`) or steps (`i floordiv f + c`) of the index of a dim, the load becomes an
+operand with that map. A copy of that kind that one other nest reads is not stored: its maps are
+composed. A dim whose places are steps becomes two, the inner one of extent `f`:
+
+```mlir
+%place = memref.load %table[%i]                                         // 0, 0, 1, 1, 2, 2 …
+%element = memref.load %x[%c, %place]
+// becomes the operand, over (c, i, r), of the result as memref<8x56x2xf16>
+affine_map<(c, i, r) -> (c, i)> of %x : memref<8x56xf16>
+```
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import numpy.typing as npt
+from xdsl.dialects import arith, memref
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    MemRefType,
+    ModuleOp,
+    StridedLayoutAttr,
+)
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.lowering.common.loop_nest import loops_of
+
+Table: TypeAlias = npt.NDArray[np.int64]
+Access: TypeAlias = tuple[SSAValue, AffineMap]
+
+_INTEGERS: dict[type[Operation], Callable[..., Table]] = {
+    arith.AddiOp: np.add,
+    arith.SubiOp: np.subtract,
+    arith.MinSIOp: np.minimum,
+    arith.MaxSIOp: np.maximum,
+}
+_COMPARISONS: dict[int, Callable[..., Table]] = dict(
+    enumerate((np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal))
+)
+"""By the number of the predicate; of signed integers."""
+
+
+def known_places_as_maps(module: ModuleOp, function: FuncOp) -> None:
+    """Rewrites all nests of the function that load elements at places that are known."""
+    tables = _tables(module)
+    found = [_with_known_loads(nest, tables) for nest in _nests(function)]
+    for nest in found:
+        if nest is not None and nest.parent is not None and _only_moves(nest):
+            _join_with_reader(function, nest)
+    for nest in _nests(function):
+        _split_steps(nest)
+    for op in list(function.body.block.ops):
+        if isinstance(op, memref.GetGlobalOp) and not op.memref.uses:
+            op.detach()
+            op.erase()
+
+
+def _nests(function: FuncOp) -> list[linalg.GenericOp]:
+    return [op for op in function.body.block.ops if isinstance(op, linalg.GenericOp)]
+
+
+def _tables(module: ModuleOp) -> dict[str, Table]:
+    """Constant vectors of integers by name."""
+    found: dict[str, Table] = {}
+    for op in module.ops:
+        if not isinstance(op, memref.GlobalOp):
+            continue
+        type, value = cast(MemRefType[Any], op.type), op.initial_value
+        if len(type.get_shape()) == 1 and isinstance(value, DenseIntOrFPElementsAttr):
+            entries = value.get_values()
+            if all(isinstance(entry, int) for entry in entries):
+                every = entries * (type.get_shape()[0] // max(len(entries), 1))
+                found[op.sym_name.data] = np.array(every, np.int64)
+    return found
+
+
+def _with_known_loads(nest: linalg.GenericOp, tables: dict[str, Table]) -> linalg.GenericOp | None:
+    """The nest in which what is loaded at known places is an operand; None where nothing is."""
+    loops = loops_of(nest)
+    places = _places(nest, loops.extents, loops.maps, tables)
+    loads: list[tuple[memref.LoadOp, AffineMap]] = []
+    for op in nest.body.block.ops:
+        if not isinstance(op, memref.LoadOp) or not op.indices or op.memref in nest.outputs:
+            continue
+        exprs = [places.get(index) or _constant_place(index) for index in op.indices]
+        if op.memref.owner.parent is not nest.body.block and None not in exprs:
+            own = tuple(expr for expr in exprs if expr is not None)
+            loads.append((op, AffineMap(len(loops.extents), 0, own)))
+    if not loads:
+        return None
+    block, first = nest.body.block, len(nest.inputs)
+    inputs = [*zip(nest.inputs, loops.maps, strict=False)]
+    for op, map in loads:
+        argument = block.insert_arg(op.res.type, len(inputs))
+        inputs.append((op.memref, map))
+        op.res.replace_all_uses_with(argument)
+        op.detach()
+        op.erase()
+    _erase_unused(block)
+    for number in reversed(range(len(inputs))):
+        if not block.args[number].uses:
+            block.erase_arg(block.args[number])
+            del inputs[number]
+    return _replaced(nest, inputs, loops.maps[first:], nest.outputs)
+
+
+def _places(
+    nest: linalg.GenericOp,
+    extents: Sequence[int],
+    maps: Sequence[AffineMap],
+    tables: dict[str, Table],
+) -> dict[SSAValue, AffineExpr]:
+    """Values of the body that are lines or steps of one dim's index, as expressions."""
+    known: dict[SSAValue, tuple[int, Table]] = {}
+    exprs: dict[SSAValue, AffineExpr] = {}
+    for argument, operand, map in zip(nest.body.block.args, nest.inputs, maps, strict=False):
+        source, expr = operand.owner, map.results[0] if len(map.results) == 1 else None
+        if isinstance(source, memref.GetGlobalOp) and isinstance(expr, AffineDimExpr):
+            table = tables.get(source.name_.root_reference.data)
+            if table is not None:
+                known[argument] = (expr.position, table)
+    for op in nest.body.block.ops:
+        if isinstance(op, linalg.IndexOp):
+            dim = op.dim.value.data
+            known[op.result] = (dim, np.arange(extents[dim]))
+        elif len(op.results) == 1 and (value := _evaluated(op, known)) is not None:
+            known[op.results[0]] = value
+    for value, (dim, table) in known.items():
+        if (expr := _expression(dim, table)) is not None:
+            exprs[value] = expr
+    return exprs
+
+
+def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple[int, Table] | None:
+    """What an op makes of values of one dim, for each of its indices."""
+    dims = {known[value][0] for value in op.operands if value in known}
+    if len(dims) != 1:
+        return None
+    values = [known[v][1] if v in known else _constant(v) for v in op.operands]
+    if any(value is None for value in values):
+        return None
+    if (function := _function(op)) is None:
+        return None
+    return dims.pop(), function(*values)
+
+
+def _function(op: Operation) -> Callable[..., Table] | None:
+    """What an op of integers computes, of arrays."""
+    match op:
+        case arith.CmpiOp():
+            return _COMPARISONS.get(op.predicate.value.data)
+        case arith.SelectOp():
+            return np.where
+        case arith.IndexCastOp():
+            return np.asarray
+        case _:
+            return _INTEGERS.get(type(op))
+
+
+def _constant_place(value: SSAValue) -> AffineExpr | None:
+    number = _constant(value)
+    return None if number is None else AffineExpr.constant(number)
+
+
+def _constant(value: SSAValue) -> int | None:
+    op = value.owner
+    if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+        return cast("IntegerAttr[Any]", op.value).value.data
+    return None
+
+
+def _expression(dim: int, table: Table) -> AffineExpr | None:
+    """A line or steps of an index, which are these numbers."""
+    if table.dtype == np.bool_ or len(table) == 0:
+        return None
+    index, first = np.arange(len(table)), int(table[0])
+    line = int(table[1]) - first if len(table) > 1 else 0
+    if line >= 0 and np.array_equal(table, line * index + first):
+        own: AffineExpr = AffineExpr.constant(0) if line == 0 else AffineExpr.dimension(dim)
+        own = own * line if line > 1 else own
+        return own if first == 0 else own + first
+    size = int(np.argmax(table != first))
+    if size > 1 and np.array_equal(table, index // size + first):
+        own = AffineExpr.dimension(dim) // size
+        return own if first == 0 else own + first
+    return None
+
+
+def _erase_unused(block: Block) -> None:
+    for op in reversed(list(block.ops)):
+        unused = op.results and not any(result.uses for result in op.results)
+        if unused and not op.regions and not isinstance(op, memref.LoadOp):
+            op.detach()
+            op.erase()
+
+
+def _replaced(
+    nest: linalg.GenericOp,
+    inputs: Sequence[Access],
+    maps: Sequence[AffineMap],
+    outputs: Sequence[SSAValue],
+    rank: int | None = None,
+) -> linalg.GenericOp:
+    """The nest with other operands, all of its dims, `rank` of them, being parallel."""
+    every = [*(map for _, map in inputs), *maps]
+    kinds = list(nest.iterator_types) if rank is None else [IteratorTypeAttr.parallel()] * rank
+    made = linalg.GenericOp(
+        [value for value, _ in inputs],
+        list(outputs),
+        nest.detach_region(nest.body),
+        [AffineMapAttr(map) for map in every],
+        kinds,
+    )
+    Rewriter.replace_op(nest, made, [])
+    return made
+
+
+def _only_moves(nest: linalg.GenericOp) -> bool:
+    """Whether it only copies elements to a buffer of the kernel's own, in order."""
+    block, loops = nest.body.block, loops_of(nest)
+    last = block.last_op
+    assert last is not None
+    return (
+        block.first_op is last
+        and len(nest.inputs) == len(nest.outputs) == 1
+        and last.operands[0] is block.args[0]
+        and isinstance(nest.outputs[0].owner, memref.AllocOp)
+        and loops.result == AffineMap.identity(len(loops.extents))
+    )
+
+
+def _join_with_reader(function: FuncOp, moving: linalg.GenericOp) -> None:
+    """The only nest that reads what `moving` copies reads what it copies from."""
+    source, buffer = moving.inputs[0], moving.outputs[0]
+    readers = {use.operation for use in buffer.uses} - {moving}
+    reader = readers.pop() if len(readers) == 1 else None
+    if not isinstance(reader, linalg.GenericOp) or buffer in reader.outputs:
+        return
+    nests = _nests(function)
+    behind = nests[nests.index(moving) + 1 :]
+    if source in [value for nest in behind for value in nest.outputs]:
+        return
+    own, loops = moving.indexing_maps.data[0].data, loops_of(reader)
+    inputs = [
+        (source, own.compose(map)) if value is buffer else (value, map)
+        for value, map in zip(reader.inputs, loops.maps, strict=False)
+    ]
+    _replaced(reader, inputs, loops.maps[len(inputs) :], reader.outputs)
+    alloc = buffer.owner
+    assert isinstance(alloc, memref.AllocOp)
+    for op in (moving, alloc):
+        op.detach()
+        op.erase()
+
+
+def _split_steps(nest: linalg.GenericOp) -> None:
+    """Makes two dims of each dim of which an operand's place is `dim floordiv f`."""
+    loops = loops_of(nest)
+    steps = _steps_of(loops.maps)
+    uses_indices = any(isinstance(op, linalg.IndexOp) for op in nest.body.walk())
+    if not steps or uses_indices or not all(loops.is_parallel):
+        return
+    if any(size is None or loops.extents[dim] % size for dim, size in steps.items()):
+        return
+    known = {dim: size for dim, size in steps.items() if size is not None}
+    place, extents = dict[int, int](), list[int]()
+    for dim, extent in enumerate(loops.extents):
+        place[dim] = len(extents)
+        extents += [extent // known[dim], known[dim]] if dim in known else [extent]
+    accesses = [
+        _split_access(nest, value, map, known, place, len(extents))
+        for value, map in zip(nest.operands, loops.maps, strict=True)
+    ]
+    split = [access for access in accesses if access is not None]
+    if len(split) == len(accesses):
+        count = len(nest.inputs)
+        outputs = split[count:]
+        values = [value for value, _ in outputs]
+        _replaced(nest, split[:count], [map for _, map in outputs], values, len(extents))
+
+
+def _steps_of(maps: Sequence[AffineMap]) -> dict[int, int | None]:
+    """Dims and what they are divided by; None where that is several numbers."""
+    steps: dict[int, int | None] = {}
+    for inner in (inner for map in maps for expr in map.results for inner in expr.dfs()):
+        match inner:
+            case AffineBinaryOpExpr(
+                AffineBinaryOpKind.FloorDiv, AffineDimExpr(dim), AffineConstantExpr(size)
+            ):
+                steps[dim] = size if steps.get(dim, size) == size else None
+            case _:
+                pass
+    return steps
+
+
+def _split_access(
+    nest: linalg.GenericOp,
+    value: SSAValue,
+    map: AffineMap,
+    steps: dict[int, int],
+    place: dict[int, int],
+    rank: int,
+) -> Access | None:
+    """An operand over the new dims: a view of it, where it has one of the split dims itself."""
+    type = cast(MemRefType[Any], value.type)
+    strides, offset = type.get_strides(), type.get_offset()
+    if strides is None or offset is None or None in strides:
+        return None
+    shape, steps_of_view, exprs = list[int](), list[int](), list[AffineExpr]()
+    for expr, extent, stride in zip(map.results, type.get_shape(), strides, strict=True):
+        if isinstance(expr, AffineDimExpr) and expr.position in steps:
+            dim, size = expr.position, steps[expr.position]
+            shape += [extent // size, size]
+            steps_of_view += [int(stride or 0) * size, int(stride or 0)]
+            exprs += [AffineExpr.dimension(place[dim]), AffineExpr.dimension(place[dim] + 1)]
+            continue
+        moved = _moved(expr, steps, place)
+        if moved is None:
+            return None
+        shape.append(extent)
+        steps_of_view.append(int(stride or 0))
+        exprs.append(moved)
+    own = AffineMap(rank, 0, tuple(exprs))
+    if len(shape) == type.get_num_dims():
+        return value, own
+    layout = StridedLayoutAttr(steps_of_view, offset)
+    view_type = MemRefType(type.element_type, shape, layout, type.memory_space)
+    view = memref.ReinterpretCastOp(value, [], [], [], [offset], shape, steps_of_view, view_type)
+    Rewriter.insert_op(view, InsertPoint.before(nest))
+    return view.result, own
+
+
+def _moved(expr: AffineExpr, steps: dict[int, int], place: dict[int, int]) -> AffineExpr | None:
+    """An expression over the new dims; None where it has a split dim as it is."""
+    match expr:
+        case AffineDimExpr(dim):
+            return None if dim in steps else AffineExpr.dimension(place[dim])
+        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, AffineDimExpr(dim), _):
+            return AffineExpr.dimension(place[dim]) if dim in steps else expr
+        case AffineBinaryOpExpr(kind, left, right):
+            one, two = _moved(left, steps, place), _moved(right, steps, place)
+            return None if one is None or two is None else AffineBinaryOpExpr(kind, one, two)
+        case _:
+            return expr
