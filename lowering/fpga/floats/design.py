@@ -111,6 +111,7 @@ class _Maker:
 
     def made(self, name: str) -> FloatDesign:
         for node in self.graph.nodes:
+            self._split_loops(node)
             for at, read in enumerate(node.reads):
                 self._connect(node, at, read)
         results = [
@@ -127,6 +128,14 @@ class _Maker:
             function.body.interval = plan.interval
         return design
 
+    def _split_loops(self, node: Node) -> None:
+        """All that streams need, before any says in which iterations it is read."""
+        for read in node.reads:
+            if read.source in self.nodes:
+                given = self.nodes[read.source], self.orders[read.source]
+                found = feed_of(given, (node, self.orders[node.key]), read)
+                self.orders[node.key] = self.orders[node.key] if found is None else found[0]
+
     def _connect(self, node: Node, at: int, read: Read) -> None:
         key = node.key, at
         if read.source in self.nodes:
@@ -137,7 +146,7 @@ class _Maker:
             if found is None:
                 port, feed = Port(f"m{number}", producer.shape or (1,)), None
             else:
-                self.orders[node.key], feed = found
+                _, feed = found
                 lanes = given[1].lanes[1]
                 port = Port(f"s{number}", (lanes,), True, _tokens(producer, lanes))
             self.between.append(port)

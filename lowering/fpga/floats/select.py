@@ -1,14 +1,13 @@
 """Which orders the nests of a graph have: the fastest whose operators fit a number of DSPs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from braid.dialects.braid.scalar import Apply, walk
 from braid.lowering.fpga.floats.design import FloatDesign, design_of_graph
-from braid.lowering.fpga.floats.feeds import feed_of
 from braid.lowering.fpga.floats.nodes import Graph, Key, Node, Read
 from braid.lowering.fpga.floats.orders import Order, orders_of
+from braid.lowering.fpga.floats.search import Option, Search
 from braid.solvers.hls.estimate import Estimate, estimate
 from braid.solvers.hls.nests import Design
 from braid.solvers.hls.resources import dsps_of
@@ -17,21 +16,9 @@ from braid.solvers.hls.timing import Deadlock
 from braid.support.errors import BraidError
 
 _TRIED = 12
-"""Limits of cycles from the least on for which whole designs are estimated."""
-
-
-@dataclass(frozen=True)
-class Option:
-    """An order with cycles and DSPs of its nest by itself.
-
-    Of the same `kind`, orders stream alike; of the same `written` their results.
-    """
-
-    order: Order
-    cycles: int
-    dsps: int
-    kind: object
-    written: object
+"""Limits of cycles from the least on for which whole designs are estimated, and as many further."""
+_STEP = 1.004
+"""At least between the further ones."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +41,13 @@ def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> S
     limits = sorted({one.cycles for own in options.values() for one in own})
     floor = max(min((one.cycles for one in own), default=0) for own in options.values())
     for needs_streams in (True, False):
-        search = _Search(graph, options, dsps, needs_streams)
-        low = search.least([limit for limit in limits if limit >= floor])
-        for picked in islice(filter(None, map(search.picked, low)), _TRIED):
-            found = _estimated(graph, picked, name, operators)
-            if found is None or found[1].resources.dsps > dsps:
-                continue
-            if best is None or found[1].cycles < best[0]:
+        search = Search(graph, options, needs_streams)
+        low = search.least([limit for limit in limits if limit >= floor], dsps)
+        for limit in _sampled(low):
+            if best is not None and limit >= best[0]:
+                break
+            found = _fitting(search, limit, dsps, name, operators)
+            if found is not None and (best is None or found[1].cycles < best[0]):
                 best = found[1].cycles, *found
     if best is None:
         raise BraidError(
@@ -70,6 +57,32 @@ def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> S
     _, design, found = best
     design = _with_depths(design, found, operators)
     return Selected(design, found, _bound(graph, operators, dsps))
+
+
+def _sampled(limits: Sequence[int]) -> Iterator[int]:
+    """The first ones, and then some that are further apart."""
+    yield from limits[:_TRIED]
+    last, left = limits[_TRIED - 1] if len(limits) >= _TRIED else 0, _TRIED
+    for limit in limits[_TRIED:]:
+        if left and limit >= last * _STEP:
+            yield limit
+            last, left = limit, left - 1
+
+
+def _fitting(
+    search: Search, limit: int, dsps: int, name: str, operators: Operators
+) -> tuple[FloatDesign, Estimate] | None:
+    """The fastest within the limit; addresses need multipliers that only whole designs show."""
+    allowed = dsps
+    while (picked := search.fastest(limit, allowed)) is not None:
+        found = _estimated(search.graph, picked, name, operators)
+        if found is None:
+            return None
+        excess = found[1].resources.dsps - dsps
+        if excess <= 0:
+            return found
+        allowed -= excess
+    return None
 
 
 def _options(node: Node, operators: Operators, dsps: int) -> list[Option]:
@@ -104,7 +117,25 @@ def _measured(node: Node, order: Order, operators: Operators) -> Option:
     kind = tuple(order.sequence(range(len(node.extents)))), order.unrolled, bounded
     written = tuple(order.sequence(range(node.parallel))), order.lanes, bounded
     dsps = dsps_of(nest, plan, operators)
-    return Option(replace(order, interval=plan.interval), cycles, dsps, kind, written)
+    outer = [at for at in node.reductions if node.extents[at] > 1]
+    first = _last_of(order, outer) * plan.interval + plan.depth
+    reads = tuple(_last_of(order, _dims(read)) * plan.interval for read in node.reads)
+    made = replace(order, interval=plan.interval)
+    return Option(made, cycles, dsps, first, reads, kind, written)
+
+
+def _dims(read: Read) -> list[int]:
+    names = frozenset[str]().union(*(one.variables for one in read.index))
+    return [int(name[1:]) for name in names]
+
+
+def _last_of(order: Order, dims: Sequence[int]) -> int:
+    """The first iteration in which the loops of these dims have reached their ends."""
+    names = frozenset[str]().union(*(order.index[at].variables for at in dims))
+    at = 0
+    for loop in order.loops:
+        at = at * loop.trips + (loop.trips - 1 if loop.name in names else 0)
+    return at
 
 
 def _pareto(options: Sequence[Option]) -> list[Option]:
@@ -113,108 +144,6 @@ def _pareto(options: Sequence[Option]) -> list[Option]:
         if not kept or one.dsps < kept[-1].dsps:
             kept.append(one)
     return kept
-
-
-class _Search:
-    """The cheapest orders of all nests within limits of cycles, with streams where `needed`.
-
-    Consumers are chosen first; then each producer needs one that joins those that read it.
-    """
-
-    def __init__(
-        self,
-        graph: Graph,
-        options: Mapping[Key, Sequence[Option]],
-        dsps: int,
-        needed: bool,
-    ) -> None:
-        self.graph, self.options, self.dsps, self.needed = graph, options, dsps, needed
-        self.nodes = {node.key: node for node in graph.nodes}
-        self.order = list(reversed(graph.nodes))
-        self.known: dict[tuple[object, ...], bool] = {}
-
-    def least(self, limits: Sequence[int]) -> Sequence[int]:
-        """The limits from the least on within which a design was found."""
-        low, high = 0, len(limits)
-        while low < high:
-            middle = (low + high) // 2
-            if self.picked(limits[middle]) is None:
-                low = middle + 1
-            else:
-                high = middle
-        return limits[low:]
-
-    def picked(self, limit: int) -> dict[Key, Order] | None:
-        """None where there are none."""
-        fitting = {key: _cheapest(own, limit) for key, own in self.options.items()}
-        best: list[tuple[int, dict[Key, Order]]] = []
-        self._extend(0, {}, fitting, best)
-        return best[0][1] if best else None
-
-    def _extend(
-        self,
-        used: int,
-        chosen: dict[Key, Order],
-        allowed: dict[Key, list[Option]],
-        best: list[tuple[int, dict[Key, Order]]],
-    ) -> None:
-        left = [allowed[node.key] for node in self.order[len(chosen) :]]
-        if not all(left):
-            return
-        if not left:
-            if not self.needed or self._all_join(chosen):
-                best[:] = [(used, dict(chosen))]
-            return
-        rest = used + sum(own[0].dsps for own in left[1:])
-        node = self.order[len(chosen)]
-        for option in left[0]:
-            least = rest + option.dsps
-            if least > self.dsps or (best and least >= best[0][0]):
-                return
-            narrowed = self._narrowed(node, option, allowed) if self.needed else allowed
-            chosen[node.key] = option.order
-            self._extend(used + option.dsps, chosen, narrowed, best)
-            del chosen[node.key]
-
-    def _narrowed(
-        self, node: Node, option: Option, allowed: dict[Key, list[Option]]
-    ) -> dict[Key, list[Option]]:
-        """What is left for the nests that `node` reads."""
-        made = dict(allowed)
-        for read in node.reads:
-            if read.source in self.nodes:
-                own = made[read.source]
-                made[read.source] = [one for one in own if self._joins(read, one, node, option)]
-        return made
-
-    def _joins(self, read: Read, given: Option, node: Node, option: Option) -> bool:
-        key = read.source, given.written, node.key, read.index, id(option)
-        if key not in self.known:
-            producer = self.nodes[read.source], given.order
-            self.known[key] = feed_of(producer, (node, option.order), read) is not None
-        return self.known[key]
-
-    def _all_join(self, chosen: Mapping[Key, Order]) -> bool:
-        """With the loops that streams before have split."""
-        for node in self.graph.nodes:
-            order = chosen[node.key]
-            for read in node.reads:
-                if read.source in self.nodes:
-                    given = self.nodes[read.source], chosen[read.source]
-                    found = feed_of(given, (node, order), read)
-                    if found is None:
-                        return False
-                    order = found[0]
-        return True
-
-
-def _cheapest(options: Sequence[Option], limit: int) -> list[Option]:
-    """Of each kind the one with the fewest DSPs, of all kinds in the order of these."""
-    kinds: dict[object, Option] = {}
-    for one in options:
-        if one.cycles <= limit and (one.kind not in kinds or one.dsps < kinds[one.kind].dsps):
-            kinds[one.kind] = one
-    return sorted(kinds.values(), key=lambda one: one.dsps)
 
 
 def _estimated(

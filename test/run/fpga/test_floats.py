@@ -1,5 +1,6 @@
 """Functions in f32 as HLS C++, compiled by the C++ compiler, beside the interpreter."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -68,6 +69,13 @@ KERNELS = {
         op("t", "matmul", {"a": "12x20", "b": "20x30"}, "12x30"),
         op("y", "matmul", {"t": "12x30", "c": "30x16"}, "12x16"),
         results={"y": "12x16"},
+    ),
+    "product of products": function(
+        {"a": "30x20", "b": "20x19", "c": "19x22", "d": "22x42"},
+        op("t", "matmul", {"a": "30x20", "b": "20x19"}, "30x19"),
+        op("u", "matmul", {"c": "19x22", "d": "22x42"}, "19x42"),
+        op("y", "matmul", {"t": "30x19", "u": "19x42"}, "30x42"),
+        results={"y": "30x42"},
     ),
     "two results": function(
         {"a": "31x37", "x": "37x1", "z": "31x1"},
@@ -158,6 +166,23 @@ def test_nests_of_a_chain_stream_to_each_other() -> None:
     assert all(port.is_stream for port in chosen.design.between)
     first, second = chosen.found.ends.ends
     assert second - first < first // 4
+
+
+def test_two_streams_that_meet() -> None:
+    """One splits a loop in which the other one is read."""
+    main = function_named(parse(KERNELS["product of products"]), "main")
+    operators = vitis_operators()
+    operators = replace(operators, latencies={**operators.latencies, "slow_add": 0})
+    chosen = select_orders(graph_of(main, known_values(main, {})), "top", operators, 90)
+    assert all(port.is_stream for port in chosen.design.between)
+    slowest = max(
+        (nest.iterations - 1) * plan[0].interval + plan[0].depth
+        for process, plan in zip(
+            chosen.design.nests().processes, chosen.found.schedules, strict=True
+        )
+        for nest in process.nests
+    )
+    assert chosen.found.cycles < 1.25 * slowest
 
 
 def test_a_project(tmp_path: Path) -> None:
