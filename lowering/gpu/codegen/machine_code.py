@@ -44,6 +44,9 @@ def joined_ptx(modules: Sequence[bytes]) -> bytes:
     return b"\n".join([first, *(_HEADER.sub(b"", module) for module in others)])
 
 
+_OTHER = "another one is found by CUDA_HOME, PATH, or pip install 'braid[gpu-check]', in this order"
+
+
 def find_tool(name: str) -> str:
     """The path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
 
@@ -75,6 +78,8 @@ def assemble(ptx: bytes, architecture: str) -> MachineCode:
         tool = find_tool("ptxas")
         log = _run([tool, "-v", "-O3", f"-arch={architecture}", str(source), "-o", str(output)])
         warnings = tuple(line for line in log.splitlines() if _WARNING.search(line))
+        if not output.is_file():
+            raise BraidError(f"'{tool}' ended well, but has written no machine code", hint=_OTHER)
         return MachineCode(output.read_bytes(), _resources(log), warnings)
 
 
@@ -103,10 +108,18 @@ def disassemble(cubin: bytes) -> str:
 
 
 def _run(command: Sequence[str]) -> str:
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    try:
+        result = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False
+        )
+    except OSError as error:
+        raise BraidError(f"'{command[0]}' cannot be run: {error.strerror}", hint=_OTHER) from error
     if result.returncode != 0:
         lines = (result.stderr + result.stdout).splitlines()
-        tool, first = Path(command[0]).name, next(iter(lines), "no message")
+        tool, first = (
+            Path(command[0]).name,
+            next(iter(lines), f"no message, exit status {result.returncode}"),
+        )
         raise BraidError(f"'{tool}' rejects the code: {first}")
     return result.stdout + result.stderr
 

@@ -35,7 +35,8 @@ from braid.lowering.gpu.entries import (
 from braid.lowering.gpu.fallback.known_places import known_places_as_maps
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.emit_rows import emit_rows, shared_memory
+from braid.lowering.gpu.kernels.emit_rows import RowEmitter, emit_rows, shared_memory
+from braid.lowering.gpu.kernels.long_rows import LongRowEmitter
 from braid.lowering.gpu.kernels.row_program import RowProgram
 from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
@@ -45,7 +46,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 4
+VERSION = 5
 """Of this emitter, as the `version` of a family."""
 
 
@@ -105,7 +106,8 @@ def _row_kernel(
         if isinstance(op, arith.ConstantOp):
             body.add_op(op.clone(values))
     shared = shared_memory(program, f"{symbol}_shared")
-    emit_rows(Builder(InsertPoint.at_end(body)), program, values, shared)
+    emitter = LongRowEmitter if program.is_long else RowEmitter
+    emit_rows(Builder(InsertPoint.at_end(body)), program, values, shared, emitter)
     body.add_op(gpu.ReturnOp([]))
     outside = (*group.inputs.types, *group.outputs.types)
     sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))

@@ -68,21 +68,22 @@ def emit_rows(
     program: RowProgram,
     values: dict[SSAValue, SSAValue],
     shared: memref.GlobalOp | None,
+    emitter: "type[RowEmitter]",
 ) -> None:
     """The code of a thread; `values` are the entry's arguments for the kernel's."""
     if program.width == 1:
-        _Emitter(builder, program, values, shared, 1).emit()
+        emitter(builder, program, values, shared, 1).emit()
         return
     wide, narrow = scf.YieldOp(), scf.YieldOp()
     builder.insert(scf.IfOp(is_aligned(builder), (), [Block([wide])], [Block([narrow])]))
     for end, width in ((wide, program.width), (narrow, 1)):
         inside = Builder(InsertPoint.before(end))
-        _Emitter(inside, program, values, shared, width).emit()
+        emitter(inside, program, values, shared, width).emit()
 
 
 @dataclass
-class _Emitter:
-    """One variant of the code, with accesses of `width` elements."""
+class RowEmitter:
+    """One variant of the code, with accesses of `width` elements: a row is held in registers."""
 
     builder: Builder
     program: RowProgram
@@ -117,6 +118,11 @@ class _Emitter:
 
     def _emit_row(self) -> None:
         self._place_chunks()
+        self._compute_nests()
+        for result in self.program.arguments[self.program.operands :]:
+            self._write(result)
+
+    def _compute_nests(self) -> None:
         for nest in self.program.nests:
             op = nest.nest.nest
             if isinstance(op, linalg.FillOp):
@@ -132,8 +138,6 @@ class _Emitter:
                     op.outputs, compute(self.builder, op, values), strict=True
                 ):
                     self.scalars[output] = result
-        for result in self.program.arguments[self.program.operands :]:
-            self._write(result)
 
     def _place_chunks(self) -> None:
         """Columns of each chunk of the thread, and whether it lies in the row: None for always."""

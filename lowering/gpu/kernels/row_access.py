@@ -49,10 +49,11 @@ class RowNest:
 
 
 def rows_of(nests: Sequence[ThreadNest]) -> Rows | None:
-    """The rows of the first nest that reduces one dim; None for nests that do not."""
+    """The rows of the first nest that reduces; None for nests that do not."""
     for nest in nests:
-        if len(nest.reduced) == 1 and nest.extents[nest.reduced[0]] > 1 and nest.points > 0:
-            return Rows(nest.points, nest.extents[nest.reduced[0]])
+        columns = prod(nest.extents[dim] for dim in nest.reduced)
+        if columns > 1 and nest.points > 0:
+            return Rows(nest.points, columns)
     return None
 
 
@@ -69,28 +70,28 @@ def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
         if access is None:
             return None
         accesses.append(access)
-    return RowNest(nest, tuple(accesses), along is not None)
+    return RowNest(nest, tuple(accesses), bool(along))
 
 
 def _buffers(op: linalg.GenericOp | linalg.FillOp) -> Sequence[SSAValue]:
     return op.outputs if isinstance(op, linalg.FillOp) else op.operands
 
 
-def _dims(nest: ThreadNest, rows: Rows) -> tuple[list[int], int | None] | None:
-    """The dims of a nest that number rows, outermost first, and the one of columns."""
-    wide = [dim for dim, extent in enumerate(nest.extents) if extent > 1]
-    if nest.reduced:
-        if list(nest.reduced) != wide[-1:] or nest.extents[nest.reduced[0]] != rows.columns:
-            return None
-        across, along = wide[:-1], nest.reduced[0]
-    elif prod(nest.extents) == rows.count * rows.columns:
-        if not wide or nest.extents[wide[-1]] != rows.columns:
-            return None
-        across, along = wide[:-1], wide[-1]
-    else:
-        across, along = wide, None
-    fits = prod(nest.extents[dim] for dim in across) == rows.count
-    return (across, along) if fits else None
+def _dims(nest: ThreadNest, rows: Rows) -> tuple[list[int], list[int]] | None:
+    """The dims of a nest that number rows, and those that number columns, outermost first."""
+    across = [dim for dim, extent in enumerate(nest.extents) if extent > 1]
+    along: list[int] = []
+    if nest.reduced or prod(nest.extents) == rows.count * rows.columns:
+        while across and prod(nest.extents[dim] for dim in along) < rows.columns:
+            along.insert(0, across.pop())
+    reduced = [dim for dim in nest.reduced if nest.extents[dim] > 1]
+    if (nest.reduced and reduced != along) or (along and _count(nest, along) != rows.columns):
+        return None
+    return (across, along) if _count(nest, across) == rows.count else None
+
+
+def _count(nest: ThreadNest, dims: Sequence[int]) -> int:
+    return prod(nest.extents[dim] for dim in dims)
 
 
 def _access(
@@ -98,22 +99,27 @@ def _access(
     map: AffineMap,
     extents: Sequence[int],
     across: Sequence[int],
-    along: int | None,
+    along: Sequence[int],
     rows: Rows,
 ) -> Access | None:
     steps = _steps(buffer, map)
     if steps is None:
         return None
-    strides = [prod(extents[dim] for dim in across[n + 1 :]) for n in range(len(across))]
-    own = [steps.get(dim, 0) for dim in across]
-    column = 0 if along is None else steps.get(along, 0)
-    if along is not None and column == 1:
+    strides, columns = _dense_steps(extents, across), _dense_steps(extents, along)
+    own, inner = ([steps.get(dim, 0) for dim in dims] for dims in (across, along))
+    if along and inner == columns:
         if own == [stride * rows.columns for stride in strides]:
             return Access.ELEMENT
         return Access.COLUMN if not any(own) else None
-    if column == 0 and own == strides:
+    if any(inner):
+        return None
+    if own == strides:
         return Access.ROW
-    return Access.ONE if column == 0 and not any(own) else None
+    return Access.ONE if not any(own) else None
+
+
+def _dense_steps(extents: Sequence[int], dims: Sequence[int]) -> list[int]:
+    return [prod(extents[dim] for dim in dims[number + 1 :]) for number in range(len(dims))]
 
 
 def _steps(buffer: SSAValue, map: AffineMap) -> dict[int, int] | None:

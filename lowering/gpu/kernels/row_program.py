@@ -1,10 +1,11 @@
-"""Softmax, normalizations and reductions of rows in one pass: a row stays in registers.
+"""Softmax, normalizations and reductions of rows: a row stays in registers.
 
 All nests of a kernel go over the same rows, whose elements lie next to each other. The threads of a
 row (a warp, or a block for long rows) read each operand once, 16 bytes at a time; every nest
 computes on what they hold. A reduction is a tree over the lanes of a warp by shuffles, and over
 warps through shared memory; results are written when all nests are done. What is between the nests
-never goes to memory.
+never goes to memory. Rows that are too long for the registers of a block are read again for each
+reduction, and once more for results that are as long.
 """
 
 from collections.abc import Sequence
@@ -62,13 +63,20 @@ class RowProgram:
             elif not isinstance(op, arith.ConstantOp | memref.AllocOp):
                 return None
         rows = rows_of(nests)
-        if rows is None or rows.columns > _THREADS[-1] * _MOST_ELEMENTS:
+        if rows is None:
             return None
         found = [row_nest(nest, rows) for nest in nests]
         own = tuple(nest for nest in found if nest is not None)
         program = RowProgram(function, rows, own, operands)
         complete = len(own) == len(found) and all(map(_is_known, own))
-        return program if complete and program._is_ordered() else None
+        if not complete or not program._is_ordered():
+            return None
+        return None if program.is_long and not program._writes_elements_once() else program
+
+    @property
+    def is_long(self) -> bool:
+        """Whether rows do not fit the registers of a block."""
+        return self.rows.columns > _THREADS[-1] * _MOST_ELEMENTS
 
     @property
     def threads_of_row(self) -> int:
@@ -113,6 +121,16 @@ class RowProgram:
     def arguments(self) -> tuple[BlockArgument, ...]:
         """The operands and results of the kernel."""
         return tuple(self.function.body.block.args[:-2])
+
+    def _writes_elements_once(self) -> bool:
+        """Whether one nest says what a buffer as long as rows is, so that it is computed anew."""
+        written = [
+            value
+            for nest in self.nests
+            for value, access in zip(nest_buffers(nest), nest.accesses, strict=True)
+            if access is Access.ELEMENT and value in nest.nest.nest.outputs
+        ]
+        return len(written) == len(set(written))
 
     def _is_ordered(self) -> bool:
         """Whether every buffer of the kernel's own is written before it is read, and every result.

@@ -1,6 +1,7 @@
 """Softmax, normalizations and reductions in one pass: random shapes, their code, and mutants."""
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,26 @@ def total(element: Any, *shape: int) -> Any:
     )
 
 
-KINDS = {"softmax": softmax, "layer_norm": layer_norm, "total": total}
+def image_mean(element: Any, *shape: int) -> Any:
+    """Of the points of each channel, and what is farthest from it."""
+    image = (*shape[:-1], *divided(shape[-1]))
+    points = [len(image) - 2, len(image) - 1]
+
+    def build(x: Any) -> Any:
+        total = ReduceOp.get(x, "add", points)
+        away = elementwise("sub", x, total)
+        return [total, away, ReduceOp.get(away, "maximum", points)]
+
+    return make_group([TensorType(element, image)], build, (), True)
+
+
+def divided(count: int) -> tuple[int, int]:
+    """A number as a product of two."""
+    side = next(n for n in range(int(count**0.5), 0, -1) if count % n == 0)
+    return side, count // side
+
+
+KINDS = {"softmax": softmax, "layer_norm": layer_norm, "total": total, "image_mean": image_mean}
 
 
 def random_group(seed: int) -> Any:
@@ -69,6 +89,30 @@ def test_two_hundred_random_rows(seed: int) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("element", "shape"), [(f32, (2, 24000)), (f16, (1, 3, 20480)), (bf16, (2, 17003))], ids=str
+)
+def test_long_rows(element: Any, shape: Sequence[int], kind: str) -> None:
+    """A block goes over its row in loops: one launch, without scratch memory."""
+    if element != f32 and kind == "layer_norm":
+        element = f32
+    for unaligned in (False, True):
+        kernel = check_group(KINDS[kind](element, *shape), emit_fallback, unaligned=unaligned)
+        assert [own.blocks for own in kernel.launches.launches] == [np.prod(shape[:-1])]
+        assert kernel.scratch_bytes == 0
+
+
+@pytest.mark.parametrize("columns", [24000, 2**20])
+def test_long_rows_are_read_wide(columns: int) -> None:
+    """Once for the maximum, once for the sum, and once for the result."""
+    kernel = emit_fallback(softmax(f16, 4, columns), "tested")
+    (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
+    usual = code.ptx.decode().split(".entry tested_0_unaligned")[0]
+    accesses = re.findall(r"(?:ld|st)\.global\.(?:nc\.)?(\S+)", usual)
+    assert len(accesses) % 4 == 0 and set(accesses) <= {"v4.b32", "v2.b64"}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_pass(kind: str) -> None:
     """One launch, without scratch memory."""
     kernel = emit_fallback(KINDS[kind](f32, 3, 256), "tested")
@@ -89,7 +133,7 @@ def test_each_operand_is_read_once_and_wide(architecture: str, columns: int) -> 
 
 
 def patched(monkeypatch: pytest.MonkeyPatch, name: str, replacement: Any) -> None:
-    monkeypatch.setattr(emit_rows._Emitter, name, replacement)
+    monkeypatch.setattr(emit_rows.RowEmitter, name, replacement)
 
 
 def test_a_barrier_that_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,14 +152,14 @@ def test_a_barrier_that_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_too_few_exchanges_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = emit_rows._Emitter._across
+    original = emit_rows.RowEmitter._across
     patched(monkeypatch, "_across", lambda own, op, value, lanes: original(own, op, value, 16))
     with pytest.raises((AssertionError, BraidError)):
         check_group(softmax(f32, 2, 256), emit_fallback)
 
 
 def test_a_tail_that_is_not_left_out_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = emit_rows._Emitter._place_chunks
+    original = emit_rows.RowEmitter._place_chunks
 
     def without_ends(own: Any) -> None:
         original(own)

@@ -163,3 +163,26 @@ def test_shipped_targets(name: str) -> None:
     emulated = dict(load_target("gpu-emulated").device("gpu:0").machine.facts)
     if name == "gpu-a100":
         assert dict(device.machine.facts) == emulated
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "message"),
+    [
+        ("#!/bin/sh\nexit 0\n", 0o755, "has written no machine code"),
+        ("#!/bin/sh\nprintf '\\377'\nexit 3\n", 0o755, "rejects the code: \ufffd"),
+        ("#!/bin/sh\nexit 3\n", 0o755, "rejects the code: no message, exit status 3"),
+        ("#!/bin/sh\nexit 0\n", 0o644, "cannot be run: Permission denied"),
+        ("not a program", 0o755, "cannot be run: Exec format error"),
+    ],
+    ids=["silent", "no text", "failing", "no right", "no program"],
+)
+def test_a_broken_assembler(
+    content: str, mode: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool = tmp_path / "bin" / "ptxas"
+    tool.parent.mkdir()
+    tool.write_text(content)
+    tool.chmod(mode)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    with pytest.raises(BraidError, match=re.escape(message)):
+        assemble(b"", "sm_80")
