@@ -47,6 +47,8 @@ def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
 
     """
     check_kind(spec, value)
+    if value.flags.carray:
+        return value
     return np.require(value, requirements=["C", "A"])
 
 
@@ -58,6 +60,8 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
 
     """
     _check_dtype("input", spec, value)
+    if value.shape == spec.shape:
+        return
     fits = len(value.shape) == len(spec.shape) and all(
         actual == wanted or (wanted == -1 and actual <= bound)
         for actual, wanted, bound in zip(value.shape, spec.shape, spec.bound, strict=True)

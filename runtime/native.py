@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -141,10 +142,15 @@ class NativeModel:
         handle = load_library().braid_model_from_descriptor(address, *_place(weights))
         return cls(handle, weights, *keep_alive)
 
-    @property
+    @cached_property
     def has_variants(self) -> bool:
         """Whether there is code of its own for each size of the open dims."""
         return self.descriptor.variant_count > 0
+
+    @cached_property
+    def output_dtypes(self) -> tuple[np.dtype[Any], ...]:
+        """Element types of the outputs as numpy's; raises BraidError where one is not known."""
+        return tuple(numpy_dtype(spec.dtype) for spec in self.outputs)
 
     def _check_manifest(self, artifact: Artifact) -> None:
         manifest, described = artifact.manifest, self.descriptor
@@ -221,7 +227,7 @@ class NativeContext:
         arrays = [self._checked_input(i, value) for i, value in enumerate(inputs)]
         shapes = self.shapes_for(arrays)
         if outputs is None:
-            dtypes = [numpy_dtype(spec.dtype) for spec in model.outputs]
+            dtypes = model.output_dtypes
             buffers: list[Buffer] = [np.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
         else:
             check_count("output", len(outputs), len(model.outputs))

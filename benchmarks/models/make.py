@@ -1,6 +1,7 @@
 """Writes the models: `python -m benchmarks.models.make DIRECTORY [NAME…]`.
 
-Without names, all that the installed packages can make. The exit status is 1 if one failed.
+Without names, all that the installed packages can make but models of one operator, all of which
+the name `operators` stands for. The exit status is 1 if one failed.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from benchmarks.models import control_flow, darts, hand_written, light
+from benchmarks.models import control_flow, darts, hand_written, light, operators
 
 Maker = Callable[[], ModelProto]
 
@@ -22,7 +23,7 @@ Maker = Callable[[], ModelProto]
 def makers() -> dict[str, Maker]:
     """Every model that the installed packages can make, by name."""
     found: dict[str, Maker] = {name: partial(light.make_light, name) for name in light.NAMES}
-    found |= control_flow.MODELS | darts.MODELS
+    found |= control_flow.MODELS | darts.MODELS | operators.MODELS
     found["loop_if"] = hand_written.make_loop_if
     found["transformer_block"] = hand_written.make_transformer_block
     if all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
@@ -51,7 +52,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args(arguments)
     known = makers()
-    names: list[str] = options.names or sorted(known)
+    names: list[str] = options.names or sorted(known.keys() - operators.MODELS.keys())
+    if names == ["operators"]:
+        names = list(operators.MODELS)
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     failed = False

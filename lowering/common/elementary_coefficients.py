@@ -1,6 +1,8 @@
 """Coefficients of elementary functions in f32: errors of a few units in 1e-7.
 
-Approximations of exp, log and tanh: Cephes library by S. Moshier (expf.c, logf.c, tanhf.c).
+Approximation of exp: x² times these, plus x + 1, fitted to the least relative error (3e-9) on
+|x| ≤ ln 2 / 2 by least squares with weights that follow the errors (C. Lawson, 1961).
+Approximations of log and tanh: Cephes library by S. Moshier (logf.c, tanhf.c).
 Approximation of erf: the rational one of Eigen and XLA (`generic_fast_erf_float`). Of polynomials
 the coefficient of the highest power comes first.
 """
@@ -11,14 +13,7 @@ LN2_HIGH, LN2_LOW = 0.693359375, -2.12194440e-4
 
 EXP_LOWEST = -87.33654475
 """Below, exp is 0: results below the normal numbers are flushed."""
-EXP = (
-    1.9875691500e-4,
-    1.3981999507e-3,
-    8.3334519073e-3,
-    4.1665795894e-2,
-    1.6666665459e-1,
-    5.0000001201e-1,
-)
+EXP = (1.381453897e-3, 8.368745226e-3, 4.166839081e-2, 1.666652040e-1, 4.999999343e-1)
 LOG = (
     7.0376836292e-2,
     -1.1514610310e-1,

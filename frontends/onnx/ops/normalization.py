@@ -87,9 +87,8 @@ def _scaled(
 def instance_normalization(b: Builder, node: Node) -> SSAValue:
     """Normalized over the spatial dims of every channel."""
     x = node.input(0)
-    normal = normalize(b, x, range(2, len(shape_of(x))), node.number("epsilon", 1e-5))
-    scaled = apply(b, "mul", normal, per_channel(b, node.input(1), x))
-    return apply(b, "add", scaled, per_channel(b, node.input(2), x))
+    scale, bias = (per_channel(b, node.input(i), x) for i in (1, 2))
+    return _normalized_from(b, x, scale, bias, node.number("epsilon", 1e-5))
 
 
 @importer("GroupNormalization")
@@ -98,14 +97,22 @@ def group_normalization(b: Builder, node: Node) -> SSAValue:
     x, groups = node.input(0), node.integer("num_groups")
     batch, channels, *spatial = shape_of(x)
     grouped = reshape(b, x, [batch, groups, channels // groups, *spatial])
-    dims = range(2, len(spatial) + 3)
-    normal = normalize(b, grouped, dims, node.number("epsilon", 1e-5))
-    shape = [1, groups, -1, *[1] * len(spatial)]
-    for index, name in ((1, "mul"), (2, "add")):
-        vector = node.input(index)
-        shape[2] = shape_of(vector)[0] // groups
-        normal = apply(b, name, normal, reshape(b, vector, shape))
+    vectors = [node.input(i) for i in (1, 2)]
+    shapes = [[1, groups, shape_of(v)[0] // groups, *[1] * len(spatial)] for v in vectors]
+    scale, bias = (reshape(b, v, shape) for v, shape in zip(vectors, shapes, strict=True))
+    normal = _normalized_from(b, grouped, scale, bias, node.number("epsilon", 1e-5))
     return reshape(b, normal, shape_of(x))
+
+
+def _normalized_from(
+    b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, epsilon: float
+) -> SSAValue:
+    """Normalized over the dims after the second: `braid.layer_norm` where their sizes are known."""
+    dims = range(2, len(shape_of(x)))
+    if dims and all(shape_of(x)[dim] > 0 for dim in dims):
+        return b.emit(LayerNormOp.get(x, scale, bias, first_dim=2, epsilon=epsilon))
+    scaled = apply(b, "mul", normalize(b, x, dims, epsilon), scale)
+    return apply(b, "add", scaled, bias)
 
 
 @importer("LayerNormalization")

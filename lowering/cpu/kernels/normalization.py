@@ -1,25 +1,31 @@
-"""Softmax and layer normalization along contiguous rows, each row by one grid iteration."""
+"""Softmax and layer normalization along contiguous rows, each row by one grid iteration.
+
+Rows of a layer normalization are also a channel of an image (instance normalization), or several
+(group normalization), whose scale is one number for each.
+"""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
 from xdsl.dialects.builtin import Float32Type
-from xdsl.dialects.vector import CombiningKindFlag
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.tiles.tiles import is_splat
 from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp, splat_value
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
-from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.compare import choose
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.rows import each, fold
+from braid.lowering.cpu.kernels.emit.rows import added, each, fold, larger
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -28,16 +34,20 @@ from braid.targets.kernels.kernel_family import Kernel, Schedule
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""
 
+At = Callable[[Index, Value | None], Value]
+"""A vector at a position, of which a mask may turn lanes off."""
+
 
 @dataclass(frozen=True)
 class NormalizationFamily(VectorFamily):
     """`braid.softmax` along the last dim and `braid.layer_norm`, of f32, alone in their group.
 
-    Layout: row-major.
+    Scale and bias of a normalization have a number for every element of a row, for sections of it,
+    or for rows. Layout: row-major.
     """
 
     name: str = "normalization"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Rows | None":
         """One op along contiguous rows."""
@@ -61,45 +71,64 @@ class _Rows(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row per grid iteration."""
-        op = self.op
-        operands = [value.index for value in op.operands if isinstance(value, BlockArgument)]
-        length = _row_length(op)
+        op, length = self.op, _row_length(self.op)
+        input = cast(BlockArgument, op.input).index
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
-            base = e.mul(row, length)
-            inputs = [buffers[index] for index in operands]
+            x, y = buffers[input], buffers[-1]
             if isinstance(op, LayerNormOp):
-                _layer_norm(e, inputs, buffers[-1], base, length, op.epsilon.value.data)
+                _layer_norm(e, x, y, row, _Scales(e, op, buffers, row))
             else:
-                _softmax(e, inputs[0], buffers[-1], base, length)
+                _softmax(e, x, y, e.mul(row, length), length)
 
         rows = math.prod(shape_of(op.results[0])) // length
         # Every element of the row is read for the last time right before it is written.
-        return grid_kernel(self.group, symbol, self.unit, rows, iteration, ((operands[0], 0),))
+        return grid_kernel(self.group, symbol, self.unit, rows, iteration, ((input, 0),))
 
 
 def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:
-    """The only op of the group, if its rows are contiguous."""
-    ops = [op for op in group.body.block.ops if op is not group.terminator]
+    """The only op of the group beside constants, if its rows are contiguous."""
+    ops = [op for op in group.body.block.ops if not isinstance(op, ConstantOp | YieldOp)]
     if len(ops) != 1 or tuple(group.terminator.arguments) != tuple(ops[0].results):
         return None
     op = ops[0]
     if not isinstance(op, SoftmaxOp | LayerNormOp) or element_type_of(op.input) != Float32Type():
         return None
     shape = shape_of(op.input)
-    if min(shape) < 1 or not all(isinstance(value, BlockArgument) for value in op.operands):
+    if min(shape) < 1 or not isinstance(op.input, BlockArgument):
         return None
     if isinstance(op, SoftmaxOp):
         return op if op.dim.value.data == len(shape) - 1 else None
-    outer = len(shape) - len(op.dims)
-    row = (1,) * outer + tuple(shape[outer:])
-    return op if shape_of(op.scale) == shape_of(op.bias) == row else None
+    return op if _sections(op) is not None else None
 
 
 def _row_length(op: Operation) -> int:
     shape = shape_of(op.results[0])
     dims = op.dims if isinstance(op, LayerNormOp) else (len(shape) - 1,)
     return math.prod(shape[dim] for dim in dims)
+
+
+def _sections(op: LayerNormOp) -> int | None:
+    """Into how many parts a row is cut, in each of which scale and bias are one number, or rows.
+
+    None where they are neither, and where they are in no memory and not one number.
+    """
+    counts: set[int] = set()
+    for value in (op.scale, op.bias):
+        count = _numbers_in_row(op, value)
+        if count is None or not (isinstance(value, BlockArgument) or is_splat(value)):
+            return None
+        counts.add(count)
+    between = counts - {1, _row_length(op)}
+    return None if len(between) > 1 else max(between, default=1)
+
+
+def _numbers_in_row(op: LayerNormOp, value: SSAValue) -> int | None:
+    """How many numbers of `value` there are for a row, each for equally many neighbours."""
+    first = op.first_dim.value.data
+    row, extents = shape_of(op.input)[first:], shape_of(value)[first:]
+    varying = max((dim + 1 for dim, extent in enumerate(extents) if extent > 1), default=0)
+    return math.prod(extents) if extents[:varying] == row[:varying] else None
 
 
 def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None:
@@ -111,20 +140,21 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
         value = x.load(e, e.add(base, position), mask)
         if mask is not None:
             value = choose(e, mask, value, lowest)
-        return e.insert(arith.MaximumfOp(found, value))
+        return larger(e, found, value)
 
-    maximum = fold(e, length, -math.inf, largest, arith.MaximumfOp, CombiningKindFlag.MAXIMUMF)
+    maximum = fold(e, length, -math.inf, largest, larger)
 
     def power(position: Index, mask: Value | None, sum: Value) -> Value:
         offset = e.add(base, position)
+        x.prefetch(e, e.add(offset, length))
         difference = e.insert(arith.SubfOp(x.load(e, offset, mask), maximum))
-        value = functions.exp(difference)
+        value = functions.exp_of_differences(difference)
         if mask is not None:
             value = choose(e, mask, value, e.constant(0.0, value.type))
         y.store(e, value, offset, mask)
-        return e.insert(arith.AddfOp(sum, value))
+        return added(e, sum, value)
 
-    total = fold(e, length, 0.0, power, arith.AddfOp, CombiningKindFlag.ADD)
+    total = fold(e, length, 0.0, power, added)
     factor = e.insert(arith.DivfOp(e.constant(1.0, total.type), total))
 
     def scale(position: Index, mask: Value | None) -> None:
@@ -134,20 +164,57 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
     each(e, length, scale)
 
 
-def _layer_norm(
-    e: Emitter, inputs: Sequence[Buffer], y: Buffer, base: Index, length: int, epsilon: float
-) -> None:
+class _Scales:
+    """Scale and bias of the row that a grid iteration normalizes."""
+
+    def __init__(self, e: Emitter, op: LayerNormOp, buffers: Sequence[Buffer], row: Index) -> None:
+        sections = _sections(op)
+        assert sections is not None
+        self.op, self.sections, self.length = op, sections, _row_length(op)
+        self._e, self._buffers, self._row = e, buffers, row
+
+    def both(self, section: Index) -> tuple[At, At]:
+        """Scale and bias at the positions of a section."""
+        return self._in_section(self.op.scale, section), self._in_section(self.op.bias, section)
+
+    def _in_section(self, value: SSAValue, section: Index) -> At:
+        e = self._e
+        if isinstance(value.owner, ConstantOp):
+            number = splat_value(value.owner)
+            assert number is not None
+            constant = e.constant(float(number), e.vector_type(Float32Type()))
+            return lambda position, mask: constant
+        buffer, first = self._buffers[cast(BlockArgument, value).index], self._first(value)
+        numbers = _numbers_in_row(self.op, value)
+        if numbers == self.length:
+            begin = e.add(first, e.mul(section, self.length // self.sections))
+            return lambda position, mask: buffer.load(e, e.add(begin, position), mask)
+        repeated = buffer.splat(e, first if numbers == 1 else e.add(first, section))
+        return lambda position, mask: repeated
+
+    def _first(self, value: SSAValue) -> Index:
+        """Where the numbers for the row begin."""
+        outer, extents = self.op.first_dim.value.data, shape_of(value)
+        steps = [math.prod(extents[dim + 1 :]) * (extents[dim] > 1) for dim in range(outer)]
+        if not any(steps):
+            return 0
+        coordinates = self._e.coordinates(self._row, shape_of(self.op.input)[:outer])
+        return self._e.dot(coordinates, steps)
+
+
+def _layer_norm(e: Emitter, x: Buffer, y: Buffer, row: Index, scales: _Scales) -> None:
     """Mean, then the mean square of the differences, then the result."""
-    x, weight, bias = inputs
+    length = scales.length
+    base = e.mul(row, length)
     count = e.constant(1.0 / length, e.vector_type(Float32Type()))
 
     def add(position: Index, mask: Value | None, sum: Value) -> Value:
-        return e.insert(arith.AddfOp(sum, x.load(e, e.add(base, position), mask)))
+        return added(e, sum, x.load(e, e.add(base, position), mask))
 
     def average(total: Value) -> Value:
         return e.insert(arith.MulfOp(total, count))
 
-    mean = average(fold(e, length, 0.0, add, arith.AddfOp, CombiningKindFlag.ADD))
+    mean = average(fold(e, length, 0.0, add, added))
 
     def add_square(position: Index, mask: Value | None, sum: Value) -> Value:
         value = x.load(e, e.add(base, position), mask)
@@ -156,15 +223,21 @@ def _layer_norm(
             difference = choose(e, mask, difference, e.constant(0.0, difference.type))
         return e.fma(difference, difference, sum)
 
-    variance = average(fold(e, length, 0.0, add_square, arith.AddfOp, CombiningKindFlag.ADD))
-    shifted = e.insert(arith.AddfOp(variance, e.constant(epsilon, variance.type)))
+    variance = average(fold(e, length, 0.0, add_square, added))
+    shifted = added(e, variance, e.constant(scales.op.epsilon.value.data, variance.type))
     root = e.insert(math_ops.SqrtOp(shifted))
     factor = e.insert(arith.DivfOp(e.constant(1.0, root.type), root))
+    size = length // scales.sections
 
-    def normalize(position: Index, mask: Value | None) -> None:
-        offset = e.add(base, position)
-        difference = e.insert(arith.SubfOp(x.load(e, offset, mask), mean))
-        scale = e.insert(arith.MulfOp(weight.load(e, position, mask), factor))
-        y.store(e, e.fma(difference, scale, bias.load(e, position, mask)), offset, mask)
+    def normalize(section: Index) -> None:
+        begin, (scale, bias) = e.add(base, e.mul(section, size)), scales.both(section)
 
-    each(e, length, normalize)
+        def at(position: Index, mask: Value | None) -> None:
+            offset = e.add(begin, position)
+            difference = e.insert(arith.SubfOp(x.load(e, offset, mask), mean))
+            product = e.insert(arith.MulfOp(scale(position, mask), factor))
+            y.store(e, e.fma(difference, product, bias(position, mask)), offset, mask)
+
+        each(e, size, at)
+
+    e.loop(0, scales.sections, 1, normalize)

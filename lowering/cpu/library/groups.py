@@ -78,7 +78,9 @@ def _suits(anchor: Anchor) -> bool:
         case SoftmaxOp():
             return True
         case LayerNormOp():
-            return tuple(anchor.dims) == (rank - 1,)
+            row = (*[1] * (rank - 1), shape_of(anchor.input)[-1])
+            has_rows = shape_of(anchor.scale) == shape_of(anchor.bias) == row
+            return has_rows and tuple(anchor.dims) == (rank - 1,)
 
 
 def _steps(value: SSAValue, ops: Sequence[Operation], result: SSAValue) -> list[Step] | None:

@@ -6,16 +6,21 @@ Coefficients and where they are from: `elementary_coefficients`.
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import Float32Type, IntegerType
+from xdsl.dialects.builtin import Float32Type, IntegerType, i32
+from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Operation
 
 from braid.lowering.common import elementary_coefficients as coefficients
-from braid.lowering.cpu.kernels.emit.compare import choose, clamp, compare
+from braid.lowering.cpu.kernels.emit.compare import at_least, choose, clamp, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 
 _INFINITY = float("inf")
 _EXP_HIGHEST = 88.37626266
 """Above, exp is infinite; below `EXP_LOWEST` it is 0."""
+_EXP_UNDERFLOWS, _EXP_OVERFLOWS = -104.0, 89.0
+"""Where scaling, which makes subnormal numbers too, has 0 and infinity as results."""
+_CURRENT_ROUNDING = 4
+"""To the nearest, as the processor is set."""
 
 
 class Functions:
@@ -28,16 +33,30 @@ class Functions:
 
     def exp(self, x: Value) -> Value:
         """e to the power of x: 2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2."""
-        inside = clamp(self.e, x, coefficients.EXP_LOWEST, _EXP_HIGHEST)
-        exponent = self._do(math.RoundEvenOp(self._mul(inside, self._number(coefficients.LOG2_E))))
-        rest = self._fma(exponent, self._number(-coefficients.LN2_HIGH), inside)
-        rest = self._fma(exponent, self._number(-coefficients.LN2_LOW), rest)
-        series = self._fma(self._polynomial(coefficients.EXP, rest), self._mul(rest, rest), rest)
-        mantissa = self._add(series, self._number(1.0))
-        value = self._mul(mantissa, self._power_of_two(exponent))
+        if self.e.unit.scaling is not None:
+            return self._exp_inside(clamp(self.e, x, _EXP_UNDERFLOWS, _EXP_OVERFLOWS))
+        value = self._exp_inside(clamp(self.e, x, coefficients.EXP_LOWEST, _EXP_HIGHEST))
         above = compare(self.e, "ogt", x, self._number(_EXP_HIGHEST))
-        below = compare(self.e, "olt", x, self._number(coefficients.EXP_LOWEST))
         value = choose(self.e, above, self._number(_INFINITY), value)
+        return self._flushed(x, value)
+
+    def exp_of_differences(self, x: Value) -> Value:
+        """`exp` of numbers of which none is above 0, as differences to a maximum are."""
+        if self.e.unit.scaling is not None:
+            return self._exp_inside(at_least(self.e, x, self._number(_EXP_UNDERFLOWS)))
+        lowest = self._number(coefficients.EXP_LOWEST)
+        return self._flushed(x, self._exp_inside(at_least(self.e, x, lowest)))
+
+    def _exp_inside(self, x: Value) -> Value:
+        """`exp` where its result is a normal number, or one that scaling makes 0 or infinite."""
+        exponent = self._do(math.RoundEvenOp(self._mul(x, self._number(coefficients.LOG2_E))))
+        rest = self._fma(exponent, self._number(-coefficients.LN2_HIGH), x)
+        rest = self._fma(exponent, self._number(-coefficients.LN2_LOW), rest)
+        mantissa = self._polynomial((*coefficients.EXP, 1.0, 1.0), rest)
+        return self._scaled(mantissa, exponent)
+
+    def _flushed(self, x: Value, value: Value) -> Value:
+        below = compare(self.e, "olt", x, self._number(coefficients.EXP_LOWEST))
         return choose(self.e, below, self._number(0.0), value)
 
     def log(self, x: Value) -> Value:
@@ -95,11 +114,20 @@ class Functions:
     def _nan(self) -> Value:
         return self._number(float("nan"))
 
-    def _power_of_two(self, exponent: Value) -> Value:
-        integer = self.e.convert(arith.FPToSIOp, exponent, IntegerType(32))
+    def _scaled(self, value: Value, exponent: Value) -> Value:
+        """value · 2^exponent."""
+        e, scaling = self.e, self.e.unit.scaling
+        if scaling is not None:
+            lanes = IntegerType(max(e.lanes, 8))
+            all_lanes, rounding = e.constant(-1, lanes), e.constant(_CURRENT_ROUNDING, i32)
+            arguments = [value, exponent, value, all_lanes]
+            if e.lanes == 16:  # only this width says how it rounds
+                arguments.append(rounding)
+            return self._do(CallIntrinsicOp(scaling, arguments, [value.type]))
+        integer = e.convert(arith.FPToSIOp, exponent, i32)
         biased = self._do(arith.AddiOp(integer, self._integer(127)))
         bits = self._do(arith.ShLIOp(biased, self._integer(23)))
-        return self._do(arith.BitcastOp(bits, self._f32))
+        return self._mul(value, self._do(arith.BitcastOp(bits, self._f32)))
 
     def _polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
         """Horner's rule; the coefficient of the highest power comes first."""

@@ -6,6 +6,8 @@ from braid.support.errors import BraidError
 from braid.targets.machines.machine import Machine
 
 _WIDTHS = (16, 32, 64, 128, 256)
+_SCALING = {4: "128", 8: "256", 16: "512"}
+"""Lanes of f32 for which AVX-512 has an instruction that multiplies by powers of two."""
 _FEWEST_REGISTERS = 8
 """Of 32-bit x86; fewer hold no tile with its operands."""
 
@@ -17,7 +19,8 @@ class VectorUnit:
     `lanes` counts f32 elements of one register, `cache_bytes` are in the cache of a core,
     `last_cache_bytes` in its part of the one before memory; `cached_bytes` and `memory_bytes` are
     moved per second within and beyond that. The rates only rank schedules and layouts; the times
-    that matter are measured.
+    that matter are measured. `scaling` is LLVM's name of the instruction that multiplies f32 by
+    powers of two, rounded once, None where there is none.
     """
 
     lanes: int
@@ -28,6 +31,7 @@ class VectorUnit:
     last_cache_bytes: int
     cached_bytes: float
     memory_bytes: float
+    scaling: str | None = None
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
@@ -55,6 +59,7 @@ class VectorUnit:
             last_cache_bytes=int(machine.fact("last_cache_bytes")),
             cached_bytes=machine.fact("cached_bandwidth"),
             memory_bytes=machine.fact("memory_bandwidth"),
+            scaling=_scaling(machine, int(width) // 4),
         )
 
     @property
@@ -66,3 +71,11 @@ class VectorUnit:
     def fma_rate(self) -> float:
         """Vector multiply-adds per second."""
         return self.flops / (2 * self.lanes)
+
+
+def _scaling(machine: Machine, lanes: int) -> str | None:
+    features = set(machine.enabled_features)
+    needed = {"avx512f"} if lanes == 16 else {"avx512f", "avx512vl"}
+    if not machine.architecture.startswith("x86") or not needed <= features:
+        return None
+    return f"llvm.x86.avx512.mask.scalef.ps.{_SCALING[lanes]}" if lanes in _SCALING else None

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import vector
-from xdsl.dialects.builtin import Float32Type, VectorType
-from xdsl.dialects.vector import CombiningKindAttr, CombiningKindFlag
-from xdsl.ir import Operation
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type
 
+from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 
 _CHAINS = 4
 """Independent accumulators: as many as an addition takes cycles."""
@@ -16,18 +16,27 @@ Step = Callable[[Index, Value | None, Value], Value]
 """The accumulator after the vector at a position, of which a mask may turn lanes off."""
 
 
+def added(e: Emitter, a: Value, b: Value) -> Value:
+    """a + b."""
+    return e.insert(arith.AddfOp(a, b))
+
+
+def larger(e: Emitter, a: Value, b: Value) -> Value:
+    """The larger one, a where b is NaN: one instruction, unlike a maximum that NaN goes through."""
+    return choose(e, compare(e, "ogt", b, a), b, a)
+
+
 def fold(
     e: Emitter,
     length: int,
     neutral: float,
     step: Step,
-    join: Callable[[Value, Value], Operation],
-    kind: CombiningKindFlag,
+    join: Callable[[Emitter, Value, Value], Value],
 ) -> Value:
     """A reduction over `length` elements, in every lane of the result.
 
-    `step` adds a vector to an accumulator that began as `neutral`; `join` and `kind` combine
-    accumulators, and the lanes of the last one.
+    `step` adds a vector to an accumulator that began as `neutral`; `join` combines accumulators,
+    and the halves of the last one's lanes.
     """
     values: Sequence[Value] = [e.constant(neutral, e.vector_type(Float32Type()))] * _CHAINS
     block = _CHAINS * e.lanes
@@ -41,8 +50,13 @@ def fold(
     rest = list(values)
     for chain, position in enumerate(range(whole, length, e.lanes)):
         rest[chain] = step(position, e.tail_mask(length - position), rest[chain])
-    total = e.insert(join(e.insert(join(rest[0], rest[1])), e.insert(join(rest[2], rest[3]))))
-    return e.broadcast(_across_lanes(e, total, kind))
+    total = join(e, join(e, rest[0], rest[1]), join(e, rest[2], rest[3]))
+    distance = e.lanes // 2
+    while distance:
+        turned = shuffled(e, total, total, [lane ^ distance for lane in range(e.lanes)])
+        total = join(e, total, turned)
+        distance //= 2
+    return total
 
 
 def each(e: Emitter, length: int, body: Callable[[Index, Value | None], None]) -> None:
@@ -52,15 +66,3 @@ def each(e: Emitter, length: int, body: Callable[[Index, Value | None], None]) -
         e.loop(0, whole, e.lanes, lambda position: body(position, None))
     if whole < length:
         body(whole, e.tail_mask(length - whole))
-
-
-def _across_lanes(e: Emitter, value: Value, kind: CombiningKindFlag) -> Value:
-    # xDSL's builder gives the result the type of the vector.
-    assert isinstance(value.type, VectorType)
-    return e.insert(
-        vector.ReductionOp.create(
-            operands=[value],
-            result_types=[Float32Type()],
-            properties={"kind": CombiningKindAttr(kind)},
-        )
-    )
