@@ -37,7 +37,7 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""

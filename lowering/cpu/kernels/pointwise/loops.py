@@ -15,6 +15,9 @@ from braid.targets.kernels.kernel_family import InPlace
 
 _CHUNK = 4096
 """Elements of one grid iteration: enough work to hide the call, few enough to share."""
+_AHEAD = 2048
+"""Elements by which the only tensor that is read is prefetched: `exp` of one that no cache holds
+takes 0.6 of the time (Zen 5). Where two are read, processors see to it better on their own."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,11 @@ class ElementwiseLoops:
 
         def whole(position: Index) -> None:
             for vector in range(self.unroll):
-                self._vector(e, buffers, bases, e.add(position, vector * self.lanes), None)
+                begin = e.add(position, vector * self.lanes)
+                if self._streams_one:
+                    ahead = e.add(e.add(bases[0], begin), _AHEAD)
+                    buffers[self.points.leaves[0].index].prefetch(e, ahead)
+                self._vector(e, buffers, bases, begin, None)
 
         def rest() -> None:
             for begin in range(self.extent - tail, self.extent, self.lanes):
@@ -89,6 +96,13 @@ class ElementwiseLoops:
             e.loop(start, stop, self.step, whole)
         if tail:
             e.branch(chunk, self.grid_extents[-1] - 1, lambda: None, rest)
+
+    @property
+    def _streams_one(self) -> bool:
+        """Whether the first of the operands alone is read along the innermost dim."""
+        leaves = len(self.points.leaves)
+        along = [stride != 0 for stride in self.nest[-1].strides[: leaves + len(self.starts)]]
+        return along[:1] == [True] and not any(along[1:]) and leaves > 0
 
     def _vector(
         self,
