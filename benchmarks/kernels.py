@@ -17,16 +17,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32
-from xdsl.ir import Block, SSAValue
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i32
+from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from benchmarks import onednn
 from benchmarks.provenance import provenance
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.base import TensorOp, element_type_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -42,6 +43,7 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
@@ -126,16 +128,24 @@ def make_kernel(
     shapes: Sequence[Sequence[int]],
     build: Build,
     choice: LayoutChoice | None = None,
+    kinds: Sequence[Attribute] = (),
 ) -> Run:
-    """The family's default kernel in the given or its preferred layouts, on random operands."""
-    choice = choice or match(family, make_group(shapes, build, None, None)).layouts[0]
-    group = make_group(shapes, build, choice.operands, choice.results[0])
+    """The family's default kernel in the given or its preferred layouts, on random operands.
+
+    `kinds` are the element types of the operands, if they are not all f32.
+    """
+    choice = choice or match(family, make_group(shapes, build, None, None, kinds)).layouts[0]
+    group = make_group(shapes, build, choice.operands, choice.results[0], kinds)
     candidate = match(family, group)
     kernel = CallableKernel(candidate.emit("kernel", next(candidate.space(0))))
     generator = np.random.default_rng(0)
-    arrays = [generator.standard_normal(shape, np.float32) for shape in shapes]
+    types = [to_numpy(element_type_of(value)) for value in (*group.inputs, *group.outputs)]
+    arrays = [
+        (16 * generator.standard_normal(shape, np.float32)).astype(type)
+        for shape, type in zip(shapes, types, strict=False)
+    ]
     stored = [to_storage(a, layout) for a, layout in zip(arrays, choice.operands, strict=True)]
-    result = np.zeros(group.outputs[0].type.get_shape(), np.float32)
+    result = np.zeros(group.outputs[0].type.get_shape(), types[-1])
     stored.append(to_storage(result, choice.results[0]))
     return kernel.bound(*stored)
 
@@ -145,9 +155,11 @@ def make_group(
     build: Build,
     operands: Sequence[Layout] | None,
     result: Layout | None,
+    kinds: Sequence[Attribute] = (),
 ) -> FusedOp:
     """One op and what `build` puts after it, in the given layouts or row-major."""
-    types = [TensorType(f32, shape) for shape in shapes]
+    kinds = kinds or [f32] * len(shapes)
+    types = [TensorType(kind, shape) for kind, shape in zip(kinds, shapes, strict=True)]
     if operands is not None:
         types = [with_layout(t, layout) for t, layout in zip(types, operands, strict=True)]
     block = Block(arg_types=types)
@@ -183,6 +195,9 @@ def pooling(x: SSAValue) -> PoolOp:
         x, "max", (3, 3), strides=(2, 2), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0)
     )
 
+
+BYTES = (IntegerType(8, Signedness.UNSIGNED), IntegerType(8))
+"""Element types of the operands of products of bytes."""
 
 LAYOUTS: tuple[tuple[KernelFamily, tuple[tuple[int, ...], ...], Build], ...] = (
     (ConvDirectFamily(HOST), ((1, 3, 230, 230), (64, 3, 7, 7)), convolution(2)),
@@ -236,6 +251,21 @@ def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
     return Measurement(
         f"gemm {m}x{n}x{k}", 2.0 * m * n * k, "flop", time_interleaved(contenders, rounds)
     )
+
+
+def measure_narrow_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
+    """m × k unsigned bytes times k × n signed ones, in i32; the right side as each wants it."""
+    contenders = {
+        "braid": make_kernel(GemmNarrowFamily(HOST), [(m, k), (k, n)], _byte_product, None, BYTES)
+    }
+    if onednn.available():
+        contenders["onednn"] = onednn.matmul(m, n, k, of_bytes=True)
+    seconds = time_interleaved(contenders, rounds)
+    return Measurement(f"int8 gemm {m}x{n}x{k}", 2.0 * m * n * k, "flop", seconds)
+
+
+def _byte_product(a: SSAValue, b: SSAValue) -> MatmulOp:
+    return MatmulOp.on(a, b, accumulator=i32)
 
 
 def measure_convolution(
@@ -396,6 +426,9 @@ def main() -> None:
     results: list[Measurement] = []
     for shape in (*GEMM, *ODD_GEMM):
         results.append(measure_gemm(*shape, rounds=rounds))
+        show(results[-1], peak)
+    for shape in GEMM:
+        results.append(measure_narrow_gemm(*shape, rounds=rounds))
         show(results[-1], peak)
     for sizes in CONVOLUTIONS:
         results.append(measure_convolution(ConvDirectFamily(HOST), sizes, 1, rounds))

@@ -16,7 +16,7 @@ import numpy as np
 
 _MAX_DIMS = 12
 _CPU, _IN_ORDER = 1, 1
-_F32 = 3
+_F32, _I32, _I8, _U8 = 3, 4, 5, 6
 _ANY, _AB, _NHWC = 1, 3, 22
 _FORWARD_INFERENCE, _DIRECT = 96, 1
 _SRC, _WEIGHTS, _DST = 1, 33, 17
@@ -69,9 +69,9 @@ def _stream() -> ctypes.c_void_p:
     return _create("dnnl_stream_create", _engine(), ctypes.c_uint(_IN_ORDER))
 
 
-def _descriptor(shape: Sequence[int], tag: int) -> ctypes.c_void_p:
+def _descriptor(shape: Sequence[int], tag: int, kind: int = _F32) -> ctypes.c_void_p:
     return _create(
-        "dnnl_memory_desc_create_with_tag", len(shape), _Dims(*shape), _F32, ctypes.c_int(tag)
+        "dnnl_memory_desc_create_with_tag", len(shape), _Dims(*shape), kind, ctypes.c_int(tag)
     )
 
 
@@ -89,8 +89,8 @@ def _runner(primitive_descriptor: ctypes.c_void_p) -> Callable[[], None]:
         memory = _create("dnnl_memory_create", layout, _engine(), _ALLOCATE)
         handle = ctypes.c_void_p()
         _call("dnnl_memory_get_data_handle", memory, ctypes.byref(handle))
-        values = np.full(size_of(layout) // 4, 0.5, np.float32)
-        ctypes.memmove(handle, values.ctypes.data, values.nbytes)
+        values = np.full(-(-size_of(layout) // 4), 0.5, np.float32)
+        ctypes.memmove(handle, values.ctypes.data, size_of(layout))
         argument.index, argument.memory = index, memory.value
     primitive = _create("dnnl_primitive_create", primitive_descriptor)
 
@@ -101,12 +101,16 @@ def _runner(primitive_descriptor: ctypes.c_void_p) -> Callable[[], None]:
     return run
 
 
-def matmul(m: int, n: int, k: int) -> Callable[[], None]:
-    """m × k times k × n, the right side in the layout that oneDNN prefers."""
+def matmul(m: int, n: int, k: int, *, of_bytes: bool = False) -> Callable[[], None]:
+    """m × k times k × n, the right side in the layout that oneDNN prefers.
+
+    Of f32, or `of_bytes` of unsigned and signed bytes with sums in i32.
+    """
+    kinds = (_U8, _I8, _I32) if of_bytes else (_F32, _F32, _F32)
     left, right, result = (
-        _descriptor((m, k), _AB),
-        _descriptor((k, n), _ANY),
-        _descriptor((m, n), _AB),
+        _descriptor((m, k), _AB, kinds[0]),
+        _descriptor((k, n), _ANY, kinds[1]),
+        _descriptor((m, n), _AB, kinds[2]),
     )
     return _runner(
         _create("dnnl_matmul_primitive_desc_create", _engine(), left, right, None, result, None)
