@@ -1,5 +1,6 @@
 """Checks of the arrays that a user gives to a model."""
 
+import math
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -11,6 +12,21 @@ from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
+
+_LINE = 64
+"""Bytes of a line of the cache."""
+_LARGE = 1 << 20
+"""Bytes from which arrays may be written past the caches, where they are aligned to lines."""
+
+
+def empty_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return an array of any numbers; a large one begins where a line of the cache does."""
+    size = math.prod(shape) * dtype.itemsize
+    if size < _LARGE:
+        return np.empty(shape, dtype)
+    memory = np.empty(size + _LINE, np.uint8)
+    begin = -memory.ctypes.data % _LINE
+    return memory[begin : begin + size].view(dtype).reshape(shape)
 
 
 def check_count(what: str, actual: int, expected: int) -> None:

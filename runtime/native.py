@@ -25,6 +25,7 @@ from braid.runtime.buffers import (
     check_input,
     check_kind,
     check_output,
+    empty_aligned,
 )
 from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
 from braid.runtime.device_ports import check_place, ports_of
@@ -228,7 +229,9 @@ class NativeContext:
         shapes = self.shapes_for(arrays)
         if outputs is None:
             dtypes = model.output_dtypes
-            buffers: list[Buffer] = [np.empty(*pair) for pair in zip(shapes, dtypes, strict=True)]
+            buffers: list[Buffer] = [
+                empty_aligned(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
+            ]
         else:
             check_count("output", len(outputs), len(model.outputs))
             buffers = list(outputs)

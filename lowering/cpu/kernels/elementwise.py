@@ -37,7 +37,7 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""
@@ -86,7 +86,7 @@ class ElementwiseCandidate(VectorCandidate):
         assert nest is not None, "the family was asked for layouts it did not offer"
         unroll = self.completed(schedule)["unroll"]
         starts = tuple(_start(op, choice.operands) for op in self.points.slices)
-        loops = ElementwiseLoops(self.points, nest, starts, self.unit.lanes, unroll)
+        loops = ElementwiseLoops(self.points, nest, starts, self.unit, unroll)
         body, in_place = loops.iteration, loops.in_place
         return grid_kernel(self.group, symbol, self.unit, loops.grid, body, in_place)
 

@@ -45,7 +45,7 @@ class MovementFamily(VectorFamily):
     """
 
     name: str = "movement"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Copy | None":
         """A chain of movements, in at least one pair of layouts."""
@@ -101,7 +101,7 @@ class _Copy(VectorCandidate):
         if _is_plain(nest):
             argument = self.group.body.block.args[0]
             copied = Pointwise((), (argument,), (argument,), shape_of(argument))
-            return ElementwiseLoops(copied, tuple(nest), (), lanes, unroll)
+            return ElementwiseLoops(copied, tuple(nest), (), self.unit, unroll)
         lines = next(dim for dim in nest if dim.strides[0] == 1)
         outer = tuple(dim for dim in nest[:-1] if dim is not lines)
         return TransposeLoops(outer, lines, nest[-1], lanes, max(lanes, _CHUNK))

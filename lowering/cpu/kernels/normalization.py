@@ -47,7 +47,7 @@ class NormalizationFamily(VectorFamily):
     """
 
     name: str = "normalization"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Rows | None":
         """One op along contiguous rows."""

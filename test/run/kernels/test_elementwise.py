@@ -1,5 +1,7 @@
 """Elementwise groups by their family."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +13,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import TABLE, elementwise
 from braid.dialects.braid.movement import SliceOp
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
-from test.machines import HOST
+from test.machines import AVX2, HOST, SSE
 
 FAMILY = ElementwiseFamily(HOST)
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -163,3 +165,16 @@ def test_slices_are_read_where_they_lie(check, shape, offset, step) -> None:
         return [*slices, total, last], [last.output]
 
     check(FAMILY, [shape, sizes], build)
+
+
+@pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize("extent", [4096, 4096 + 5, 3 * 4096, 160], ids=str)
+def test_results_that_no_cache_holds(check, machine, extent) -> None:
+    facts = {**dict(machine.facts), "last_cache_bytes": 256.0}
+    family = ElementwiseFamily(replace(machine, facts=tuple(sorted(facts.items()))))
+
+    def build(x, y):
+        total, difference = elementwise("add", x, y), elementwise("sub", x, y)
+        return [total, difference], [total.output, difference.output]
+
+    check(family, [(3, extent), (3, extent)], build)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith, llvm, memref
 from xdsl.dialects.builtin import MemRefType, i32, i64
 from xdsl.dialects.llvm import CallIntrinsicOp, IntToPtrOp
 from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
@@ -48,12 +48,26 @@ class Buffer:
 
     def prefetch(self, e: Emitter, offset: Index) -> None:
         """Asks for the cache line of the element at `offset`, which may lie behind the last one."""
-        base = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(self.ref))
-        address = e.add(base, e.mul(offset, bytes_of(self.element_type)))
-        bits = e.insert(arith.IndexCastOp(e.index(address), i64))
-        pointer = e.insert(IntToPtrOp(bits))
         hints = [e.constant(number, i32) for number in (0, 3, 1)]
-        e.effect(CallIntrinsicOp("llvm.prefetch.p0", [pointer, *hints], []))
+        e.effect(CallIntrinsicOp("llvm.prefetch.p0", [self._pointer(e, offset), *hints], []))
+
+    def address(self, e: Emitter, offset: Index) -> Index:
+        """Of the element at `offset`."""
+        base = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(self.ref))
+        return e.add(base, e.mul(offset, bytes_of(self.element_type)))
+
+    def _pointer(self, e: Emitter, offset: Index) -> Value:
+        bits = e.insert(arith.IndexCastOp(e.index(self.address(e, offset)), i64))
+        return e.insert(IntToPtrOp(bits))
+
+    def stream(self, e: Emitter, value: Value, offset: Index) -> None:
+        """Writes a vector past the caches, to an address that is a multiple of its size.
+
+        Other threads see it after a fence.
+        """
+        alignment = e.lanes * bytes_of(self.element_type)
+        pointer = self._pointer(e, offset)
+        e.effect(llvm.StoreOp(value, pointer, alignment=alignment, nontemporal=True))
 
     def load_scalar(self, e: Emitter, offset: Index) -> Value:
         """One element."""

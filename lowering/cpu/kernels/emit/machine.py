@@ -20,7 +20,8 @@ class VectorUnit:
     `last_cache_bytes` in its part of the one before memory; `cached_bytes` and `memory_bytes` are
     moved per second within and beyond that. The rates only rank schedules and layouts; the times
     that matter are measured. `scaling` is LLVM's name of the instruction that multiplies f32 by
-    powers of two, rounded once, None where there is none.
+    powers of two, rounded once, None where there is none. `has_streams` says whether stores can go
+    past the caches.
     """
 
     lanes: int
@@ -32,6 +33,7 @@ class VectorUnit:
     cached_bytes: float
     memory_bytes: float
     scaling: str | None = None
+    has_streams: bool = False
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
@@ -60,6 +62,7 @@ class VectorUnit:
             cached_bytes=machine.fact("cached_bandwidth"),
             memory_bytes=machine.fact("memory_bandwidth"),
             scaling=_scaling(machine, int(width) // 4),
+            has_streams=machine.architecture == "x86_64",
         )
 
     @property

@@ -3,11 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import BlockArgument, SSAValue
 
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
@@ -15,6 +22,8 @@ from braid.targets.kernels.kernel_family import InPlace
 
 _CHUNK = 4096
 """Elements of one grid iteration: enough work to hide the call, few enough to share."""
+_WORD = 4
+"""Bytes of the elements that fill vectors."""
 _AHEAD = 2048
 """Elements by which the only tensor that is read is prefetched: `exp` of one that no cache holds
 takes 0.6 of the time (Zen 5). Where two are read, processors see to it better on their own."""
@@ -31,8 +40,13 @@ class ElementwiseLoops:
     points: Pointwise
     nest: tuple[LoopDim, ...]
     starts: tuple[int, ...]
-    lanes: int
+    unit: VectorUnit
     unroll: int
+
+    @property
+    def lanes(self) -> int:
+        """Elements of a vector."""
+        return self.unit.lanes
 
     @property
     def extent(self) -> int:
@@ -80,22 +94,57 @@ class ElementwiseLoops:
         start = e.mul(chunk, self.chunk)
         stop = e.minimum(e.add(start, self.chunk), self.extent - tail)
 
-        def whole(position: Index) -> None:
+        def whole(position: Index, streams: bool = False) -> None:
             for vector in range(self.unroll):
                 begin = e.add(position, vector * self.lanes)
                 if self._streams_one:
                     ahead = e.add(e.add(bases[0], begin), _AHEAD)
                     buffers[self.points.leaves[0].index].prefetch(e, ahead)
-                self._vector(e, buffers, bases, begin, None)
+                self._vector(e, buffers, bases, begin, None, streams)
+
+        def past_caches() -> None:
+            e.loop(start, stop, self.step, lambda position: whole(position, streams=True))
+            e.effect(CallIntrinsicOp("llvm.x86.sse.sfence", [], []))
 
         def rest() -> None:
             for begin in range(self.extent - tail, self.extent, self.lanes):
                 self._vector(e, buffers, bases, begin, e.tail_mask(self.extent - begin))
 
         if self.extent >= self.step:
-            e.loop(start, stop, self.step, whole)
+            if self._streams_results:
+                into_caches = partial(e.loop, start, stop, self.step, whole)
+                e.branch(self._obstacles(e, buffers, bases, start), 1, past_caches, into_caches)
+            else:
+                e.loop(start, stop, self.step, whole)
         if tail:
             e.branch(chunk, self.grid_extents[-1] - 1, lambda: None, rest)
+
+    @property
+    def _streams_results(self) -> bool:
+        """Whether results are so large that nobody finds them in a cache, and can go past them."""
+        kinds = [element_type_of(result) for result in self.points.results]
+        size = sum(map(bytes_of, kinds)) * math.prod(dim.extent for dim in self.nest)
+        return (
+            self.unit.has_streams
+            and size > self.unit.last_cache_bytes
+            and all(bytes_of(kind) == _WORD for kind in kinds)
+        )
+
+    def _obstacles(
+        self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index], start: Index
+    ) -> Index:
+        """0 where every result is aligned to its vectors, and is written over no operand."""
+        results = buffers[-len(self.points.results) :]
+        found: Index = 0
+        for buffer, base in zip(results, bases[-len(results) :], strict=True):
+            address = buffer.address(e, e.add(base, start))
+            found = e.add(found, e.divmod(address, _WORD * self.lanes)[1])
+        for operand, result in self.in_place:
+            read, written = buffers[operand].address(e, 0), results[result].address(e, 0)
+            is_same = e.insert(arith.CmpiOp(e.index(read), e.index(written), "eq"))
+            one = e.insert(arith.ExtUIOp(is_same, i64))
+            found = e.add(found, e.insert(arith.IndexCastOp(one, IndexType())))
+        return found
 
     @property
     def _streams_one(self) -> bool:
@@ -111,8 +160,9 @@ class ElementwiseLoops:
         bases: Sequence[Index],
         position: Index,
         mask: Value | None,
+        streams: bool = False,
     ) -> None:
-        """Loads, computes and stores the lanes from `position` on."""
+        """Loads, computes and stores the lanes from `position` on, past the caches or not."""
         strides = self.nest[-1].strides
         offsets = [e.add(b, e.mul(position, s)) for b, s in zip(bases, strides, strict=True)]
         place = {leaf: number for number, leaf in enumerate(self.points.leaves)}
@@ -131,4 +181,7 @@ class ElementwiseLoops:
         values = self.points.evaluate(e, lambda leaf: read(place[leaf], leaf, 0), slices)
         results = offsets[len(place) + len(slices) :]
         for value, buffer, offset in zip(values, buffers[-len(values) :], results, strict=True):
-            buffer.store(e, value, offset, mask)
+            if streams:
+                buffer.stream(e, value, offset)
+            else:
+                buffer.store(e, value, offset, mask)
