@@ -37,7 +37,7 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
-    version: int = 4
+    version: int = 5
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""

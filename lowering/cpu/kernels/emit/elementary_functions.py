@@ -81,15 +81,13 @@ class Functions:
         return choose(e, compare(e, "uge", x, zero), self._or_nan(x, value), self._nan())
 
     def tanh(self, x: Value) -> Value:
-        """Odd polynomial near 0, and 1 - 2 / (exp(2|x|) + 1) with the sign of x elsewhere."""
-        square = self._mul(x, x)
-        near = self._fma(self._mul(self._polynomial(coefficients.TANH, square), square), x, x)
-        size = self._do(math.AbsFOp(x))
-        one, two = self._number(1.0), self._number(2.0)
-        quotient = self._do(arith.DivfOp(two, self._add(self.exp(self._add(size, size)), one)))
-        far = self._do(math.CopySignOp(self._sub(one, quotient), x))
-        is_near = compare(self.e, "olt", size, self._number(coefficients.TANH_POLYNOMIAL_BELOW))
-        return choose(self.e, is_near, near, far)
+        """Odd rational function; where it is larger than 1, tanh is 1 in f32."""
+        limit = coefficients.TANH_IS_ONE_FROM
+        inside = clamp(self.e, x, -limit, limit)
+        square = self._mul(inside, inside)
+        numerator = self._mul(inside, self._polynomial(coefficients.TANH_NUMERATOR, square))
+        denominator = self._polynomial(coefficients.TANH_DENOMINATOR, square)
+        return clamp(self.e, self._do(arith.DivfOp(numerator, denominator)), -1.0, 1.0)
 
     def erf(self, x: Value) -> Value:
         """Odd rational function on [-4, 4]; outside of it erf is ±1 in f32."""
