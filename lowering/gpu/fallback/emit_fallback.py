@@ -33,6 +33,7 @@ from braid.lowering.gpu.entries import (
     gpu_module,
 )
 from braid.lowering.gpu.fallback.known_places import known_places_as_maps
+from braid.lowering.gpu.fallback.split_sums import split_sums
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.emit_rows import RowEmitter, emit_rows, shared_memory
@@ -46,7 +47,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 5
+VERSION = 6
 """Of this emitter, as the `version` of a family."""
 
 
@@ -65,6 +66,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     function.arg_attrs = argument_attributes(operands, results, in_place)
     if (program := RowProgram.of(function, operands)) is not None:
         return _row_kernel(program, module, symbol, group, in_place)
+    split_sums(function)
     arguments = tuple(function.body.block.args[:-2])
     if (sums := SumsWithEpilogue.of(function, arguments[operands:])) is not None:
         return _sums_kernel(sums, arguments, symbol, group, in_place)

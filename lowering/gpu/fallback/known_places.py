@@ -26,7 +26,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     MemRefType,
     ModuleOp,
-    StridedLayoutAttr,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
@@ -40,12 +39,12 @@ from xdsl.ir.affine import (
     AffineExpr,
     AffineMap,
 )
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from braid.lowering.common.loop_nest import loops_of
+from braid.lowering.gpu.fallback.split_dims import Access, split_access
 
 Table: TypeAlias = npt.NDArray[np.int64]
-Access: TypeAlias = tuple[SSAValue, AffineMap]
 
 _INTEGERS: dict[type[Operation], Callable[..., Table]] = {
     arith.AddiOp: np.add,
@@ -287,7 +286,7 @@ def _split_steps(nest: linalg.GenericOp) -> None:
         place[dim] = len(extents)
         extents += [extent // known[dim], known[dim]] if dim in known else [extent]
     accesses = [
-        _split_access(nest, value, map, known, place, len(extents))
+        split_access(nest, value, map, known, place, len(extents))
         for value, map in zip(nest.operands, loops.maps, strict=True)
     ]
     split = [access for access in accesses if access is not None]
@@ -310,54 +309,3 @@ def _steps_of(maps: Sequence[AffineMap]) -> dict[int, int | None]:
             case _:
                 pass
     return steps
-
-
-def _split_access(
-    nest: linalg.GenericOp,
-    value: SSAValue,
-    map: AffineMap,
-    steps: dict[int, int],
-    place: dict[int, int],
-    rank: int,
-) -> Access | None:
-    """An operand over the new dims: a view of it, where it has one of the split dims itself."""
-    type = cast(MemRefType[Any], value.type)
-    strides, offset = type.get_strides(), type.get_offset()
-    if strides is None or offset is None or None in strides:
-        return None
-    shape, steps_of_view, exprs = list[int](), list[int](), list[AffineExpr]()
-    for expr, extent, stride in zip(map.results, type.get_shape(), strides, strict=True):
-        if isinstance(expr, AffineDimExpr) and expr.position in steps:
-            dim, size = expr.position, steps[expr.position]
-            shape += [extent // size, size]
-            steps_of_view += [int(stride or 0) * size, int(stride or 0)]
-            exprs += [AffineExpr.dimension(place[dim]), AffineExpr.dimension(place[dim] + 1)]
-            continue
-        moved = _moved(expr, steps, place)
-        if moved is None:
-            return None
-        shape.append(extent)
-        steps_of_view.append(int(stride or 0))
-        exprs.append(moved)
-    own = AffineMap(rank, 0, tuple(exprs))
-    if len(shape) == type.get_num_dims():
-        return value, own
-    layout = StridedLayoutAttr(steps_of_view, offset)
-    view_type = MemRefType(type.element_type, shape, layout, type.memory_space)
-    view = memref.ReinterpretCastOp(value, [], [], [], [offset], shape, steps_of_view, view_type)
-    Rewriter.insert_op(view, InsertPoint.before(nest))
-    return view.result, own
-
-
-def _moved(expr: AffineExpr, steps: dict[int, int], place: dict[int, int]) -> AffineExpr | None:
-    """An expression over the new dims; None where it has a split dim as it is."""
-    match expr:
-        case AffineDimExpr(dim):
-            return None if dim in steps else AffineExpr.dimension(place[dim])
-        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, AffineDimExpr(dim), _):
-            return AffineExpr.dimension(place[dim]) if dim in steps else expr
-        case AffineBinaryOpExpr(kind, left, right):
-            one, two = _moved(left, steps, place), _moved(right, steps, place)
-            return None if one is None or two is None else AffineBinaryOpExpr(kind, one, two)
-        case _:
-            return expr

@@ -25,6 +25,7 @@ from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
+from braid.lowering.gpu.fallback import split_sums
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.host.codegen.target_machine import host_machine
 from test.run.fallback.conftest import make_group
@@ -216,3 +217,39 @@ def test_buffers_that_begin_anywhere(name: str) -> None:
     case = CASES[name]
     group = make_group(case.types, case.build, [case.layout])
     check_group(group, emit_fallback, case.inputs, unaligned=True)
+
+
+FEW = {
+    "channels last": ([tensor(1, 16, 48, 30, layout="acdb")], "add", (2, 3)),
+    "first dim": ([tensor(768, 12, element=bf16)], "maximum", (0,)),
+    "inner dim": ([tensor(3, 300, 7)], "minimum", (1,)),
+    "rows of f64": ([tensor(5, 600, element=f64)], "add", (1,)),
+    "i64": ([tensor(512, 3, element=i64)], "add", (0,)),
+    "products and more": ([tensor(2, 289, 5)], "add", (1,)),
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_few_sums_of_many_are_made_of_parts(name: str) -> None:
+    """More threads than results have points work, and each byte is read once."""
+    types, kind, dims = FEW[name]
+
+    def build(x: Any) -> Any:
+        ops = [elementwise("mul", x, x)] if name == "products and more" else []
+        ops.append(ReduceOp.get(ops[-1].output if ops else x, kind, dims))
+        return [*ops, elementwise("neg", ops[-1])] if name == "inner dim" else ops
+
+    layout = "acdb" if types[0].encoding != NoneAttr() else None
+    group = make_group(types, build, [layout])
+    for unaligned in (False, True):
+        kernel = check_group(group, emit_fallback, unaligned=unaligned)
+        size = int(np.prod(shape_of(group.inputs[0]))) * bytes_of(types[0].element_type)
+        assert moved_bytes()[0] == size
+    assert kernel.scratch_bytes > 0
+
+
+def test_parts_begin_with_what_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(split_sums, "neutral", lambda op: 1.0)
+    group = make_group([tensor(512, 3)], lambda x: [ReduceOp.get(x, "add", (0,))], ())
+    with pytest.raises(AssertionError):
+        check_group(group, emit_fallback)
