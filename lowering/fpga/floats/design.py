@@ -245,6 +245,9 @@ def _give(made: Function, node: Node, order: Order, value: Operand, ports: Seque
     lane_dim, lanes = order.lanes
     lane = Affine.of(0, {f"d{lane_dim}u": 1}) if lanes > 1 else Affine()
     index = order.index[: node.parallel] or (Affine(),)
+    if node.place is not None:
+        values = {f"d{at}": one for at, one in enumerate(order.index)}
+        index = tuple(_at(one, values) for one in node.place) or (Affine(),)
     for port in ports:
         kind, place = ("write", (lane,)) if port.is_stream else ("store", index)
         if not port.is_stream:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from braid.lowering.fpga.floats.nodes import Node, Read, dim
+from braid.lowering.fpga.floats.domains import dim
+from braid.lowering.fpga.floats.nodes import Node, Read
 from braid.lowering.fpga.floats.orders import Order
 from braid.solvers.hls.nests import Affine, Condition, Loop
 
@@ -30,7 +31,7 @@ def feed_of(
     """None where the orders differ; else the consumer's order, in which a loop may be split."""
     node, order = consumer
     dims = _dims(read)
-    if dims is None:
+    if dims is None or producer[0].place is not None:
         return None
     given = _sequence(*producer)
     lane_dim, lanes = producer[1].lanes

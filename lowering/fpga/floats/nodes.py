@@ -22,6 +22,7 @@ from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.scalar import Argument, Literal, Scalar, substitute
 from braid.dialects.braid.structure import Access, OperandSource, Padding, Stage
 from braid.lowering.fpga.convert.values import Array
+from braid.lowering.fpga.floats.domains import Domain, common_dims, dim, domain_of, joined_dims
 from braid.solvers.hls.nests import Affine
 from braid.support.errors import UnsupportedError
 
@@ -46,7 +47,8 @@ class Read:
 class Node:
     """Of each point of `extents`: `body` of what is read, combined over all dims but the first.
 
-    The first `parallel` dims are those of the result.
+    The first `parallel` dims are those of the result, or it has `result` dims, and the number of a
+    point is at `place` of it.
     """
 
     key: Key
@@ -56,11 +58,13 @@ class Node:
     reads: tuple[Read, ...]
     body: Scalar
     combine: str | None
+    result: tuple[int, ...] | None = None
+    place: tuple[Affine, ...] | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Of the result."""
-        return self.extents[: self.parallel]
+        return self.extents[: self.parallel] if self.result is None else self.result
 
     @property
     def reductions(self) -> range:
@@ -79,11 +83,6 @@ class Graph:
     results: tuple[Key, ...]
     known: dict[Key, Array]
     inputs: tuple[Key, ...]
-
-
-def dim(number: int) -> str:
-    """The variable of a dim."""
-    return f"d{number}"
 
 
 def graph_of(function: FuncOp, known: dict[SSAValue, Array]) -> Graph:
@@ -145,24 +144,33 @@ def _add(
 
 
 def _add_reshape(op: ReshapeOp, keys: dict[SSAValue, Key], nodes: dict[Key, Node]) -> None:
-    """A copy, which adds and removes dims of one element alone."""
+    """A copy, over dims of which those of both shapes are made."""
     value, result = op.operands[0], op.results[0]
     _check_type(result, op)
     given, made = shape_of(value), shape_of(result)
-    dims = [at for at, extent in enumerate(made) if extent > 1]
-    if [extent for extent in given if extent > 1] != [made[at] for at in dims]:
+    extents = common_dims(given, made)
+    if extents is None:
         raise UnsupportedError(
             f"a reshape of {list(given)} to {list(made)} in HLS C++ in f32",
             location=source_location(op),
-            hint="dims of one element may be added and removed",
+            hint="dims may be split and joined where one of two lengths divides the other",
         )
-    left = iter(dims)
-    index = tuple(
-        Affine(0, ((dim(next(left)), 1),)) if extent > 1 else Affine() for extent in given
-    )
-    read = _through(Read(keys[value], index, given), nodes)
     keys[result] = op, 0
-    nodes[op, 0] = Node((op, 0), "reshape", made, len(made), (read,), Argument(0), None)
+    if extents == tuple(extent for extent in made if extent > 1):
+        # Each dim stays as it is: those of one element are added and removed.
+        dims = iter([at for at, extent in enumerate(made) if extent > 1])
+        if extents == tuple(extent for extent in given if extent > 1):
+            index = tuple(
+                Affine(0, ((dim(next(dims)), 1),)) if extent > 1 else Affine() for extent in given
+            )
+            read = _through(Read(keys[value], index, given), nodes)
+            nodes[op, 0] = Node((op, 0), "reshape", made, len(made), (read,), Argument(0), None)
+            return
+    read = Read(keys[value], joined_dims(extents, given), given)
+    place = joined_dims(extents, made)
+    nodes[op, 0] = Node(
+        (op, 0), "reshape", extents, len(extents), (read,), Argument(0), None, made, place
+    )
 
 
 def _node(
@@ -173,6 +181,7 @@ def _node(
     nodes: dict[Key, Node],
     known: dict[SSAValue, Array],
 ) -> Node:
+    domain = domain_of(stage)
     arguments: list[Scalar] = []
     reads: list[Read] = []
     for access in stage.reads:
@@ -181,11 +190,20 @@ def _node(
             arguments.append(Literal(value, stage.result_type))
             continue
         arguments.append(Argument(len(reads)))
-        reads.append(_read(op, access, keys, nodes))
+        reads.append(_read(op, access, keys, nodes, domain))
     body = substitute(stage.body, tuple(arguments))
-    parallel = len(stage.extents) - len(stage.reduction_dims)
     label = op.name.partition(".")[2]
-    return Node((op, number), label, stage.extents, parallel, tuple(reads), body, stage.combine)
+    return Node(
+        (op, number),
+        label,
+        domain.extents,
+        domain.parallel,
+        tuple(reads),
+        body,
+        stage.combine,
+        domain.result,
+        domain.place,
+    )
 
 
 def _scalar_of(op: StructuredOp, access: Access, known: dict[SSAValue, Array]) -> float | None:
@@ -197,7 +215,11 @@ def _scalar_of(op: StructuredOp, access: Access, known: dict[SSAValue, Array]) -
 
 
 def _read(
-    op: StructuredOp, access: Access, keys: dict[SSAValue, Key], nodes: dict[Key, Node]
+    op: StructuredOp,
+    access: Access,
+    keys: dict[SSAValue, Key],
+    nodes: dict[Key, Node],
+    domain: Domain,
 ) -> Read:
     if isinstance(access.source, OperandSource):
         value = op.operands[access.source.index]
@@ -206,7 +228,7 @@ def _read(
     else:
         key = (op, access.source.index)
         shape = nodes[key].shape
-    index = tuple(_affine(one, op) for one in access.map.results)
+    index = tuple(_affine(one, op, domain) for one in access.map.results)
     if access.padding is None:
         return _through(Read(key, index, shape), nodes)
     return _padded(Read(key, index, shape), access.padding)
@@ -220,7 +242,11 @@ def _padded(read: Read, padding: Padding) -> Read:
 def _through(read: Read, nodes: dict[Key, Node]) -> Read:
     """What a transpose or reshape reads, in its place."""
     node = nodes.get(read.source)
-    if node is None or not isinstance(node.key[0], TransposeOp | ReshapeOp):
+    if (
+        node is None
+        or node.place is not None
+        or not isinstance(node.key[0], TransposeOp | ReshapeOp)
+    ):
         return read
     (inner,) = node.reads
     values = {dim(at): one for at, one in enumerate(read.index)}
@@ -230,29 +256,33 @@ def _through(read: Read, nodes: dict[Key, Node]) -> Read:
     return Read(inner.source, index, inner.shape)
 
 
-def _affine(expression: AffineExpr, op: Operation) -> Affine:
+def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
     """Raises UnsupportedError where it is none."""
     match expression:
         case AffineDimExpr():
-            return Affine(0, ((dim(expression.position), 1),))
+            return domain.values[expression.position]
         case AffineConstantExpr():
             return Affine(expression.value)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Add, left, right):
-            return _affine(left, op) + _affine(right, op)
+            return _affine(left, op, domain) + _affine(right, op, domain)
         case AffineBinaryOpExpr(AffineBinaryOpKind.Mul, left, right):
-            one, other = _affine(left, op), _affine(right, op)
+            one, other = _affine(left, op, domain), _affine(right, op, domain)
             if not other.terms:
                 return one.scaled(other.constant)
             if not one.terms:
                 return other.scaled(one.constant)
         case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, left, AffineConstantExpr(value=1)):
-            return _affine(left, op)
+            return _affine(left, op, domain)
+        case AffineBinaryOpExpr(
+            AffineBinaryOpKind.FloorDiv, AffineDimExpr(position=at), AffineConstantExpr(value=by)
+        ) if (at, by) in domain.quotients:
+            return domain.quotients[at, by]
         case _:
             pass
     raise UnsupportedError(
         f"the index {expression} of '{op.name}' in HLS C++ in f32",
         location=source_location(op),
-        hint="indices are sums of dims with factors; convolutions in groups divide",
+        hint="indices are sums of dims with factors, and of dims divided by what divides them",
     )
 
 
@@ -293,6 +323,8 @@ def _may_join(inner: Node, outer: Node) -> bool:
     return (
         inner.combine is None
         and outer.combine is None
+        and inner.place is None
+        and outer.place is None
         and len(same) == 1
         and same[0].padding is None
         and inner.shape == outer.shape

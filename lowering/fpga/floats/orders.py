@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from braid.lowering.fpga.floats.nodes import Node, dim
+from braid.lowering.fpga.floats.domains import dim
+from braid.lowering.fpga.floats.nodes import Node
 from braid.solvers.hls.nests import Affine, Condition, Loop
 from braid.solvers.hls.schedule import Operators
 

@@ -14,7 +14,7 @@ SIZES = (1, 2, 3, 5, 7, 8, 12)
 
 
 def random_function(seed: int) -> str:
-    """Products, transposes, sums with repeated vectors, and elementwise ops of what was before."""
+    """Products, moves, sums with repeated vectors, and elementwise ops of what was before."""
     rng = np.random.default_rng(seed)
     shapes = {f"x{i}": tuple(int(one) for one in rng.choice(SIZES, 2)) for i in range(3)}
     arguments = {name: "x".join(map(str, shape)) for name, shape in shapes.items()}
@@ -34,9 +34,13 @@ def random_function(seed: int) -> str:
         shapes[made] = shape
 
     while len(lines) < 6:
-        kind = rng.choice(["matmul", "transpose", "mul", "maximum", "sub", "tanh"])
+        kind = rng.choice(["matmul", "transpose", "mul", "maximum", "sub", "tanh", "reshape"])
         a = str(rng.choice(list(shapes)))
-        if kind == "transpose":
+        if kind == "reshape":
+            rows, columns = shapes[a]
+            factor = int(rng.choice([one for one in (1, 2, 3, columns) if columns % one == 0]))
+            add(kind, [a], (rows * factor, columns // factor))
+        elif kind == "transpose":
             add(kind, [a], shapes[a][::-1], "{permutation = array<i64: 1, 0>}")
         elif kind == "tanh":
             add(kind, [a], shapes[a])

@@ -77,6 +77,49 @@ KERNELS = {
         op("y", "matmul", {"t": "30x19", "u": "19x42"}, "30x42"),
         results={"y": "30x42"},
     ),
+    "groups": function(
+        {"x": "1x4x6x5", "w": "6x2x3x3"},
+        op(
+            "y",
+            "conv",
+            {"x": "1x4x6x5", "w": "6x2x3x3"},
+            "1x6x6x5",
+            CONV.replace("groups = 1", "groups = 2"),
+        ),
+        results={"y": "1x6x6x5"},
+    ),
+    "groups between": function(
+        {"x": "2x6x5x5", "w": "6x2x3x3", "v": "4x3x1x1"},
+        op(
+            "t",
+            "conv",
+            {"x": "2x6x5x5", "w": "6x2x3x3"},
+            "2x6x5x5",
+            CONV.replace("groups = 1", "groups = 3"),
+        ),
+        op("r", "maximum", {"t": "2x6x5x5", "x": "2x6x5x5"}, "2x6x5x5"),
+        op(
+            "y",
+            "conv",
+            {"r": "2x6x5x5", "v": "4x3x1x1"},
+            "2x4x7x7",
+            CONV.replace("groups = 1", "groups = 2"),
+        ),
+        results={"y": "2x4x7x7"},
+    ),
+    "flattened": function(
+        {"x": "2x3x4x5", "u": "2x3x4x5", "w": "60x7"},
+        op("p", "mul", {"x": "2x3x4x5", "u": "2x3x4x5"}, "2x3x4x5"),
+        op("f", "reshape", {"p": "2x3x4x5"}, "2x60"),
+        op("y", "matmul", {"f": "2x60", "w": "60x7"}, "2x7"),
+        op("z", "reshape", {"y": "2x7"}, "1x14x1"),
+        results={"z": "1x14x1", "f": "2x60"},
+    ),
+    "reshaped argument": function(
+        {"x": "6x4"},
+        op("y", "reshape", {"x": "6x4"}, "2x12"),
+        results={"y": "2x12"},
+    ),
     "two results": function(
         {"a": "31x37", "x": "37x1", "z": "31x1"},
         op("y", "matmul", {"a": "31x37", "x": "37x1"}, "31x1"),
@@ -208,8 +251,9 @@ def test_a_project(tmp_path: Path) -> None:
 REFUSED = {
     "a value of type tensor<2x2xi8>": "func.func @main(%x: tensor<2x2xi8>) -> tensor<2x2xi8> "
     "{ func.return %x : tensor<2x2xi8> }",
-    "a reshape of [2, 3] to [6]": "func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> "
-    "{ %y = braid.reshape %x : (tensor<2x3xf32>) -> tensor<6xf32> func.return %y : tensor<6xf32> }",
+    "a reshape of [2, 3] to [3, 2]": "func.func @main(%x: tensor<2x3xf32>) -> tensor<3x2xf32> "
+    "{ %y = braid.reshape %x : (tensor<2x3xf32>) -> tensor<3x2xf32> "
+    "func.return %y : tensor<3x2xf32> }",
     "a result of type": "func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> "
     "{ func.return %x : tensor<2x2xf32> }",
     "a value of type tensor<?x2xf32>": "func.func @main(%x: tensor<?x2xf32>) -> tensor<?x2xf32> "
