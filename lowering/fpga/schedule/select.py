@@ -59,6 +59,10 @@ WITHOUT_LIMIT = 1 << 40
 """More than any part has."""
 
 
+class PartTooSmallError(BraidError):
+    """Stages that do not fit a budget at their smallest."""
+
+
 @dataclass(frozen=True)
 class Schedule:
     """Folds of each stage, `cycles` of the slowest, and `uses` of all stages.
@@ -283,7 +287,9 @@ def _folds(stage: StageOp) -> Pair:
     return all_of[0] // chosen[0], all_of[1] // chosen[1]
 
 
-def _too_small(choices: Sequence[Sequence[Choice]], budget: Uses, measure: Measure) -> BraidError:
+def _too_small(
+    choices: Sequence[Sequence[Choice]], budget: Uses, measure: Measure
+) -> PartTooSmallError:
     """Names the resource that is missing."""
     uses = least(choices)
     if fits(uses, budget):
@@ -296,7 +302,7 @@ def _too_small(choices: Sequence[Sequence[Choice]], budget: Uses, measure: Measu
     name, used, given = max(
         zip(NAMES, uses, budget, strict=True), key=lambda one: one[1] / max(one[2], 1)
     )
-    return BraidError(
+    return PartTooSmallError(
         f"the stages need {used:,} {name} at their smallest, expected at most {given:,}",
         hint="take a larger part, or split the model over several devices",
     )

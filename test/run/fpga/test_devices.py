@@ -135,6 +135,18 @@ def test_ops_are_put_elsewhere_by_hand(small: ModelProto) -> None:
     assert shown.count("braid_hls.design") == 2 and 'label = "pool"' not in shown
 
 
+def test_small_circuits_leave_more_of_the_part_to_others(tmp_path: Path) -> None:
+    """A third of these tables is too few for the second convolution."""
+    path = tmp_path / "small.toml"
+    text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
+    path.write_text(text.replace("lut = 53_200", "lut = 4_500"))
+    model = quantized(plain(1, 16, (12, 14)))
+    shown = str(emit_model(model, "report", target=str(path), pin=["op:pool=cpu"]))
+    taken = re.findall(r"(?:look-up tables) +([\d,]+) of +4,500", shown)
+    counts = [int(one.replace(",", "")) for one in taken]
+    assert len(counts) == 3 and max(counts) > 1500 and sum(counts) <= 4500
+
+
 def test_what_designs_do_not_have_stays_on_the_cpu_and_is_named() -> None:
     text = """func.func @main(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
       %0 = braid.maximum %x, %x : (tensor<1x2x4x4xi8>, tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xi8>

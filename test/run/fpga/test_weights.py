@@ -191,6 +191,52 @@ def test_a_stream_that_reads_weights(model: ModelProto, tiny_part: str) -> None:
         np.testing.assert_array_equal(result, host(x))
 
 
+def numbers(seed: int, *shape: int) -> str:
+    values = np.random.default_rng(seed).integers(-128, 128, shape).tolist()
+    kind = f"tensor<{'x'.join(map(str, shape))}xi8>"
+    return f"braid.constant {{value = dense<{values}> : {kind}}} : {kind}"
+
+
+PRODUCTS = f"""func.func @main(%x: tensor<4x96xi8>) -> tensor<4x10xi32> {{
+  %w = {numbers(1, 96, 64)}
+  %v = {numbers(2, 64, 64)}
+  %u = {numbers(3, 64, 10)}
+  %m = braid.constant {{value = dense<90> : tensor<1x1xi32>}} : tensor<1x1xi32>
+  %s = braid.constant {{value = dense<16> : tensor<1x1xi32>}} : tensor<1x1xi32>
+  %z = braid.constant {{value = dense<3> : tensor<1x1xi8>}} : tensor<1x1xi8>
+  %p = braid.matmul %x, %w {{accumulator = i32}}
+      : (tensor<4x96xi8>, tensor<96x64xi8>) -> tensor<4x64xi32>
+  %q = braid.requantize %p, %m, %s, %z {{rounding = "half_even"}} : (tensor<4x64xi32>,
+      tensor<1x1xi32>, tensor<1x1xi32>, tensor<1x1xi8>) -> tensor<4x64xi8>
+  %a = braid.maximum %q, %q : (tensor<4x64xi8>, tensor<4x64xi8>) -> tensor<4x64xi8>
+  %b = braid.matmul %a, %v {{accumulator = i32}}
+      : (tensor<4x64xi8>, tensor<64x64xi8>) -> tensor<4x64xi32>
+  %c = braid.requantize %b, %m, %s, %z {{rounding = "half_even"}} : (tensor<4x64xi32>,
+      tensor<1x1xi32>, tensor<1x1xi32>, tensor<1x1xi8>) -> tensor<4x64xi8>
+  %y = braid.matmul %c, %u {{accumulator = i32}}
+      : (tensor<4x64xi8>, tensor<64x10xi8>) -> tensor<4x10xi32>
+  func.return %y : tensor<4x10xi32>
+}}"""
+"""Two circuits where the maximum is the CPU's."""
+
+
+def test_two_circuits_read_their_weights(tmp_path: Path) -> None:
+    """Each its own, at once in a stream."""
+    path = tmp_path / "tiny.toml"
+    text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
+    path.write_text(text.replace("lut = 53_200", "lut = 1_900").replace("dsp = 220", "dsp = 12"))
+    model, options = PRODUCTS.encode(), {"target": str(path), "pin": ["op:maximum=cpu"]}
+    assert str(emit_model(model, "report", **options)).count("weights0 ") == 2
+    compiled, host = braid.compile(model, **options), braid.compile(model)
+    rng = np.random.default_rng(0)
+    given = [rng.integers(-128, 128, (4, 96), np.int8) for _ in range(4)]
+    expected = [host(x) for x in given]
+    assert np.std(expected[0]) > 0
+    for results in (map(compiled, given), compiled.stream(given)):
+        for result, correct in zip(results, expected, strict=True):
+            np.testing.assert_array_equal(result, correct)
+
+
 def test_reading_is_counted(model: ModelProto) -> None:
     """The port, its buffer and its counters."""
     text, dsp = KERNELS["convolution"]
