@@ -24,6 +24,7 @@ class _Thresholds:
         self.blocks = 0
         self.before = gc.get_threshold()
         self.spares_exit = False
+        self.has_aged = False
 
     def enter(self) -> None:
         with self.lock:
@@ -44,7 +45,20 @@ class _Thresholds:
         with self.lock:
             self.blocks -= 1
             if not self.blocks:
+                self._age()
                 gc.set_threshold(*self.before)
+
+    def _age(self) -> None:
+        """Make all that there is old after the first block, without looking at it.
+
+        Else the first object that is made afterwards would have all looked at that the block made:
+        a twentieth of a compilation whose kernels are cached. Later blocks leave that to Python,
+        which collects what is old only where much has become so by its own account.
+        """
+        if not self.has_aged and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
+        self.has_aged = True
 
     def renew_lock(self) -> None:
         """In a child of fork, where nobody would give the lock back."""

@@ -51,7 +51,7 @@ class WinogradProblem:
         height, width = (-(-extent // self.results) for extent in self.shape)
         return height, width
 
-    @property
+    @cached_property
     def tiles(self) -> int:
         """Tiles of all images."""
         return math.prod(self.images) * math.prod(self.grid)
