@@ -10,6 +10,7 @@ import typer
 from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     EmulateOption,
+    GpuArchOption,
     InputOption,
     InterpretOption,
     JobsOption,
@@ -35,6 +36,7 @@ def bench(
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
     target: OptionalTargetOption = None,
+    gpu_arch: GpuArchOption = None,
     jobs: JobsOption = None,
     emulate: EmulateOption = False,
     stream: Annotated[
@@ -68,6 +70,7 @@ def bench(
         threads=threads,
         shapes=shape,
         target=target,
+        gpu_arch=gpu_arch,
         jobs=jobs,
         emulate=emulate,
         results=results,

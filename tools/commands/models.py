@@ -12,7 +12,7 @@ from braid.targets.simulator.stream_bytes import MAGIC
 from braid.tools.commands.artifact_slot import ArtifactSlot
 from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
-from braid.tools.commands.result_options import ResultOptions
+from braid.tools.commands.result_options import ResultOptions, refuse_option
 
 _AS_EVER = ResultOptions()
 
@@ -24,6 +24,7 @@ def open_model(
     threads: int,
     shapes: list[str] | None = None,
     target: str | None = None,
+    gpu_arch: str | None = None,
     jobs: int | None = None,
     profile: bool = False,
     emulate: bool = False,
@@ -33,7 +34,8 @@ def open_model(
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
     `shapes` fixes open dims of a source model; those of an artifact stay open. `target` is what a
-    source model is compiled for, by default the host. With `cache`, a source model that was
+    source model is compiled for, by default the host, and `gpu_arch` the architecture of its GPUs,
+    by default what it says. With `cache`, a source model that was
     compiled before is loaded, without the compiler, and one that was not is kept. `results` say
     what may be done to these.
 
@@ -49,16 +51,18 @@ def open_model(
                 hint="give the .onnx or .mlir file that it was compiled from",
             )
         results.refuse(f"'{path}' is compiled")
+        refuse_option("--gpu-arch", gpu_arch, f"'{path}' is compiled")
         if target is not None:
             _check_target(path, target)
         return load(path, threads=threads, emulate=emulate)
     fixed = parse_shapes(shapes)
     if interpret:
         results.refuse("--interpret compiles nothing")
+        refuse_option("--gpu-arch", gpu_arch, "--interpret compiles nothing")
         from braid.interpreted import interpret as interpret_model
 
         return interpret_model(path, shapes=fixed)
-    options = _Options(target, fixed, profile, emulate, results)
+    options = _Options(target, gpu_arch, fixed, profile, emulate, results)
     if not cache or emulate:  # what is emulated is timed, for devices that are not here
         return _compile(path, options, threads, jobs)[0]
     return _load_or_compile(path, options, threads, jobs)
@@ -69,6 +73,7 @@ class _Options:
     """What bears on what a model is compiled to."""
 
     target: str | None
+    gpu_arch: str | None
     shapes: Mapping[str, tuple[int, ...]]
     profile: bool
     emulate: bool
@@ -80,7 +85,10 @@ def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | No
 
     Models that passes warn of are compiled each time, so that the warnings are seen.
     """
-    bearing = {"shapes": options.shapes, "profile": options.profile, **options.results.given}
+    bearing: dict[str, object] = {"shapes": options.shapes, "profile": options.profile}
+    bearing |= options.results.given
+    if options.gpu_arch is not None:
+        bearing["gpu_arch"] = options.gpu_arch
     slot = ArtifactSlot(path, target=options.target, options=bearing)
     kept = slot.find()
     if kept is not None:
@@ -100,6 +108,7 @@ def _compile(path: Path, options: _Options, threads: int, jobs: int | None) -> t
         model = compile(
             path,
             target=options.target,
+            gpu_arch=options.gpu_arch,
             threads=threads,
             shapes=options.shapes,
             jobs=jobs,

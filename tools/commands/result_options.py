@@ -48,5 +48,11 @@ class ResultOptions:
 
     def refuse(self, why: str) -> None:
         """Raises BraidError with the reason where something is given."""
-        for name in self.given:
-            raise BraidError(f"--{name} is for what is compiled, and {why}")
+        for name, value in self.given.items():
+            refuse_option(f"--{name}", value, why)
+
+
+def refuse_option(name: str, value: str | None, why: str) -> None:
+    """Raises BraidError with the reason where an option of what is compiled is given."""
+    if value is not None:
+        raise BraidError(f"{name} is for what is compiled, and {why}")

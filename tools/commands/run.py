@@ -10,6 +10,7 @@ from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     CacheOption,
     EmulateOption,
+    GpuArchOption,
     InputOption,
     InterpretOption,
     JobsOption,
@@ -67,6 +68,7 @@ def run(
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
     target: OptionalTargetOption = None,
+    gpu_arch: GpuArchOption = None,
     jobs: JobsOption = None,
     profile: ProfileFileOption = None,
     runs: RunsOption = 1,
@@ -94,6 +96,7 @@ def run(
         threads=threads,
         shapes=shape,
         target=target,
+        gpu_arch=gpu_arch,
         jobs=jobs,
         profile=profile is not None,
         emulate=emulate,

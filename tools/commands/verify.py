@@ -12,6 +12,7 @@ import typer
 from braid.tools.commands.option_groups import grouped
 from braid.tools.commands.options import (
     EmulateOption,
+    GpuArchOption,
     InputOption,
     InterpretOption,
     JobsOption,
@@ -23,7 +24,7 @@ from braid.tools.commands.options import (
     TargetOption,
     ThreadsOption,
 )
-from braid.tools.commands.result_options import ResultOptions
+from braid.tools.commands.result_options import ResultOptions, refuse_option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,6 +81,7 @@ def verify(
     shape: ShapeOption = None,
     threads: ThreadsOption = 1,
     target: TargetOption = None,
+    gpu_arch: GpuArchOption = None,
     jobs: JobsOption = None,
     emulate: EmulateOption = False,
     per_cluster: PerClusterOption = False,
@@ -110,6 +112,7 @@ def verify(
     _check_options(interpret, no_families, per_cluster, partition, pin)
     if interpret:
         results.refuse("--interpret compiles nothing")
+        refuse_option("--gpu-arch", gpu_arch, "--interpret compiles nothing")
     results.enter(context)
     context.with_resource(emulating_backends(emulate))
     known = make_context()
@@ -130,18 +133,20 @@ def verify(
         tested = _interpreted(source)
     else:
         with without_families() if no_families else nullcontext():
-            tested = _compiled(source, target, threads, jobs, emulate)
+            tested = _compiled(source, target, gpu_arch, threads, jobs, emulate)
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
-    limit = _default_tolerance(actual.values(), exact=interpret) if tolerance is None else tolerance
+    limit = tolerance
+    if limit is None:
+        limit = _default_tolerance(actual.values(), gpu_arch or "", exact=interpret)
     found = differences(order, actual, expected)
     _report(found, limit, reference, clusters.placements if clusters else {}, alone.tolerances)
 
 
-def _default_tolerance(results: "Iterable[NDArray[Any]]", *, exact: bool) -> float:
-    """Where results or products are in f16 or bf16, a few times what these round 1 to.
+def _default_tolerance(results: "Iterable[NDArray[Any]]", gpu_arch: str, *, exact: bool) -> float:
+    """Where results or products are in f16, tf32 or bf16, a few times what these round 1 to.
 
     What is `exact` makes no products of bf16, whatever was asked for.
     """
@@ -150,6 +155,8 @@ def _default_tolerance(results: "Iterable[NDArray[Any]]", *, exact: bool) -> flo
     names = {result.dtype.name for result in results}
     if not exact and precision_chosen() is Precision.BF16:
         names.add("bfloat16")
+    if "+tf32" in gpu_arch:
+        names.add("float16")  # which has as many bits behind the point
     return max([_TOLERANCE, *(_HALF.get(name, 0.0) for name in names)])
 
 
@@ -207,7 +214,12 @@ def _interpreted(source: "SourceModel") -> "Model":
 
 
 def _compiled(
-    source: "SourceModel", target: str | None, threads: int, jobs: int | None, emulate: bool
+    source: "SourceModel",
+    target: str | None,
+    gpu_arch: str | None,
+    threads: int,
+    jobs: int | None,
+    emulate: bool,
 ) -> "Model":
     from braid.compiler import compile
 
@@ -215,6 +227,7 @@ def _compiled(
         source.module,
         parameters=source.parameters,
         target=target,
+        gpu_arch=gpu_arch,
         threads=threads,
         jobs=jobs,
         emulate=emulate,
