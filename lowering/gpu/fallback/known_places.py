@@ -42,7 +42,7 @@ from xdsl.ir.affine import (
 from xdsl.rewriter import Rewriter
 
 from braid.lowering.common.loop_nest import loops_of
-from braid.lowering.gpu.fallback.split_dims import Access, split_access
+from braid.lowering.gpu.fallback.split_dims import Access, narrowed, split_access
 
 Table: TypeAlias = npt.NDArray[np.int64]
 
@@ -110,7 +110,7 @@ def _with_known_loads(nest: linalg.GenericOp, tables: dict[str, Table]) -> linal
     inputs = [*zip(nest.inputs, loops.maps, strict=False)]
     for op, map in loads:
         argument = block.insert_arg(op.res.type, len(inputs))
-        inputs.append((op.memref, map))
+        inputs.append(narrowed(nest, (op.memref, map), loops.extents))
         op.res.replace_all_uses_with(argument)
         op.detach()
         op.erase()
@@ -187,6 +187,21 @@ def _constant(value: SSAValue) -> int | None:
     return None
 
 
+def _stays(buffer: SSAValue, since: Operation) -> bool:
+    """Whether nothing surely writes a buffer behind an op; what has views of it may."""
+    if not isinstance(buffer.owner, Block | memref.AllocOp):
+        return False
+    users = {use.operation for use in buffer.uses}
+    if not all(isinstance(op, linalg.GenericOp | linalg.FillOp) for op in users):
+        return False
+    op = since.next_op
+    while op is not None:
+        if op in users and buffer in cast("linalg.GenericOp | linalg.FillOp", op).outputs:
+            return False
+        op = op.next_op
+    return True
+
+
 def _expression(dim: int, table: Table) -> AffineExpr | None:
     """A line or steps of an index, which are these numbers."""
     if table.dtype == np.bool_ or len(table) == 0:
@@ -254,9 +269,7 @@ def _join_with_reader(function: FuncOp, moving: linalg.GenericOp) -> None:
     reader = readers.pop() if len(readers) == 1 else None
     if not isinstance(reader, linalg.GenericOp) or buffer in reader.outputs:
         return
-    nests = _nests(function)
-    behind = nests[nests.index(moving) + 1 :]
-    if source in [value for nest in behind for value in nest.outputs]:
+    if not _stays(source, moving):
         return
     own, loops = moving.indexing_maps.data[0].data, loops_of(reader)
     inputs = [
@@ -289,7 +302,7 @@ def _split_steps(nest: linalg.GenericOp) -> None:
         split_access(nest, value, map, known, place, len(extents))
         for value, map in zip(nest.operands, loops.maps, strict=True)
     ]
-    split = [access for access in accesses if access is not None]
+    split = [narrowed(nest, access, extents) for access in accesses if access is not None]
     if len(split) == len(accesses):
         count = len(nest.inputs)
         outputs = split[count:]

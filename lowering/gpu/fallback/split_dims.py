@@ -1,5 +1,6 @@
 """Operands of a nest over dims of which some are two: an outer and an inner one of known extent."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias, cast
 
 from xdsl.dialects import memref
@@ -16,6 +17,25 @@ from xdsl.ir.affine import (
 from xdsl.rewriter import InsertPoint, Rewriter
 
 Access: TypeAlias = tuple[SSAValue, AffineMap]
+
+
+def narrowed(nest: linalg.GenericOp, access: Access, extents: Sequence[int]) -> Access:
+    """The operand, of which dims that a dim of the nest goes along are as long as that."""
+    value, map = access
+    type = cast(MemRefType[Any], value.type)
+    shape = [
+        extents[expr.position] if isinstance(expr, AffineDimExpr) else extent
+        for expr, extent in zip(map.results, type.get_shape(), strict=True)
+    ]
+    strides, offset = type.get_strides(), type.get_offset()
+    if shape == list(type.get_shape()) or strides is None or offset is None or None in strides:
+        return access
+    steps = [int(stride or 0) for stride in strides]
+    layout = StridedLayoutAttr(steps, offset)
+    view_type = MemRefType(type.element_type, shape, layout, type.memory_space)
+    view = memref.ReinterpretCastOp(value, [], [], [], [offset], shape, steps, view_type)
+    Rewriter.insert_op(view, InsertPoint.before(nest))
+    return view.result, map
 
 
 def split_access(

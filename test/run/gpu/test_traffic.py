@@ -131,6 +131,16 @@ CASES = {
         lambda x: [i := ConstantOp.of(np.arange(1, 8, 2)), GatherOp.get(x, i, 1)],
         times=0.5,
     ),
+    "first rows twice": Case(
+        [tensor(3, 8, 32)],
+        lambda x: [i := ConstantOp.of(np.arange(6) // 2), GatherOp.get(x, i, 1)],
+        times=3 / 8,
+    ),
+    "some columns twice": Case(
+        [tensor(6, 64, element=f16)],
+        lambda x: [i := ConstantOp.of(np.arange(32) // 2 + 16), GatherOp.get(x, i, 1)],
+        times=0.25,
+    ),
     "repeated elements": Case(
         [tensor(6, 16, 1, element=bf16), tensor(6, 16, 2, element=bf16)],
         lambda x, y: [elementwise("mul", x, y)],
