@@ -9,6 +9,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FloatAttr, ModuleOp
 
 from braid.dialects.braid.attribute_names import STAGE_SECONDS
+from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.variants import device_functions, program_functions
 from braid.lowering.common.generic_text import module_text
@@ -160,11 +161,14 @@ def _expected_seconds(module: ModuleOp, own: Sequence[Code]) -> dict[str, float]
 def _by_device(module: ModuleOp, target: Target) -> dict[str, list[func.FuncOp]]:
     """The functions that are programs, by the device that runs them.
 
-    What launches others runs on the host.
+    What launches others runs on the host, and so does what computes nothing where all that a device
+    with a memory of its own computes is launched.
     """
     found: dict[str, list[func.FuncOp]] = {}
     for function in program_functions(module):
         launches = any(isinstance(op, LaunchOp) for op in function.walk())
-        device = target.host_device if launches else device_of(function, target)
+        device = device_of(function, target)
+        if launches or (device.own_memory and device_name(function) is None):
+            device = target.host_device
         found.setdefault(device.name, []).append(function)
     return found

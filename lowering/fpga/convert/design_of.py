@@ -59,6 +59,8 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
     Its stages compute an output at once. Raises UnsupportedError naming what stages do not have.
     """
     trees, ports, plans = _planned(function, parameters)
+    if not plans:
+        raise UnsupportedError(f"function '{function.sym_name.data}' computes nothing on an FPGA")
     block = Block(arg_types=[stream_type(argument) for argument in ports.inputs])
     streams: dict[SSAValue, SSAValue] = dict(zip(ports.inputs, block.args, strict=True))
     for plan in plans:

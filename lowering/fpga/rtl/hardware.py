@@ -142,6 +142,8 @@ class HardwareModule:
         other = right if constant == left else left
         value, size = known[constant.name], constant.bits
         factor, shift = odd_factor(value, size), _zeros(value)
+        if value and shift >= bits:
+            return self.constant(0, bits)
         if other.name in known or not value:
             return self._multiply(left, right, bits, (0, 0))
         made = other
