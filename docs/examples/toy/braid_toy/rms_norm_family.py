@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.dialects import math as math_ops
 from xdsl.dialects.builtin import Float32Type
-from xdsl.dialects.vector import CombiningKindFlag
 from xdsl.ir import BlockArgument
 
 from braid.extend import (
@@ -111,7 +110,10 @@ def _normalize(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int, epsil
         value = x.load(e, e.add(base, position), mask)  # Lanes beyond the row are 0.
         return e.fma(value, value, sum)
 
-    total = fold(e, length, 0.0, add_square, arith.AddfOp, CombiningKindFlag.ADD)
+    def add(e: Emitter, a: Value, b: Value) -> Value:
+        return e.insert(arith.AddfOp(a, b))
+
+    total = fold(e, length, 0.0, add_square, add)
     mean = e.insert(arith.MulfOp(total, e.constant(1.0 / length, total.type)))
     shifted = e.insert(arith.AddfOp(mean, e.constant(epsilon, total.type)))
     root = e.insert(math_ops.SqrtOp(shifted))
