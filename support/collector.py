@@ -9,44 +9,42 @@ import atexit
 import gc
 import os
 import threading
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from threading import get_ident
 
 _YOUNG = 400_000
 """How many objects more than before call the collector; Python's default is hundreds."""
 
 
 class _Thresholds:
-    """The thresholds of the process, and how many blocks have raised them."""
+    """The thresholds of the process, and how many blocks of each thread raised them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.blocks = 0
-        self.before = gc.get_threshold()
-        self.spares_exit = False
+        self.blocks: Counter[int] = Counter()
+        self.before = self.raised = gc.get_threshold()
         self.has_aged = False
 
     def enter(self) -> None:
         with self.lock:
-            self.blocks += 1
-            if self.blocks > 1:
+            self.blocks[get_ident()] += 1
+            if self.blocks.total() > 1:
                 return
             self.before = gc.get_threshold()
-            if not self.spares_exit:
-                # At its end Python would look at all of it once more: a sixth of a compilation
-                # whose kernels are cached. Memory goes back to the system anyway.
-                atexit.register(gc.freeze)
-                self.spares_exit = True
             young, *older = self.before
             if young:  # else whoever runs this process has turned the collector off
                 gc.set_threshold(max(young, _YOUNG), *older)
+            self.raised = gc.get_threshold()
 
     def leave(self) -> None:
         with self.lock:
-            self.blocks -= 1
+            self.blocks[get_ident()] -= 1
+            self.blocks = +self.blocks  # without threads that are in none
             if not self.blocks:
                 self._age()
-                gc.set_threshold(*self.before)
+                self._restore()
 
     def _age(self) -> None:
         """Make all that there is old after the first block, without looking at it.
@@ -60,13 +58,22 @@ class _Thresholds:
             gc.unfreeze()
         self.has_aged = True
 
-    def renew_lock(self) -> None:
-        """In a child of fork, where nobody would give the lock back."""
+    def after_fork(self) -> None:
+        """In a child, where other threads will neither leave their blocks nor release the lock."""
         self.lock = threading.Lock()
+        own, others = self.blocks[get_ident()], self.blocks.total() - self.blocks[get_ident()]
+        self.blocks = +Counter({get_ident(): own})
+        if others and not own:
+            self._restore()
+
+    def _restore(self) -> None:
+        """Unless whoever runs this process has set other thresholds meanwhile."""
+        if gc.get_threshold() == self.raised:
+            gc.set_threshold(*self.before)
 
 
 _thresholds = _Thresholds()
-os.register_at_fork(after_in_child=_thresholds.renew_lock)
+os.register_at_fork(after_in_child=_thresholds.after_fork)
 
 
 @contextmanager
@@ -77,3 +84,13 @@ def rare_collections() -> Generator[None]:
         yield
     finally:
         _thresholds.leave()
+
+
+def end_without_search() -> None:
+    """Let this process end without a last search for garbage.
+
+    That takes a sixth of a compilation whose kernels are cached, and memory goes back to the system
+    anyway. Only for programs of braid's own: of what others run, such as files that are to be
+    written at the end, some is in cycles that the search would find.
+    """
+    atexit.register(gc.freeze)

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
-    from braid.support.collector import rare_collections
+    from braid.support.collector import end_without_search, rare_collections
     from braid.support.errors import BraidError, was_interrupted
     from braid.tools.exhaustion import INTERRUPTED, exhausted
     from braid.tools.opt.arguments import parse_arguments
     from braid.tools.opt.driver import OptDriver
     from braid.tools.standard_output import checked_output
 
+    if argv is None:
+        end_without_search()
     arguments = sys.argv[1:] if argv is None else argv
     try:
         with checked_output(), rare_collections():

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from braid import __version__
-from braid.support.collector import rare_collections
+from braid.support.collector import end_without_search, rare_collections
 from braid.support.errors import BraidError, was_interrupted
 from braid.tools.commands.bench import bench
 from braid.tools.commands.cache import cache
@@ -73,6 +73,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     A mistake of the user is one diagnostic on standard error and status 1.
     """
+    if argv is None:
+        end_without_search()
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         with checked_output(), rare_collections():
