@@ -43,7 +43,7 @@ class ConvNarrowFamily(VectorFamily):
     """
 
     name: str = "conv-narrow"
-    version: int = 9
+    version: int = 10
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

@@ -53,7 +53,7 @@ class ConvWinogradFamily(VectorFamily):
     """
 
     name: str = "conv-winograd"
-    version: int = 6
+    version: int = 7
     is_approximate: ClassVar[bool] = True
 
     def match(self, group: FusedOp) -> "_Convolution | None":

@@ -41,7 +41,7 @@ class GemmNarrowFamily(VectorFamily):
     """
 
     name: str = "gemm-narrow"
-    version: int = 9
+    version: int = 10
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

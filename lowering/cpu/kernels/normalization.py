@@ -47,7 +47,7 @@ class NormalizationFamily(VectorFamily):
     """
 
     name: str = "normalization"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "_Rows | None":
         """One op along contiguous rows."""

@@ -85,6 +85,16 @@ def test_accuracy_of_functions(check) -> None:
         check(FAMILY, [values.shape], one_op(name), arrays=[values], relative=5e-7)
 
 
+@pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=lambda machine: machine.name)
+def test_exp_up_to_the_ends_of_the_normal_numbers(check, machine) -> None:
+    """The largest number with a finite result, the next one, and those around 2^-126."""
+    largest, lowest = np.float32(88.722832), np.float32(-87.33654)
+    ends = [np.nextafter(largest, np.float32(np.inf)), np.inf, -np.inf, np.nan, lowest]
+    x = np.concatenate([np.linspace(88, largest, 500), np.linspace(lowest, -86, 500), ends])
+    x = x.astype(np.float32)
+    check(ElementwiseFamily(machine), [x.shape], one_op("exp"), arrays=[x], relative=5e-7)
+
+
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 @pytest.mark.parametrize("constant_first", [False, True])
 def test_limits_keep_nan(check, name, constant_first) -> None:

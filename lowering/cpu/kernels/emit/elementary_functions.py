@@ -15,7 +15,7 @@ from braid.lowering.cpu.kernels.emit.compare import at_least, choose, clamp, com
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 
 _INFINITY = float("inf")
-_EXP_HIGHEST = 88.37626266
+_EXP_HIGHEST = 88.72283173
 """Above, exp is infinite; below `EXP_LOWEST` it is 0."""
 _EXP_UNDERFLOWS, _EXP_OVERFLOWS = -104.0, 89.0
 """Where scaling, which makes subnormal numbers too, has 0 and infinity as results."""
@@ -113,7 +113,7 @@ class Functions:
         return self._number(float("nan"))
 
     def _scaled(self, value: Value, exponent: Value) -> Value:
-        """value · 2^exponent."""
+        """value · 2^exponent, for values around 1 and normal results where nothing scales."""
         e, scaling = self.e, self.e.unit.scaling
         if scaling is not None:
             lanes = IntegerType(max(e.lanes, 8))
@@ -122,10 +122,11 @@ class Functions:
             if e.lanes == 16:  # only this width says how it rounds
                 arguments.append(rounding)
             return self._do(CallIntrinsicOp(scaling, arguments, [value.type]))
+        # Added to the value's own exponent: 2^128 would be no number, though 0.99 · 2^128 is one.
         integer = e.convert(arith.FPToSIOp, exponent, i32)
-        biased = self._do(arith.AddiOp(integer, self._integer(127)))
-        bits = self._do(arith.ShLIOp(biased, self._integer(23)))
-        return self._mul(value, self._do(arith.BitcastOp(bits, self._f32)))
+        shifted = self._do(arith.ShLIOp(integer, self._integer(23)))
+        bits = self._do(arith.AddiOp(self._do(arith.BitcastOp(value, self._i32)), shifted))
+        return self._do(arith.BitcastOp(bits, self._f32))
 
     def _polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
         """Horner's rule; the coefficient of the highest power comes first."""
