@@ -107,13 +107,23 @@ def as_array(spec: TensorSpec, value: object) -> Buffer:
             return _from_dlpack(value)
         if hasattr(value, "__array__"):
             return np.asarray(value)
-        return np.asarray(value, dtype=numpy_dtype(spec.dtype))
-    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        return _of_numbers(value, numpy_dtype(spec.dtype))
+    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
         raise BraidError(
             f"input '{spec.name}' is a {type(value).__name__} that is not an array in this "
             f"computer's memory: {error}",
             hint="give a numpy array, or an object with __dlpack__ or __array__",
         ) from error
+
+
+def _of_numbers(value: object, dtype: np.dtype[Any]) -> Array:
+    """Python's numbers as an array; numpy would take text, and None as a float, for numbers too."""
+    found = np.asarray(value)
+    if found.dtype.kind in "SU" or (
+        found.dtype.kind == "O" and any(one is None for one in found.flat)
+    ):
+        raise TypeError("not all of it are numbers")
+    return np.asarray(value, dtype=dtype)  # which refuses what is out of its bounds
 
 
 def _from_dlpack(value: Any) -> Array:

@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import braid
+from braid.dynamic_shapes.binding import as_array
 from braid.frontends.onnx import import_onnx
+from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
 from braid.universe import make_context
 
@@ -155,6 +157,24 @@ def test_wrong_calls(
 ) -> None:
     with pytest.raises(BraidError, match=message):
         call(model, x)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (None, "float32"),
+        (["1.0"], "float32"),
+        ([[1.0], [None]], "float32"),
+        ("text", "bool"),
+        (300, "uint8"),
+        (2**70, "int64"),
+        ([[1.0], []], "float32"),
+    ],
+)
+def test_values_that_are_no_numbers_of_the_type(value: object, dtype: str) -> None:
+    """Numpy would take some of them, as numbers that nobody meant."""
+    with pytest.raises(BraidError, match=r"input 'x' is a .* that is not an array"):
+        as_array(TensorSpec("x", dtype, (), ()), value)
 
 
 def test_missing_parameters(affine: onnx.ModelProto) -> None:
