@@ -11,12 +11,13 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.provenance import provenance
+from benchmarks.stopping_kernels import GivenKernel, given_kernels
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
@@ -32,96 +33,17 @@ from braid.tuning.timing_worker import timing_worker
 from braid.universe import make_context
 
 ROUNDS = 3
-PRODUCTS = (
-    *((1, 64, 64), (1, 256, 128), (4, 96, 96), (8, 64, 256), (16, 128, 64), (24, 40, 48)),
-    *((32, 32, 32), (33, 65, 80), (48, 192, 64), (64, 64, 64), (128, 32, 96), (7, 48, 512)),
-    *((256, 256, 256), (128, 768, 768), (384, 64, 384), (197, 96, 400)),
-    *((1, 2048, 512), (512, 16, 8), (1000, 8, 10), (2, 4000, 17)),
-)
-"""Rows, depth, columns."""
-CONVOLUTIONS = (
-    *((16, 16, 8, 3), (32, 32, 7, 3), (16, 64, 14, 1), (64, 16, 14, 1), (8, 24, 12, 3)),
-    *((24, 24, 9, 3), (48, 48, 7, 1), (3, 16, 16, 3), (16, 32, 6, 5), (32, 16, 10, 1)),
-    *((64, 64, 30, 3), (128, 128, 16, 3), (256, 64, 28, 1), (3, 32, 37, 7), (1, 8, 40, 11)),
-)
-"""Channels in and out, extent of the image, extent of the window; channels last."""
-DEPTHWISE = ((32, 16, 3), (64, 12, 5), (24, 20, 7), (20, 15, 3))
-"""Channels, extent of the image, extent of the window; channels last."""
-POOLS = (
-    *(("max", 64, 56, 3, 2), ("max", 192, 28, 3, 2), ("max", 480, 14, 3, 2), ("max", 16, 40, 2, 2)),
-    *(("max", 256, 14, 3, 1), ("max", 24, 30, 5, 1), ("max", 512, 13, 3, 1), ("max", 96, 55, 3, 2)),
-    *(("average", 64, 28, 2, 2), ("average", 128, 14, 3, 1), ("average", 32, 40, 3, 2)),
-    *(("average", 832, 7, 7, 1), ("average", 48, 21, 5, 2), ("max", 1000, 8, 2, 2)),
-)
-"""Kind, channels, extent of the image, extent of the window, stride; channels last."""
-SOFTMAXES = ((64, 128), (12, 1000), (512, 64))
-"""Rows, columns."""
 
 
-def products() -> Iterator[str]:
-    for rows, depth, columns in PRODUCTS:
-        x, w = f"tensor<{rows}x{depth}xf32>", f"tensor<{depth}x{columns}xf32>"
-        y = f"tensor<{rows}x{columns}xf32>"
-        yield (
-            f"func.func @main(%x: {x}) -> {y} {{\n"
-            f'  %w = braid.parameter {{key = "w"}} : {w}\n'
-            f"  %y = braid.matmul %x, %w : ({x}, {w}) -> {y}\n  func.return %y : {y}\n}}\n"
-        )
-
-
-def convolutions() -> Iterator[str]:
-    for inputs, outputs, size, window in CONVOLUTIONS:
-        yield _convolution(inputs, outputs, size, window, 1)
-    for channels, size, window in DEPTHWISE:
-        yield _convolution(channels, channels, size, window, channels)
-
-
-def _convolution(inputs: int, outputs: int, size: int, window: int, groups: int) -> str:
-    x = f"tensor<1x{inputs}x{size}x{size}xf32>"
-    w = f"tensor<{outputs}x{inputs // groups}x{window}x{window}xf32>"
-    out = size - window + 1
-    y = f"tensor<1x{outputs}x{out}x{out}xf32>"
-    return (
-        f"func.func @main(%x: {x}) -> {y} {{\n"
-        f'  %w = braid.parameter {{key = "w"}} : {w}\n'
-        "  %y = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, "
-        f"pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = {groups} : i64}} : "
-        f"({x}, {w}) -> {y}\n  func.return %y : {y}\n}}\n"
-    )
-
-
-def pools() -> Iterator[str]:
-    for kind, channels, size, window, stride in POOLS:
-        out = (size - window) // stride + 1
-        x, y = (f"tensor<1x{channels}x{extent}x{extent}xf32>" for extent in (size, out))
-        yield (
-            f"func.func @main(%x: {x}) -> {y} {{\n"
-            f'  %y = braid.pool %x {{kind = "{kind}", window = array<i64: {window}, {window}>, '
-            f"strides = array<i64: {stride}, {stride}>, dilations = array<i64: 1, 1>, "
-            f"pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}} : ({x}) -> {y}\n"
-            f"  func.return %y : {y}\n}}\n"
-        )
-
-
-def softmaxes() -> Iterator[str]:
-    for rows, columns in SOFTMAXES:
-        x = f"tensor<{rows}x{columns}xf32>"
-        yield (
-            f"func.func @main(%x: {x}) -> {x} {{\n"
-            f"  %y = braid.softmax %x {{dim = 1 : i64}} : ({x}) -> {x}\n"
-            f"  func.return %y : {x}\n}}\n"
-        )
-
-
-def tasks_of(text: str, layout: str) -> list[KernelTask]:
-    """The kernels of a function that the library has too, in `layout` wherever there is a choice.
+def tasks_of(kernel: GivenKernel) -> list[KernelTask]:
+    """Those that the library has too, in the kernel's layout wherever there is a choice.
 
     Layouts chosen by cost may be mixed, which the library has no kernel for.
     """
     context = make_context()
-    module = parse_mlir(context, text, "kernel.mlir").module
+    module = parse_mlir(context, kernel.text, "kernel.mlir").module
     passes = [
-        replace(pass_, algorithm=f"fixed:{layout}")
+        replace(pass_, algorithm=f"fixed:{kernel.layout}")
         if isinstance(pass_, SelectLayoutsPass)
         else pass_
         for pass_ in passes_for(module)
@@ -157,17 +79,15 @@ def record(path: Path, seconds: float) -> None:
         data = json.loads(path.read_text())
     kernels: dict[str, Any] = data.setdefault("kernels", {})
     end = time.monotonic() + seconds
-    given = [(text, "ab") for text in (*products(), *softmaxes())]
-    given += [(text, "acdb") for text in (*convolutions(), *pools())]
-    for text, layout in given:
-        for task in tasks_of(text, layout) if time.monotonic() < end else ():
-            if str(task) in kernels:
-                continue
+    for given in given_kernels():
+        if given.name in kernels or time.monotonic() > end:
+            continue
+        for task in tasks_of(given):
             found = measured(task)
             if found is not None:
-                kernels[str(task)] = found
+                kernels[given.name] = found
                 path.write_text(json.dumps(data, separators=(",", ":")) + "\n")
-                print(f"{task}: library {found['library']} µs", flush=True)
+                print(f"{given.name}: {task}: library {found['library']} µs", flush=True)
 
 
 def replayed(kernel: Mapping[str, Any], rule: Rule) -> tuple[int, int, float, float]:
