@@ -32,7 +32,7 @@ class PoolFamily(VectorFamily):
     """
 
     name: str = "pool"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
@@ -59,13 +59,14 @@ class _Pool(WindowCandidate):
     def space(self, level: int) -> Iterator[Schedule]:
         """Neighbouring outputs and channel vectors of a tile.
 
-        At first four outputs, which share the loads of overlapping windows.
+        At first four outputs, which share the loads of overlapping windows, of two vectors where
+        there are as many channels: eight maxima that do not wait for each other.
         """
-        width = self.points.shape[-1]
+        channels, width = self.points.shape[1], self.points.shape[-1]
         if self.has_lines:
             yield from line_schedules(width, self.unit.lanes, level)
             return
-        default = {"columns": min(4, width), "vectors": 1}
+        default = {"columns": min(4, width), "vectors": min(2, -(-channels // self.unit.lanes))}
         if level == 0:
             yield default
         columns = {1: (1, 2, 8), 2: (3, 4, 6)}.get(level, ())
