@@ -47,6 +47,7 @@ from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from braid.runtime.buffers import empty_aligned
 from braid.targets.kernels.kernel_family import Candidate, KernelFamily
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 
@@ -146,7 +147,8 @@ def make_kernel(
     ]
     stored = [to_storage(a, layout) for a, layout in zip(arrays, choice.operands, strict=True)]
     result = np.zeros(group.outputs[0].type.get_shape(), types[-1])
-    stored.append(to_storage(result, choice.results[0]))
+    packed = to_storage(result, choice.results[0])
+    stored.append(empty_aligned(packed.shape, packed.dtype))  # as models make their outputs
     return kernel.bound(*stored)
 
 
