@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 from xdsl.ir.affine import (
     AffineBinaryOpExpr,
     AffineBinaryOpKind,
+    AffineConstantExpr,
     AffineDimExpr,
     AffineExpr,
     AffineMap,
@@ -80,8 +81,10 @@ def _moved(expr: AffineExpr, steps: dict[int, int], place: dict[int, int]) -> Af
     match expr:
         case AffineDimExpr(dim):
             return None if dim in steps else AffineExpr.dimension(place[dim])
-        case AffineBinaryOpExpr(AffineBinaryOpKind.FloorDiv, AffineDimExpr(dim), _):
-            return AffineExpr.dimension(place[dim]) if dim in steps else expr
+        case AffineBinaryOpExpr(
+            AffineBinaryOpKind.FloorDiv, AffineDimExpr(dim), AffineConstantExpr(size)
+        ) if steps.get(dim) == size:
+            return AffineExpr.dimension(place[dim])
         case AffineBinaryOpExpr(kind, left, right):
             one, two = _moved(left, steps, place), _moved(right, steps, place)
             return None if one is None or two is None else AffineBinaryOpExpr(kind, one, two)

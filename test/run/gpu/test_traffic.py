@@ -236,6 +236,7 @@ FEW = {
     "rows of f64": ([tensor(5, 600, element=f64)], "add", (1,)),
     "i64": ([tensor(512, 3, element=i64)], "add", (0,)),
     "products and more": ([tensor(2, 289, 5)], "add", (1,)),
+    "blocks of channels": ([tensor(3, 20, 5, layout="aBc16b")], "add", (0, 1, 2)),
 }
 
 
@@ -249,7 +250,7 @@ def test_few_sums_of_many_are_made_of_parts(name: str) -> None:
         ops.append(ReduceOp.get(ops[-1].output if ops else x, kind, dims))
         return [*ops, elementwise("neg", ops[-1])] if name == "inner dim" else ops
 
-    layout = "acdb" if types[0].encoding != NoneAttr() else None
+    layout = "acdb" if name == "channels last" else None
     group = make_group(types, build, [layout])
     for unaligned in (False, True):
         kernel = check_group(group, emit_fallback, unaligned=unaligned)
