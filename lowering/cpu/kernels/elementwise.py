@@ -37,7 +37,7 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
-    version: int = 6
+    version: int = 7
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""
