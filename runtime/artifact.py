@@ -10,7 +10,6 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from braid.runtime.native_abi import load_library, map_file
 from braid.runtime.weight_index import check_index
 from braid.support.atomic_file import atomic_file
 from braid.support.errors import BraidError
+from braid.support.lockless import lockless_property
 
 FORMAT_VERSION = 2
 MAGIC = b"BRAIDART"
@@ -133,12 +133,12 @@ class Artifact:
     manifest: Manifest
     _sections: Mapping[int, _Section]
 
-    @cached_property
+    @lockless_property
     def code(self) -> Bytes:
         """The shared object; raises `BraidError` where it is damaged."""
         return self._checked(SectionKind.CODE)
 
-    @cached_property
+    @lockless_property
     def weights(self) -> Mapping[str, NDArray[Any]]:
         """The weights by name; raises `BraidError` where they are damaged."""
         section = self._checked(SectionKind.WEIGHTS)
@@ -149,7 +149,7 @@ class Artifact:
             for spec in self.manifest.weights
         }
 
-    @cached_property
+    @lockless_property
     def device_code(self) -> tuple[Bytes, ...]:
         """The code of other devices, as `manifest.devices`; raises `BraidError` for damage."""
         found: list[Bytes] = []
@@ -160,7 +160,7 @@ class Artifact:
             found.append(section[spec.offset : spec.offset + spec.nbytes])
         return tuple(found)
 
-    @cached_property
+    @lockless_property
     def _devices(self) -> Bytes:
         return self._checked(SectionKind.DEVICES)
 

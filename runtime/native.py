@@ -33,6 +33,7 @@ from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
 from braid.support.entry_points import DEVICES_GROUP, installed_paths
 from braid.support.errors import BraidError
+from braid.support.lockless import lockless_property
 
 
 @dataclass(frozen=True)
@@ -87,9 +88,6 @@ class NativeModel:
         self.inputs = self._read_specs(self.descriptor.inputs, self.descriptor.input_count)
         self.outputs = self._read_specs(self.descriptor.outputs, self.descriptor.output_count)
         self.ports = ports_of(self.descriptor)
-        self._output_dtypes: tuple[np.dtype[Any], ...] | None = None
-        self.has_variants = self.descriptor.variant_count > 0
-        """Whether there is code of its own for each size of the open dims."""
         self.arena_bytes = self.descriptor.arena_bytes
         devices = (self.descriptor.devices[i] for i in range(self.descriptor.device_count))
         self.runs_on = tuple(DeviceSpec(d.name.decode(), d.plugin.decode()) for d in devices)
@@ -145,13 +143,15 @@ class NativeModel:
         handle = load_library().braid_model_from_descriptor(address, *_place(weights))
         return cls(handle, weights, *keep_alive)
 
-    @property
+    @lockless_property
+    def has_variants(self) -> bool:
+        """Whether there is code of its own for each size of the open dims."""
+        return self.descriptor.variant_count > 0
+
+    @lockless_property
     def output_dtypes(self) -> tuple[np.dtype[Any], ...]:
         """Element types of the outputs as numpy's; raises BraidError where one is not known."""
-        # No `cached_property`, which holds a lock in Python 3.11: see `NativeExecutor`.
-        if self._output_dtypes is None:
-            self._output_dtypes = tuple(numpy_dtype(spec.dtype) for spec in self.outputs)
-        return self._output_dtypes
+        return tuple(numpy_dtype(spec.dtype) for spec in self.outputs)
 
     def _check_manifest(self, artifact: Artifact) -> None:
         manifest, described = artifact.manifest, self.descriptor
