@@ -35,7 +35,7 @@ class ScatterFamily(VectorFamily):
     """
 
     name: str = "scatter"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Scatter | None":
         """One scatter that is not empty, of operands that are the group's."""

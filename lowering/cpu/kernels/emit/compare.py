@@ -1,4 +1,4 @@
-"""Comparing and choosing lane by lane; xDSL's builders of these ops know scalars only."""
+"""Comparing and choosing, lane by lane or single numbers; xDSL's builders know scalars only."""
 
 from typing import cast
 
@@ -17,8 +17,8 @@ _INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ug
 
 
 def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
-    """A vector of i1: `predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b."""
-    results = [e.vector_type(i1)]
+    """`predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b, an i1 for each."""
+    results = [e.vector_type(i1) if isinstance(a.type, VectorType) else i1]
     if _is_float(a):
         number = IntegerAttr(_FLOAT_PREDICATES.index(predicate), i64)
         properties = {"predicate": number, "fastmath": FastMathFlagsAttr("none")}
@@ -56,4 +56,7 @@ def clamp(e: Emitter, x: Value, low: float, high: float) -> Value:
 
 
 def _is_float(value: Value) -> bool:
-    return isinstance(cast(VectorType[Attribute], value.type).element_type, AnyFloat)
+    type = cast(Attribute, value.type)
+    if isinstance(type, VectorType):
+        type = cast(VectorType[Attribute], type).element_type
+    return isinstance(type, AnyFloat)
