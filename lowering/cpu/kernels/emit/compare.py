@@ -56,7 +56,7 @@ def clamp(e: Emitter, x: Value, low: float, high: float) -> Value:
 
 
 def _is_float(value: Value) -> bool:
-    type = cast(Attribute, value.type)
+    type = value.type
     if isinstance(type, VectorType):
-        type = cast(VectorType[Attribute], type).element_type
+        return isinstance(cast(VectorType[Attribute], type).element_type, AnyFloat)
     return isinstance(type, AnyFloat)
