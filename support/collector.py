@@ -50,7 +50,7 @@ class _Thresholds:
         """Make all that there is old after the first block, without looking at it.
 
         Else the first object that is made afterwards would have all looked at that the block made:
-        a twentieth of a compilation whose kernels are cached. Later blocks leave that to Python,
+        a fiftieth of a compilation whose kernels are cached. Later blocks leave that to Python,
         which collects what is old only where much has become so by its own account.
         """
         if not self.has_aged and not gc.get_freeze_count():

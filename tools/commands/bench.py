@@ -23,13 +23,23 @@ from braid.tools.commands.options import (
 )
 from braid.tools.commands.result_options import ResultOptions
 
+RunsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")]
+WarmupOption = Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")]
+StreamOption = Annotated[
+    bool, typer.Option("--stream", help="Measure requests that follow each other, too.")
+]
+JsonOption = Annotated[
+    Path | None,
+    typer.Option("--json", metavar="FILE", help="Write the figures to FILE too, as JSON."),
+]
+
 
 @grouped
 def bench(
     model: ModelArgument,
     results: ResultOptions,
-    runs: Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")] = 50,
-    warmup: Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")] = 5,
+    runs: RunsOption = 50,
+    warmup: WarmupOption = 5,
     inputs: InputOption = None,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
@@ -39,13 +49,8 @@ def bench(
     gpu_arch: GpuArchOption = None,
     jobs: JobsOption = None,
     emulate: EmulateOption = False,
-    stream: Annotated[
-        bool, typer.Option("--stream", help="Measure requests that follow each other, too.")
-    ] = False,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write the figures to FILE too, as JSON."),
-    ] = None,
+    stream: StreamOption = False,
+    json_file: JsonOption = None,
 ) -> None:
     """Measure the latency and the memory of a model.
 

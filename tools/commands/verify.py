@@ -28,9 +28,11 @@ from braid.tools.commands.result_options import ResultOptions, refuse_option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
 
     from braid.dialects.braid.clusters import Placement
-    from braid.execution.clusterwise import ExposedClusters
+    from braid.execution.clusterwise import SingleClusters
     from braid.execution.layerwise import Difference
     from braid.model import Model
     from braid.passes.partition.assign_devices import Strategy
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from braid.tools.commands.reference import OnnxReference
 
     Arrays = Mapping[str, NDArray[Any]]
+    _Exposed = tuple[Sequence[str], SingleClusters, Mapping[str, Placement]]
 
 _TOLERANCE = 1e-4
 """Largest error by default of a model in f32 or f64."""
@@ -101,8 +104,7 @@ def verify(
     that are not given are random. The status is 1 if an op differs.
     """
     from braid.emulation import emulating_backends
-    from braid.execution.clusterwise import SingleClusters, expose_clusters
-    from braid.execution.layerwise import differences, expose_results
+    from braid.execution.layerwise import differences
     from braid.read_source import read_source
     from braid.targets.backends import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
@@ -121,14 +123,10 @@ def verify(
     )
     onnx_runtime = None if per_cluster else _onnx_runtime(model)
     _check_reference(interpret, onnx_runtime)
-    clusters: ExposedClusters | None = None
     if per_cluster:
-        strategy = cast("Strategy | None", partition)
-        clusters = expose_clusters(known, source.module, strategy, tuple(pin or ()))
-        order, alone = clusters.order, clusters.alone()
+        order, alone, placements = _exposed_clusters(known, source.module, partition, pin)
     else:
-        order = expose_results(source.module, onnx_runtime.value_names if onnx_runtime else None)
-        alone = SingleClusters(source.module)
+        order, alone, placements = _exposed_results(source.module, onnx_runtime)
     if interpret:
         tested = _interpreted(source)
     else:
@@ -138,11 +136,30 @@ def verify(
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
-    limit = tolerance
-    if limit is None:
-        limit = _default_tolerance(actual.values(), gpu_arch or "", exact=interpret)
+    if tolerance is None:
+        tolerance = _default_tolerance(actual.values(), gpu_arch or "", exact=interpret)
     found = differences(order, actual, expected)
-    _report(found, limit, reference, clusters.placements if clusters else {}, alone.tolerances)
+    _report(found, tolerance, reference, placements, alone.tolerances)
+
+
+def _exposed_clusters(
+    context: "Context", module: "ModuleOp", partition: str | None, pin: Sequence[str] | None
+) -> "_Exposed":
+    """What leaves each cluster as an output, and the reference by which it is judged alone."""
+    from braid.execution.clusterwise import expose_clusters
+
+    strategy = cast("Strategy | None", partition)
+    clusters = expose_clusters(context, module, strategy, tuple(pin or ()))
+    return clusters.order, clusters.alone(), clusters.placements
+
+
+def _exposed_results(module: "ModuleOp", onnx_runtime: "OnnxReference | None") -> "_Exposed":
+    """What each op computes as an output, as far as the reference knows it."""
+    from braid.execution.clusterwise import SingleClusters
+    from braid.execution.layerwise import expose_results
+
+    order = expose_results(module, onnx_runtime.value_names if onnx_runtime else None)
+    return order, SingleClusters(module), {}
 
 
 def _default_tolerance(results: "Iterable[NDArray[Any]]", gpu_arch: str, *, exact: bool) -> float:

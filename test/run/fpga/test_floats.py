@@ -33,6 +33,11 @@ POOL = """{kind = "max", window = array<i64: 2, 2>, strides = array<i64: 2, 2>,
     dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>}"""
 
 
+def grouped(groups: int) -> str:
+    """The attributes of a convolution in groups."""
+    return CONV.replace("groups = 1", f"groups = {groups}")
+
+
 def function(arguments: dict[str, str], *lines: str, results: dict[str, str]) -> str:
     """Types are written as shapes, `4x8`."""
     given = ", ".join(f"%{name}: tensor<{shape}xf32>" for name, shape in arguments.items())
@@ -84,7 +89,7 @@ KERNELS = {
             "conv",
             {"x": "1x4x6x5", "w": "6x2x3x3"},
             "1x6x6x5",
-            CONV.replace("groups = 1", "groups = 2"),
+            grouped(2),
         ),
         results={"y": "1x6x6x5"},
     ),
@@ -95,7 +100,7 @@ KERNELS = {
             "conv",
             {"x": "2x6x5x5", "w": "6x2x3x3"},
             "2x6x5x5",
-            CONV.replace("groups = 1", "groups = 3"),
+            grouped(3),
         ),
         op("r", "maximum", {"t": "2x6x5x5", "x": "2x6x5x5"}, "2x6x5x5"),
         op(
@@ -103,7 +108,7 @@ KERNELS = {
             "conv",
             {"r": "2x6x5x5", "v": "4x3x1x1"},
             "2x4x7x7",
-            CONV.replace("groups = 1", "groups = 2"),
+            grouped(2),
         ),
         results={"y": "2x4x7x7"},
     ),

@@ -14,6 +14,7 @@ from braid.dialects.braid.elementwise import TABLE, elementwise
 from braid.dialects.braid.movement import SliceOp
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from test.machines import AVX2, HOST, SSE
+from test.run.kernels.conftest import candidate_of, make_group
 
 FAMILY = ElementwiseFamily(HOST)
 COMPARISONS = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -177,14 +178,26 @@ def test_slices_are_read_where_they_lie(check, shape, offset, step) -> None:
     check(FAMILY, [shape, sizes], build)
 
 
+def with_cache(machine, size):
+    facts = {**dict(machine.facts), "last_cache_bytes": float(size)}
+    return ElementwiseFamily(replace(machine, facts=tuple(sorted(facts.items()))))
+
+
+def sum_and_difference(x, y):
+    total, difference = elementwise("add", x, y), elementwise("sub", x, y)
+    return [total, difference], [total.output, difference.output]
+
+
 @pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
 @pytest.mark.parametrize("extent", [4096, 4096 + 5, 3 * 4096, 160], ids=str)
 def test_results_that_no_cache_holds(check, machine, extent) -> None:
-    facts = {**dict(machine.facts), "last_cache_bytes": 256.0}
-    family = ElementwiseFamily(replace(machine, facts=tuple(sorted(facts.items()))))
+    check(with_cache(machine, 256), [(3, extent), (3, extent)], sum_and_difference)
 
-    def build(x, y):
-        total, difference = elementwise("add", x, y), elementwise("sub", x, y)
-        return [total, difference], [total.output, difference.output]
 
-    check(family, [(3, extent), (3, extent)], build)
+@pytest.mark.parametrize("size, streams", [(2 * 4 * 4096 - 1, True), (2 * 4 * 4096, False)])
+def test_only_results_that_no_cache_holds_go_past_it(size, streams) -> None:
+    family = with_cache(AVX2, size)
+    group = make_group([TensorType(f32, (4, 1024))] * 2, sum_and_difference)
+    candidate = candidate_of(family, group)
+    text = str(candidate.emit("kernel", next(candidate.space(0))).module)
+    assert ("nontemporal" in text) == streams
