@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 
 from braid.lowering.cpu.kernels.border import BorderFamily
+from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
@@ -36,10 +38,12 @@ def cpu_families(
         BorderFamily(machine),
         GemmFamily(machine),
         GemmNarrowFamily(machine),
+        GemmAmxFamily(machine),
         ConvDepthwiseFamily(machine),
         ConvDirectFamily(machine),
         ConvWinogradFamily(machine),
         ConvNarrowFamily(machine),
+        ConvAmxFamily(machine),
         PadFamily(machine),
         PoolFamily(machine),
         NormalizationFamily(machine),

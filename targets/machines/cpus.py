@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.tile_permission import may_use_tiles
 from braid.targets.machines.machine import Machine
 
 NATIVE = "native"
@@ -75,7 +76,9 @@ def _native() -> Machine:
 
     name = llvm.get_host_cpu_name()
     facts: Mapping[str, float] = _facts(name) if name in _table() else {}
-    triple, features = llvm.get_process_triple(), llvm.get_host_cpu_features()
+    triple, features = llvm.get_process_triple(), dict(llvm.get_host_cpu_features())
+    if features.get("amx-tile") and not may_use_tiles():
+        features |= {feature: False for feature in features if feature.startswith("amx-")}
     return _machine(NATIVE, triple, name, known_features(triple, features), facts)
 
 

@@ -8,7 +8,8 @@ see `KernelFamily`. The folders hold what families are made of. Each imports onl
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
 - `padding`: the border of padded tensors (`pad`, `border`)
 - `winograd`: convolutions with fewer products (`conv_winograd`)
-- `contraction`: products in register tiles (`gemm`, `conv_direct`)
+- `amx`: products in the tile registers of AMX (`gemm_amx`, `conv_amx`)
+- `contraction`: products in tiles of vectors (`gemm`, `conv_direct`)
 - `copies`: strided copies, and such that permute elements (`movement`, `pad`, `tiled`)
 - `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families
 - `groups`: the base of all families, and what they ask about a group: layouts, loops, traffic

@@ -9,7 +9,6 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.byte_pairs import columns_of_chunk
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
@@ -21,12 +20,8 @@ from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, 
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
-from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
-from braid.lowering.cpu.kernels.groups.layout_choices import (
-    packed_weight,
-    results_alike,
-    uniform_choice,
-)
+from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution, stepped_choice
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -122,14 +117,8 @@ class _Convolution(VectorCandidate):
 
     def _choice(self, arithmetic: NarrowArithmetic, vectors: int) -> LayoutChoice:
         """With so many vectors of output channels in a block."""
-        rank, step = self.found.rank, arithmetic.group
-        last = Layout.channels_last(rank)
-        source = last if self.found.depth % step == 0 else _in_steps(last, step)
-        weight = packed_weight(rank, vectors * self.unit.lanes, step)
-        if arithmetic is self.in_pairs:
-            weight = Layout.parse(f"{weight.tag}:pairs")
-        fixed = {self.found.input.index: source, self.found.weight.index: weight}
-        return uniform_choice(self.group, last, fixed)
+        block, in_pairs = vectors * self.unit.lanes, arithmetic is self.in_pairs
+        return stepped_choice(self.group, self.found, block, arithmetic.group, in_pairs)
 
     def _vectors(self, choice: LayoutChoice) -> int:
         """Vectors per tile, by the weight's layout."""
@@ -158,11 +147,6 @@ def _positions(problem: ConvContraction) -> Positions:
     depth = -(-problem.match.depth // problem.step) * problem.step
     taps = math.prod(problem.match.op.windows.size)
     return Positions(depth, problem.pitch, columns_of_chunk(taps))
-
-
-def _in_steps(channels_last: Layout, step: int) -> Layout:
-    """With channels padded to whole steps."""
-    return Layout.parse(f"{channels_last.tag[:-1]}B{step}b")
 
 
 def _contraction(found: Contraction | None) -> Contraction:

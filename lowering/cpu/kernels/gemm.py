@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import overlap_of
+from braid.analysis.storage.strided_storage import overlap_of, stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
@@ -127,7 +127,9 @@ class _Product(VectorCandidate):
 
     def _kernel(self, schedule: Schedule) -> ContractionKernel:
         tile, lanes = tiling.tile_of(schedule), self.unit.lanes
-        problem = matmul_contraction(self.group, self.found, tile.vectors * lanes, lanes)
+        problem = matmul_contraction(
+            self.found, stored_choice(self.group), tile.vectors * lanes, lanes
+        )
         return ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
 
 

@@ -23,6 +23,7 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     match_matmul,
     matmul_contraction,
     matmul_size,
+    stepped_choice,
 )
 from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
@@ -92,7 +93,7 @@ class _Product(VectorCandidate):
         chosen, choice, lanes = self.completed(schedule), stored_choice(self.group), self.unit.lanes
         arithmetic = self._of(choice.operands[self.found.rhs.index])
         block, step = chosen["vectors"] * lanes, arithmetic.group
-        problem = matmul_contraction(self.group, self.found, block, lanes, step)
+        problem = matmul_contraction(self.found, choice, block, lanes, step)
         fixed = (self.group, symbol, self.unit, problem, chosen, arithmetic)
         return narrow_kernel(*fixed, self._positions(arithmetic))
 
@@ -118,18 +119,8 @@ class _Product(VectorCandidate):
         return replace(size, constants=arithmetic.constants, slowdown=arithmetic.slowdown)
 
     def _choice(self, arithmetic: NarrowArithmetic, block: int) -> LayoutChoice:
-        rank = len(self.found.points.shape)
-        plain, step = Layout.row_major(rank), arithmetic.group
-        batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
-        suffix = ":pairs" if arithmetic is self.in_pairs else ""
-        own = {self.found.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"}
-        if shape_of(self.found.lhs)[-1] % step:
-            own[self.found.lhs.index] = f"{batch}{k}{n.upper()}{step}{n}"
-        operands = tuple(
-            Layout.parse(own[index]) if index in own else plain
-            for index in range(len(self.group.inputs))
-        )
-        return LayoutChoice(operands, (plain,) * len(self.group.outputs))
+        in_pairs = arithmetic is self.in_pairs
+        return stepped_choice(self.group, self.found, block, arithmetic.group, in_pairs)
 
     def _vectors(self, rhs: Layout) -> int:
         """Vectors per tile, by the layout of B."""

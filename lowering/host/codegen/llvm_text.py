@@ -88,6 +88,7 @@ _BFLOAT = re.compile(r"(?<![\w.%@$\"-])bfloat(?![\w.$-])")
 _BFLOAT_LITERAL = re.compile(r"(?<![\w.%@$\"-])0xR([0-9A-F]{4})(?!\w)")
 _DECLARED = re.compile(r"declare .*?(@llvm\.[\w.]+)\(")
 _INTRINSIC = re.compile(r"@llvm\.[\w.]*bf16[\w.]*")
+_TYPE_OF_NAME = re.compile(r"(?<=\.)(v\d+)?bf16(?=\.|$)")
 
 
 def bfloat_as_integers(text: str) -> str:
@@ -101,7 +102,8 @@ def bfloat_as_integers(text: str) -> str:
     lines = [line for line in text.splitlines() if _BFLOAT.search(line)]
     if not all(map(_only_moves, lines)):
         return text
-    text = _INTRINSIC.sub(lambda name: name[0].replace("bf16", "i16"), _BFLOAT.sub("i16", text))
+    text = _BFLOAT.sub("i16", text)
+    text = _INTRINSIC.sub(lambda name: _TYPE_OF_NAME.sub(r"\g<1>i16", name[0]), text)
     text = _BFLOAT_LITERAL.sub(lambda literal: str(int(literal[1], 16)), text)
     return _declared_once(text)
 

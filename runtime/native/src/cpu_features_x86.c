@@ -3,10 +3,15 @@
  * Bit positions: Intel 64 and IA-32 Architectures Software Developer's Manual, vol. 2A, CPUID;
  * AMD64 Architecture Programmer's Manual, vol. 3, appendix E. Names: LLVM's.
  */
+#define _GNU_SOURCE /* syscall */
 #include "internal.h"
 
 #include <cpuid.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 enum cpuid_register { EAX, EBX, ECX, EDX };
 
@@ -130,6 +135,17 @@ static bool read_cpuid(unsigned leaf, unsigned subleaf, unsigned registers[4]) {
                            &registers[EDX]);
 }
 
+/* Asks the system for the state of AMX, which it gives to processes that ask: all threads of this
+ * one have it from then on (Linux, Documentation/arch/x86/xstate.rst). */
+static bool may_use_tiles(void) {
+#if defined(__linux__) && defined(__x86_64__)
+  enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+  return syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+#else
+  return false;
+#endif
+}
+
 static bool is_supported(const feature *wanted) {
   unsigned registers[4] = {0};
   if (wanted->leaf == 7 && wanted->subleaf > 0) { /* its EAX counts its subleaves */
@@ -139,7 +155,8 @@ static bool is_supported(const feature *wanted) {
   if (!read_cpuid(wanted->leaf, wanted->subleaf, registers))
     return false;
   return (registers[wanted->reg] >> wanted->bit & 1u) &&
-         (read_xcr0() & wanted->state) == wanted->state;
+         (read_xcr0() & wanted->state) == wanted->state &&
+         (wanted->state != STATE_AMX || may_use_tiles());
 }
 
 int braid_cpu_supports(const char *name) {

@@ -73,6 +73,14 @@ def test_bfloat_that_is_moved_is_an_integer() -> None:
     llvm.parse_assembly(text).verify()
 
 
+def test_instructions_keep_their_names() -> None:
+    line = "  call void @llvm.x86.tdpbf16ps(i8 0, i8 1, i8 2)"
+    declared = "declare void @llvm.x86.tdpbf16ps(i8 immarg, i8 immarg, i8 immarg)\n"
+    text = bfloat_as_integers(MOVED.replace("  ret void", f"{line}\n  ret void") + declared)
+    assert line in text and "bfloat" not in text
+    llvm.parse_assembly(text).verify()
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import Float32Type, bf16, f32, i32
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
@@ -90,16 +90,34 @@ def has_types(op: ConvOp | MatmulOp, narrow: bool) -> bool:
     return op.accumulator is None and kinds[0] == Float32Type()
 
 
+def stepped_choice(
+    group: FusedOp, match: MatmulMatch, block: int, step: int, in_pairs: bool = False
+) -> LayoutChoice:
+    """Everything row-major but B, in blocks of columns and of a step's rows (`BA32b4a`).
+
+    Rows of A are padded to whole steps.
+    """
+    plain = Layout.row_major(len(match.points.shape))
+    batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
+    suffix = ":pairs" if in_pairs else ""
+    own = {match.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"}
+    if shape_of(match.lhs)[-1] % step:
+        own[match.lhs.index] = f"{batch}{k}{n.upper()}{step}{n}"
+    operands = tuple(
+        Layout.parse(own[index]) if index in own else plain for index in range(len(group.inputs))
+    )
+    return LayoutChoice(operands, (plain,) * len(group.outputs))
+
+
 def matmul_contraction(
-    group: FusedOp, match: MatmulMatch, block: int, lanes: int, step: int = 1
+    match: MatmulMatch, choice: LayoutChoice, block: int, lanes: int, step: int = 1
 ) -> Contraction:
-    """The loop dims and strides of the group, for column blocks of `block`.
+    """The loop dims and strides of the group in these layouts, for column blocks of `block`.
 
     A step of the reduction is over `step` rows of B, which are neighbours in its blocks.
     """
     points = match.points
     shape = points.shape
-    choice = stored_choice(group)
     layout = choice.operands[match.rhs.index]
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
     a_strides = _strides(match.lhs, choice)

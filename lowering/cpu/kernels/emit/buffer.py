@@ -49,14 +49,15 @@ class Buffer:
     def prefetch(self, e: Emitter, offset: Index) -> None:
         """Asks for the cache line of the element at `offset`, which may lie behind the last one."""
         hints = [e.constant(number, i32) for number in (0, 3, 1)]
-        e.effect(CallIntrinsicOp("llvm.prefetch.p0", [self._pointer(e, offset), *hints], []))
+        e.effect(CallIntrinsicOp("llvm.prefetch.p0", [self.pointer(e, offset), *hints], []))
 
     def address(self, e: Emitter, offset: Index) -> Index:
         """Of the element at `offset`."""
         base = e.insert(memref.ExtractAlignedPointerAsIndexOp.get(self.ref))
         return e.add(base, e.mul(offset, bytes_of(self.element_type)))
 
-    def _pointer(self, e: Emitter, offset: Index) -> Value:
+    def pointer(self, e: Emitter, offset: Index) -> Value:
+        """An LLVM pointer to the element at `offset`."""
         bits = e.insert(arith.IndexCastOp(e.index(self.address(e, offset)), i64))
         return e.insert(IntToPtrOp(bits))
 
@@ -66,7 +67,7 @@ class Buffer:
         Other threads see it after a fence.
         """
         alignment = e.lanes * bytes_of(self.element_type)
-        pointer = self._pointer(e, offset)
+        pointer = self.pointer(e, offset)
         e.effect(llvm.StoreOp(value, pointer, alignment=alignment, nontemporal=True))
 
     def load_scalar(self, e: Emitter, offset: Index) -> Value:

@@ -29,6 +29,11 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
 
+Around = tuple[
+    Callable[[Emitter, Sequence[Buffer]], None], Callable[[Emitter, Sequence[Buffer]], None]
+]
+"""Emit what comes before all iterations of a call, and after them."""
+
 
 def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[Any]:
     """The memref of the physical shape of a tensor type in `layout`, by default its own.
@@ -50,12 +55,14 @@ def grid_kernel(
     body: Body,
     in_place: tuple[InPlace, ...] = (),
     scratch_bytes: int = 0,
+    around: Around | None = None,
 ) -> Kernel:
     """A kernel of `group` that runs `body` for each of its iterations [begin, end).
 
-    The last of the body's buffers is scratch of f32, if there is any: a multiple of 64 bytes.
+    The last of the body's buffers is scratch of f32, if there is any: a multiple of 64 bytes. A
+    call runs the two parts of `around` before its first iteration and after its last one.
     """
-    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes)
+    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes, around)
     return Kernel(symbol, module, grid, scratch_bytes, in_place)
 
 
@@ -110,6 +117,7 @@ def _grid_module(
     body: Body,
     aliases: Sequence[InPlace],
     scratch_bytes: int,
+    around: Around | None = None,
 ) -> ModuleOp:
     """The function of a kernel; the buffers of `aliases` may be the same memory."""
     values: list[SSAValue] = [*group.inputs, *group.outputs]
@@ -122,7 +130,11 @@ def _grid_module(
     emitter = Emitter(entry, unit)
     buffers = [Buffer.of(emitter, argument) for argument in entry.args[:-2]]
     begin, end = entry.args[-2:]
+    if around is not None:
+        around[0](emitter, buffers)
     emitter.loop(begin, end, 1, lambda index: body(emitter, buffers, index))
+    if around is not None:
+        around[1](emitter, buffers)
     emitter.effect(func.ReturnOp())
     results = len(memrefs) - len(group.inputs)
     function = func.FuncOp(

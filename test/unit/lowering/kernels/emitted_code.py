@@ -36,11 +36,13 @@ from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
+from braid.targets.machines.cpus import cpu_machine
 from test.machines import AVX512, SSE
 from test.run.kernels.conftest import Build, candidate_of, make_group
 
 RECORD = Path(__file__).with_suffix(".json")
-MACHINES = {"avx512": AVX512, "sse": SSE}
+AMX = cpu_machine("x86-64-v4,+amx-tile,+amx-int8,+amx-bf16")
+MACHINES = {"avx512": AVX512, "sse": SSE, "amx": AMX}
 COMMAND = "RECORD_EMITTED_CODE=1 pytest test/unit/lowering/kernels/test_emitted_code.py"
 
 
@@ -61,6 +63,7 @@ class Case:
     strides: Sequence[tuple[int, ...] | None] = ()
     overlap: int | None = None
     types: Sequence[Attribute] = ()
+    machines: Sequence[str] = ("avx512", "sse")
 
     def group(self, lanes: int) -> FusedOp:
         """The group with its storage decisions, for vectors of so many `lanes`."""
@@ -184,6 +187,14 @@ CASES = (
         ["acdb", "AcdB{two}a2b", "acdb"], TILE, types=BYTES,
     ),
     Case(
+        "gemm-amx", "packed", [(40, 100), (100, 37)], _byte_product, ["ab", "BA32b4a", "ab"],
+        types=BYTES, machines=["amx"],
+    ),
+    Case(
+        "conv-amx", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
+        ["acdb", "AcdB32a4b", "acdb"], types=BYTES, machines=["amx"],
+    ),
+    Case(
         "conv-direct", "channels last", [IMAGE, (20, 16, 3, 3), (1, 20, 1, 1)], _convolution(1),
         ["acdb", "Acdb{two}a", "abcd", "acdb"], TILE,
     ),
@@ -280,7 +291,7 @@ def _digests(name: str) -> Iterator[tuple[str, str]]:
     for machine, known in families().items():
         lanes = VectorUnit.of(MACHINES[machine]).lanes
         for case in CASES:
-            if case.family == name:
+            if case.family == name and machine in case.machines:
                 candidate = candidate_of(known[name], case.group(lanes))
                 kernel = candidate.emit("kernel", case.schedule)
                 needs = (kernel.grid, kernel.scratch_bytes, kernel.in_place, kernel.overlap)
