@@ -17,8 +17,8 @@ from braid.targets.kernels.kernel_family import LEVELS, Schedule
 _FEWEST_PRODUCT_CYCLES = 9.3
 """Of a product of tiles: it takes a cycle per row of A, but no fewer."""
 
-_LOAD_ROW_CYCLES = 0.5
-"""Per row of a register that is loaded; two may be loaded at once."""
+_A_ROW_CYCLES, _B_ROW_CYCLES = 0.5, 1.2
+"""Per row of a register that is loaded: of A from the first cache, of B from the second."""
 
 _SPLIT_FACTOR = 2.5
 """How much longer that takes where rows lie across two lines of the cache."""
@@ -29,11 +29,11 @@ _CONFLICT_FACTOR, _SET_STRIDE = 3.0, 4096
 _STORE_CYCLES = 31.0
 """Of storing the sums of a tile."""
 
-_EPILOGUE_CYCLES = 4.0
-"""Of reading a vector of sums, a usual epilogue, and storing the result."""
+_EPILOGUE_CYCLES, _ROW_CYCLES = 7.0, 6.0
+"""Of reading a vector of sums, a usual epilogue, and storing the result; around each row."""
 
-_BLOCK_CYCLES = 40.0
-"""Around a block: coordinates of its tiles, zeroing, and the latency of the last products."""
+_BLOCK_CYCLES, _COORDINATE_CYCLES = 60.0, 25.0
+"""Around a block: zeroing and the latency of the last products; coordinates of a tile of rows."""
 
 _CALL_CYCLES = 330.0
 """Of configuring registers and giving them back."""
@@ -65,6 +65,11 @@ class AmxSize:
     loops: int
     depth: int
     a_row: int
+
+    @property
+    def a_bytes(self) -> int:
+        """Of A, at most: windows overlap."""
+        return self.batches * self.lines * self.rows * self.depth * amx.STEP_BYTES
 
     @staticmethod
     def of(problem: Contraction, group: int) -> "AmxSize":
@@ -104,11 +109,13 @@ def cycles(size: AmxSize, block: Block) -> float:
         if row_tiles == 0 or column_tiles == 0:
             return 0.0
         products = row_tiles * column_tiles
-        loads = row_tiles * block.rows * _load_factor(size.a_row)
-        loads = (loads + column_tiles * block.steps) * _LOAD_ROW_CYCLES
+        loads = row_tiles * block.rows * _A_ROW_CYCLES * _load_factor(size.a_row)
+        loads += column_tiles * block.steps * _B_ROW_CYCLES
         multiplying = products * max(block.rows, _FEWEST_PRODUCT_CYCLES)
-        storing = products * (_STORE_CYCLES + block.rows * _EPILOGUE_CYCLES)
-        return chunks * max(multiplying, loads) + storing + _BLOCK_CYCLES
+        epilogue = column_tiles * _EPILOGUE_CYCLES + _ROW_CYCLES
+        storing = products * _STORE_CYCLES + row_tiles * block.rows * epilogue
+        around = _BLOCK_CYCLES + row_tiles * _COORDINATE_CYCLES
+        return chunks * max(multiplying, loads) + storing + around
 
     whole, left = divmod(tiles, block.row_tiles)
     total = 0.0
@@ -131,7 +138,7 @@ def schedules(
 
     Level 1 has the other loop order too, and levels from 1 on more blocks.
     """
-    outside = int(b_bytes > unit.cache_bytes // 2)
+    outside = int(b_bytes > unit.cache_bytes // 2 or size.a_bytes <= unit.cache_bytes // 2)
     for columns_outside in (outside, 1 - outside) if level < LEVELS else ():
         coarsest = int(columns_outside != outside)
         for place, block in enumerate(blocks(size, column_tiles)):

@@ -46,9 +46,12 @@ class Buffer:
         zero = e.constant(0, type)
         return e.insert(MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
 
-    def prefetch(self, e: Emitter, offset: Index) -> None:
-        """Asks for the cache line of the element at `offset`, which may lie behind the last one."""
-        hints = [e.constant(number, i32) for number in (0, 3, 1)]
+    def prefetch(self, e: Emitter, offset: Index, level: int = 1) -> None:
+        """Asks for the cache line of the element at `offset`, which may lie behind the last one.
+
+        It is wanted in the cache of this `level`, 1 to 3.
+        """
+        hints = [e.constant(number, i32) for number in (0, 4 - level, 1)]
         e.effect(CallIntrinsicOp("llvm.prefetch.p0", [self.pointer(e, offset), *hints], []))
 
     def address(self, e: Emitter, offset: Index) -> Index:

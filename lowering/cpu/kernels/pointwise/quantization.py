@@ -22,6 +22,7 @@ from braid.lowering.common.element_types import signless
 from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, choose, clamp, compare
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, conversion
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.register_transpose import low_words
 
 
 def quantization_emitter(op: QuantizationOp) -> Emit | None:
@@ -105,9 +106,7 @@ def _requantize_by_fma(kind: Attribute, shrinks: bool, e: Emitter, a: Sequence[V
         base = e.insert(arith.SubfOp(units, _converted(e, zero, i32, f64)))
         bounds = (e.insert(arith.AddfOp(base, e.constant(n, base.type))) for n in limits)
         value = _limited(e, value, *bounds)
-    words = e.insert(BitcastOp(value, e.vector_type(i64)))
-    # Without the fence, LLVM narrows in several steps what is in 64 bits.
-    number = e.fence(e.convert(arith.TruncIOp, words, i32))
+    number = low_words(e, value)
     if shrinks:
         bounds = (e.insert(arith.SubiOp(e.constant(n, zero.type), zero)) for n in limits)
         number = _limited(e, number, *bounds)
