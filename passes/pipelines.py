@@ -34,6 +34,9 @@ DEFAULT = (
     "hoist-parameter-expressions",
     # Each backend has its own idea of ops that kernels can be made of.
     "prepare-backends",
+    # Fusion sees ops of one shape: what follows a product joins it, whatever it is reshaped to.
+    "sink-reshapes",
+    "canonicalize",
     # Groups come before layouts, since layouts are those of what groups read and write.
     "select-fusion",
     "apply-fusion",

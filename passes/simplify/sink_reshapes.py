@@ -1,0 +1,147 @@
+"""`sink-reshapes`: what follows a product elementwise is computed in the product's shape."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.execution.compute_ops import runtime_functions
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.clusters import run_together
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.names import derive_names
+
+Shape = Sequence[int]
+
+
+@dataclass(frozen=True)
+class SinkReshapesPass(ModulePass):
+    """Moves reshapes of a product's result behind the elementwise ops that read them.
+
+    In: any module. Out: those ops are in the product's own shape, so that fusion can make them its
+    epilogue; their other operands are reshaped, which moves nothing. Importers and exporters write
+    products of more than two dims as reshape, product, reshape.
+
+    ```mlir
+    %y = braid.matmul %x, %w : (tensor<128x768xf32>, tensor<768x3072xf32>) -> tensor<128x3072xf32>
+    %r = braid.reshape %y : (tensor<128x3072xf32>) -> tensor<1x128x3072xf32>
+    %z = braid.add %r, %bias : (tensor<1x128x3072xf32>, tensor<1x1x3072xf32>) -> …
+    // becomes
+    %b = braid.reshape %bias : (tensor<1x1x3072xf32>) -> tensor<1x3072xf32>
+    %s = braid.add %y, %b : (tensor<128x3072xf32>, tensor<1x3072xf32>) -> tensor<128x3072xf32>
+    %z = braid.reshape %s : (tensor<128x3072xf32>) -> tensor<1x128x3072xf32>
+    ```
+    """
+
+    name = "sink-reshapes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """In order, so that a whole chain of ops moves in one pass."""
+        for func in runtime_functions(op):
+            found = [each for each in func.walk() if isinstance(each, ElementwiseOp)]
+            if count := sum(map(_sink, found)):
+                message = f"{count} elementwise ops are in the shape of a product"
+                emit_remark(func, self.name, message, ops=count)
+
+
+def _sink(op: ElementwiseOp) -> bool:
+    """Computes `op` in the shape of a product that it reads through a reshape, if it can."""
+    reshape = next((each for each in map(_of_product, op.inputs) if each is not None), None)
+    if reshape is None or not run_together(reshape, op):
+        return False
+    source, shape = shape_of(reshape.input), shape_of(reshape.output)
+    if shape_of(op.output) != shape:
+        return False
+    shapes = [_shape_before(shape_of(operand), source, shape) for operand in op.inputs]
+    operands = [
+        None if wanted is None else _reshaped(operand, wanted, op)
+        for operand, wanted in zip(op.inputs, shapes, strict=True)
+        if None not in shapes
+    ]
+    if len(operands) < len(shapes):
+        return False
+    moved = op.clone()
+    moved.operands = [operand for operand in operands if operand is not None]
+    Rewriter.insert_op(moved, InsertPoint.before(op))
+    kind = TensorType(element_type_of(op.output), source)
+    result = Rewriter.replace_value_with_new_type(moved.output, kind)
+    back = ReshapeOp.get(result, shape)
+    back.location = op.location
+    derive_names(back, op, "reshape")
+    Rewriter.replace_op(op, back)
+    if reshape.output.first_use is None:
+        Rewriter.erase_op(reshape)
+    return True
+
+
+def _of_product(value: SSAValue) -> ReshapeOp | None:
+    """The reshape that makes `value` of a product's result, or of what was computed with one."""
+    reshape = value.owner
+    if not isinstance(reshape, ReshapeOp):
+        return None
+    if {0, DYNAMIC} & {*shape_of(reshape.input), *shape_of(reshape.output)}:
+        return None
+    source: SSAValue | None = reshape.input
+    while source is not None and isinstance(source.owner, ElementwiseOp):
+        same = (each for each in source.owner.inputs if shape_of(each) == shape_of(source))
+        source = next(same, None)
+    owner = None if source is None else source.owner
+    return reshape if isinstance(owner, ConvOp | MatmulOp) else None
+
+
+def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:
+    """`value` in another shape: what it was reshaped from, or a view before `op`."""
+    if isinstance(value.owner, ReshapeOp) and shape_of(value.owner.input) == tuple(shape):
+        return value.owner.input
+    view = ReshapeOp.get(value, shape)
+    view.location = op.location
+    derive_names(view, op, "reshape")
+    Rewriter.insert_op(view, InsertPoint.before(op))
+    return view.output
+
+
+def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | None:
+    """An operand's shape, which is repeated along dims of `result`, beside one of shape `source`.
+
+    None where it is repeated along a part only of dims that are one.
+    """
+    shape: list[int] = []
+    for before, after in _groups(source, result):
+        extents = [operand[dim] for dim in after]
+        if extents == [result[dim] for dim in after]:
+            shape += [source[dim] for dim in before]
+        elif all(extent == 1 for extent in extents):
+            shape += [1] * len(before)
+        else:
+            return None
+    return shape
+
+
+def _groups(source: Shape, result: Shape) -> list[tuple[list[int], list[int]]]:
+    """Dims of both shapes that hold the same elements, as few at a time as can be."""
+    groups: list[tuple[list[int], list[int]]] = []
+    first = second = 0
+    while first < len(source) or second < len(result):
+        before, after = [*range(first, first + 1)], [*range(second, second + 1)]
+        before, after = before[: len(source) - first], after[: len(result) - second]
+        while (left := _extent(source, before)) != (right := _extent(result, after)):
+            (before if left < right else after).append(
+                first + len(before) if left < right else second + len(after)
+            )
+        groups.append((before, after))
+        first, second = first + len(before), second + len(after)
+    return groups
+
+
+def _extent(shape: Shape, dims: Sequence[int]) -> int:
+    return math.prod(shape[dim] for dim in dims)
