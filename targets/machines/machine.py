@@ -15,6 +15,8 @@ class Machine:
 
     - `vector_bytes` and `vector_registers`: width and number of the registers of vectors;
     - `fma`: 1 where a multiply-add is one instruction, else 0;
+    - `bf16_dot`: multiply-adds of f32 that take as long as an instruction that multiplies pairs of
+      bf16, where there is one;
     - `flops`: of one core, in f32;
     - `cache_bytes` of a core's own cache, `last_cache_bytes` of its part of the last one;
     - `cached_bandwidth` and `memory_bandwidth`: bytes per second within and beyond these;

@@ -38,7 +38,7 @@ class ConvNarrowFamily(VectorFamily):
     """
 
     name: str = "conv-narrow"
-    version: int = 10
+    version: int = 11
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

@@ -32,7 +32,7 @@ class PoolFamily(VectorFamily):
     """
 
     name: str = "pool"
-    version: int = 4
+    version: int = 5
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""

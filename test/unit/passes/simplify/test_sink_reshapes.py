@@ -1,0 +1,62 @@
+"""`sink-reshapes` leaves values as they are, for any shapes."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from xdsl.parser import Parser
+
+from braid.analysis.interpreter import interpret
+from braid.dialects.braid.base import shape_of
+from braid.passes.simplify.sink_reshapes import SinkReshapesPass
+from braid.universe import make_context
+
+EXTENTS = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+
+
+def joined(extents: list[int], cuts: list[bool]) -> list[int]:
+    """The extents with neighbours multiplied where no cut is between them."""
+    result = [extents[0]]
+    for extent, cut in zip(extents[1:], cuts, strict=False):
+        result = [*result, extent] if cut else [*result[:-1], result[-1] * extent]
+    return result
+
+
+def tensor(shape: list[int]) -> str:
+    return f"tensor<{'x'.join(map(str, [*shape, 'f32']))}>"
+
+
+@given(
+    EXTENTS, st.lists(st.booleans(), min_size=4, max_size=4), st.lists(st.booleans(), min_size=5)
+)
+def test_values_stay(rows: list[int], cuts: list[bool], repeated: list[bool]) -> None:
+    shape = [*joined(rows, cuts), 3]
+    other = [1 if flag else extent for extent, flag in zip(shape, repeated, strict=False)]
+    left, product = [math.prod(rows), 2], [math.prod(rows), 3]
+    text = f"""
+!x = {tensor(left)}
+!w = {tensor([2, 3])}
+!o = {tensor(other)}
+!y = {tensor(product)}
+!v = {tensor(shape)}
+func.func @main(%x: !x, %w: !w, %o: !o) -> !v {{
+  %y = braid.matmul %x, %w : (!x, !w) -> !y
+  %v = braid.reshape %y : (!y) -> !v
+  %s = braid.add %v, %o : (!v, !o) -> !v
+  %m = braid.mul %s, %v : (!v, !v) -> !v
+  func.return %m : !v
+}}"""
+    context = make_context()
+    module = Parser(context, text).parse_module()
+    inputs = [
+        np.random.default_rng(number).integers(-4, 5, extents).astype(np.float32)
+        for number, extents in enumerate((left, [2, 3], other))
+    ]
+    expected = interpret(module, inputs)[0]
+    SinkReshapesPass().apply(context, module)
+    module.verify()
+    np.testing.assert_array_equal(interpret(module, inputs)[0], expected)
+    if all(extent == 1 for extent in other) or other == shape:
+        (moved,) = (op for op in module.walk() if op.name == "braid.add")
+        assert shape_of(moved.results[0]) == tuple(product)
