@@ -15,8 +15,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i32
 from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
@@ -26,6 +28,7 @@ from benchmarks.provenance import provenance
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp, element_type_of
+from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import elementwise
@@ -43,11 +46,11 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
-from braid.runtime.buffers import empty_aligned
 from braid.targets.kernels.kernel_family import Candidate, KernelFamily
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 
@@ -145,11 +148,18 @@ def make_kernel(
         (16 * generator.standard_normal(shape, np.float32)).astype(type)
         for shape, type in zip(shapes, types, strict=False)
     ]
-    stored = [to_storage(a, layout) for a, layout in zip(arrays, choice.operands, strict=True)]
     result = np.zeros(group.outputs[0].type.get_shape(), types[-1])
-    packed = to_storage(result, choice.results[0])
-    stored.append(empty_aligned(packed.shape, packed.dtype))  # as models make their outputs
-    return kernel.bound(*stored)
+    pairs = zip((*arrays, result), (*choice.operands, choice.results[0]), strict=True)
+    return kernel.bound(*(_aligned(to_storage(array, layout)) for array, layout in pairs))
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy where models have their weights, arenas and outputs: at a multiple of 64 bytes."""
+    memory = np.empty(array.nbytes + ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % ALIGNMENT
+    copy = memory[begin : begin + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def make_group(
@@ -257,9 +267,16 @@ def measure_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
 
 def measure_narrow_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
     """m × k unsigned bytes times k × n signed ones, in i32; the right side as each wants it."""
-    contenders = {
-        "braid": make_kernel(GemmNarrowFamily(HOST), [(m, k), (k, n)], _byte_product, None, BYTES)
-    }
+    shapes = [(m, k), (k, n)]
+    group = make_group(shapes, _byte_product, None, None, BYTES)
+    families = GemmNarrowFamily(HOST), GemmAmxFamily(HOST)
+    _, number, choice = min(
+        (candidate.seconds(choice), number, choice)
+        for number, family in enumerate(families)
+        if (candidate := family.match(group)) is not None
+        for choice in candidate.layouts[:1]
+    )
+    contenders = {"braid": make_kernel(families[number], shapes, _byte_product, choice, BYTES)}
     if onednn.available():
         contenders["onednn"] = onednn.matmul(m, n, k, of_bytes=True)
     seconds = time_interleaved(contenders, rounds)

@@ -17,7 +17,7 @@ from braid.targets.kernels.kernel_family import LEVELS, Schedule
 _FEWEST_PRODUCT_CYCLES = 9.3
 """Of a product of tiles: it takes a cycle per row of A, but no fewer."""
 
-_A_ROW_CYCLES, _B_ROW_CYCLES = 0.5, 1.2
+_A_ROW_CYCLES, _B_ROW_CYCLES = 0.5, 0.8
 """Per row of a register that is loaded: of A from the first cache, of B from the second."""
 
 _SPLIT_FACTOR = 2.5
