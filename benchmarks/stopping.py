@@ -3,7 +3,8 @@
 `python -m benchmarks.stopping record FILE` measures all schedules of levels 0 to 2 of small
 kernels here, in turns with oneDNN's kernel, and adds what is not in FILE yet, until `--seconds` are
 over; `python -m benchmarks.stopping replay FILE` says what the rule saves, and what it loses, with
-`--library-speed 1 2` also where the library counts as twice as fast as it was.
+`--library-speed 1 2` also where the library counts as twice as fast as it was, with
+`--least-gain 0` by thresholds alone.
 """
 
 import argparse
@@ -27,7 +28,7 @@ from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE
 from braid.tuning.measured_task import MeasuredTask
-from braid.tuning.search import Rule, search
+from braid.tuning.search import LEAST_GAIN, Rule, search
 from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing_worker import timing_worker
 from braid.universe import make_context
@@ -104,14 +105,14 @@ def replayed(kernel: Mapping[str, Any], rule: Rule) -> tuple[int, int, float, fl
     return sum(step.tried for step in found.steps), len(times), found.seconds, best
 
 
-def replay(path: Path, speed: float = 1.0) -> dict[str, float]:
+def replay(path: Path, speed: float = 1.0, rule: Rule | None = None) -> dict[str, float]:
     """What the rule saves where the library is best, and loses over all kernels.
 
     The library counts as `speed` times as fast as it was measured.
     """
     kernels = list(json.loads(path.read_text())["kernels"].values())
     kernels = [kernel | {"library": kernel["library"] / speed} for kernel in kernels]
-    results = [replayed(kernel, Rule()) for kernel in kernels]
+    results = [replayed(kernel, rule or Rule()) for kernel in kernels]
     own = [r for r, k in zip(results, kernels, strict=True) if r[3] == k["library"]]
     asked, every = (sum(result[n] for result in own) for n in (0, 1))
     found, best = (sum(result[n] for result in results) for n in (2, 3))
@@ -134,11 +135,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("file", type=Path)
     parser.add_argument("--seconds", type=float, default=240.0)
     parser.add_argument("--library-speed", type=float, nargs="*", default=[1.0])
+    parser.add_argument("--least-gain", type=float, default=LEAST_GAIN)
     given = parser.parse_args(arguments)
     if given.what == "record":
         record(given.file, given.seconds)
     for speed in given.library_speed:
-        print(json.dumps(replay(given.file, speed), indent=1))
+        rule = Rule(least_gain=given.least_gain)
+        print(json.dumps(replay(given.file, speed, rule), indent=1))
     return 0
 
 

@@ -17,14 +17,12 @@ from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
-from braid.tuning.search import Final, Found, Rule
+from braid.tuning.search import LEAST_GAIN, Final, Found, Rule
 
 _TOGETHER = 8
 """Kernels that are compiled at once."""
 _TURNS = 7
 """Measurements of the best schedule and the default in turns, before one is called faster."""
-_NOISE = 0.01
-"""Gains below this part are not claimed however still the machine seems."""
 
 
 @dataclass
@@ -174,4 +172,4 @@ def _is_faster(times: Sequence[float], than: Sequence[float]) -> bool:
     if min(len(times), len(than)) < _TURNS:
         return False
     low, old, high = statistics.quantiles(than, n=4)
-    return statistics.median(times) < old * (1 - max(_NOISE, (high - low) / old))
+    return statistics.median(times) < old * (1 - max(LEAST_GAIN, (high - low) / old))

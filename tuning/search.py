@@ -4,8 +4,9 @@ The baseline is the time of a vendor's kernel, or of the default schedule where 
 coarsest space of schedules is measured first. If its best one is so slow that `ratio`, baseline ÷
 best, is below the threshold, finer spaces are not worth their time. Otherwise the threshold is
 raised and the next level of the space is measured too, until the ratio falls below the threshold of
-its level, the last level is reached, or the budget is spent. No IR and no clock of its own: what is
-measured, and how, is the caller's.
+its level, the last level is reached, or the budget is spent. A level ends before all of its points
+are measured where the spread of what was measured leaves too little to expect of the rest. No IR
+and no clock of its own: what is measured, and how, is the caller's.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -13,11 +14,17 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from braid.tuning.prospects import expected_gain
+
 P = TypeVar("P", bound=Hashable)
 """A point of the space: all that a kernel is made by."""
 
 RAISE = 0.1
 """By which the threshold grows from level to level where no more are given."""
+LEAST_GAIN = 0.01
+"""A gain in time that no search claims, however still the machine seems."""
+_LEAST_OF_LEVEL = 2
+"""Points of a level that are measured however little it promises: fewer show no spread."""
 
 
 class Stop(StrEnum):
@@ -47,13 +54,15 @@ class Rule:
     """When a search goes on.
 
     `thresholds` are those of levels 0, 1, …; later levels have the last one and `RAISE` for each
-    level more. At most `trials` points are measured, and at most `levels` levels looked at.
+    level more. At most `trials` points are measured, and at most `levels` levels looked at. A level
+    ends where the rest of it is not expected to gain `least_gain` of the time; 0 measures all.
     """
 
     thresholds: Sequence[float] = (0.7, 1.0, 1.1)
     levels: int = 3
     trials: int | None = None
     final: Final = Final.FASTEST
+    least_gain: float = LEAST_GAIN
 
     def threshold(self, level: int) -> float:
         """The least ratio at which the level after this one is worth its time."""
@@ -65,8 +74,8 @@ class Rule:
 class Step:
     """One level: of `size` points, `tried` were measured and `failed` of these gave no time.
 
-    `best` are the seconds of the fastest so far, None where all failed, and `ratio` is baseline ÷
-    best. `stop` is None where the search went on.
+    The last `spared` ones promised too little. `best` are the seconds of the fastest so far, None
+    where all failed, and `ratio` is baseline ÷ best. `stop` is None where the search went on.
     """
 
     level: int
@@ -77,15 +86,17 @@ class Step:
     ratio: float
     threshold: float
     stop: Stop | None
+    spared: int = 0
 
     def __str__(self) -> str:
         """One line for people; microseconds."""
         best = "none ran" if self.best is None else f"best {self.best * 1e6:.4g} µs"
         failed = f", {self.failed} failed" if self.failed else ""
+        spared = f", {self.spared} promise too little" if self.spared else ""
         why = "goes on" if self.stop is None else f"stops: {self.stop}"
         return (
-            f"level {self.level}: {self.tried} of {self.size} schedules tried{failed}, {best}, "
-            f"ratio {self.ratio:.3g}, threshold {self.threshold:.3g}; {why}"
+            f"level {self.level}: {self.tried} of {self.size} schedules tried{failed}{spared}, "
+            f"{best}, ratio {self.ratio:.3g}, threshold {self.threshold:.3g}; {why}"
         )
 
 
@@ -186,10 +197,15 @@ class _Search(Generic[P]):
         every = self.space(level) if only is None else only
         points = [p for p in dict.fromkeys(every) if p not in self.seen]
         self.seen.update(points)
-        tried, failed, spent = 0, 0, False
-        for point in points:
+        tried, failed, spared, spent = 0, 0, 0, False
+        for number, point in enumerate(points):
             if point in self.times:
                 continue
+            left = len(points) - number
+            if only is None and tried >= _LEAST_OF_LEVEL and self._promises_little(left):
+                spared = left
+                self.seen.difference_update(p for p in points[number:] if p not in self.times)
+                break
             limit = self.rule.trials
             spent = self.is_spent() or (limit is not None and self.trials >= limit)
             if spent:
@@ -200,10 +216,23 @@ class _Search(Generic[P]):
                 failed += 1
             else:
                 self.times[point] = seconds
-        best = min((t for p, t in self.times.items() if p in self.seen), default=None)
+        best = self._best()
         ratio = 0.0 if best is None else _ratio(self.baseline, best)
         stop = Stop.BUDGET if spent else None
-        return Step(level, len(points), tried, failed, best, ratio, self._limit(level), stop)
+        limit = self._limit(level)
+        return Step(level, len(points), tried, failed, best, ratio, limit, stop, spared)
+
+    def _best(self) -> float | None:
+        return min((t for p, t in self.times.items() if p in self.seen), default=None)
+
+    def _promises_little(self, left: int) -> bool:
+        """Whether so many more points are not expected to be worth their time."""
+        best = self._best()
+        if best is None:
+            return False
+        times = [seconds for point, seconds in self.times.items() if point in self.seen]
+        incumbent = best if self.rule.final is Final.THRESHOLD else min(best, self.baseline)
+        return expected_gain(times, left, incumbent) < self.rule.least_gain
 
     def _limit(self, level: int) -> float:
         return self.rule.threshold(level) if self.threshold is None else self.threshold

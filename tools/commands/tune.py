@@ -42,6 +42,15 @@ ThresholdOption = Annotated[
 LevelsOption = Annotated[
     int, typer.Option(metavar="N", min=1, help="Look at no more levels than so many.")
 ]
+LeastGainOption = Annotated[
+    float,
+    typer.Option(
+        metavar="PART",
+        min=0.0,
+        help="End a level where the rest of it is not expected to gain this part of the time, by "
+        "the spread of what was measured; 0 measures all of it.",
+    ),
+]
 TrialsOption = Annotated[
     int | None,
     typer.Option(metavar="N", min=1, help="Measure no more schedules of a kernel than so many."),
@@ -120,6 +129,7 @@ class SearchOptions:
 
     threshold: ThresholdOption = "0.7,1.0,1.1"
     levels: LevelsOption = 3
+    least_gain: LeastGainOption = 0.01
     trials: TrialsOption = None
     time: TimeOption = 600.0
     final: FinalOption = "fastest"
@@ -138,6 +148,8 @@ class SearchOptions:
         _check_one_of("--final", self.final, list(Final))
         _check_one_of("--search", self.search, _SEARCHES)
         _check_one_of("--model-class", self.model_class, CLASSES)
+        if not self.least_gain < float("inf"):
+            raise BraidError(f"--least-gain is {self.least_gain}, expected a part, such as 0.01")
         if self.interactive and self.search == "model":
             raise BraidError("--interactive asks between levels, and --search=model has none")
         if self.interactive and self.ray is not None:
@@ -154,9 +166,10 @@ class SearchOptions:
         def say(line: str) -> None:
             print(line, flush=True)
 
-        clock = PausedClock()
+        clock, final = PausedClock(), Final(self.final)
+        thresholds = _thresholds(self.threshold)
         return Tuning(
-            rule=Rule(_thresholds(self.threshold), self.levels, self.trials, Final(self.final)),
+            rule=Rule(thresholds, self.levels, self.trials, final, self.least_gain),
             seconds=self.time,
             jobs=jobs,
             again=self.again,
@@ -171,7 +184,10 @@ class SearchOptions:
 
     def of_task(self, target: str | None) -> dict[str, Any]:
         """The same for a task of a server."""
-        same = ("levels", "trials", "final", "search", "model_class", "again", "interactive")
+        same = (
+            *("levels", "least_gain", "trials", "final"),
+            *("search", "model_class", "again", "interactive"),
+        )
         return {
             "target": target,
             "threshold": _thresholds(self.threshold),

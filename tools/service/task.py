@@ -52,6 +52,13 @@ class TaskOptions(BaseModel):
         description="Ratios of the baseline's time to the best one below which a search stops.",
     )
     levels: int = Field(3, ge=1, le=16, description="Levels of the space that are looked at.")
+    least_gain: float = Field(
+        0.01,
+        ge=0,
+        allow_inf_nan=False,
+        description="Part of the time that the rest of a level is expected to gain, below which "
+        "the level ends.",
+    )
     trials: int | None = Field(
         None, ge=1, le=1_000_000, description="Schedules of a kernel that are measured at most."
     )

@@ -115,9 +115,9 @@ def _tune(
         finally:
             report("asks", asks=False)
 
-    clock = PausedClock()
+    clock, final = PausedClock(), Final(options.final)
     tuning = Tuning(
-        rule=Rule(options.threshold, options.levels, options.trials, Final(options.final)),
+        rule=Rule(options.threshold, options.levels, options.trials, final, options.least_gain),
         seconds=options.seconds,
         jobs=jobs,
         again=options.again and options.seconds > 0,

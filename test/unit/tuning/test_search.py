@@ -147,6 +147,66 @@ def test_what_is_known_is_not_measured_again() -> None:
     assert found.point == "d", "and what is not of the space does not count"
 
 
+EVEN = {f"{level}.{number}": 1.2 + number / 100 for level in range(3) for number in range(9)}
+"""Times that differ by less than a tenth, at three levels of nine points; the baseline is 1."""
+
+
+def even_space(level: int) -> list[str]:
+    return [point for point in EVEN if point.startswith(f"{level}.")]
+
+
+def test_a_level_ends_where_its_rest_promises_little() -> None:
+    """Times around 1.21 that differ by 0.01 leave no hope of less than 1."""
+    found = search(even_space, EVEN.__getitem__, baseline=1.0)
+    assert [(s.level, s.tried, s.spared, s.stop) for s in found.steps] == [
+        (0, 3, 6, None),
+        (1, 2, 7, Stop.BELOW),
+    ]
+    assert "3 of 9 schedules tried, 6 promise too little" in str(found.steps[0])
+    assert (found.point, found.seconds) == (None, 1.0)
+
+
+@pytest.mark.parametrize("last", [0.5, 2.0])
+def test_a_level_goes_on_while_times_differ_much(last: float) -> None:
+    """By factors of two, one of the next may well be half of the baseline."""
+    times = {"a": 2.0, "b": 1.05, "c": 4.0, "d": 1.5, "e": last}
+    found = search(lambda _: list(times), times.__getitem__, baseline=1.0, rule=Rule(levels=1))
+    assert (found.steps[0].tried, found.steps[0].spared) == (5, 0)
+
+
+def test_a_least_gain_of_zero_measures_all() -> None:
+    found = search(even_space, EVEN.__getitem__, baseline=1.3, rule=Rule(least_gain=0.0))
+    assert [(s.tried, s.spared) for s in found.steps] == [(9, 0)] * 3
+    some = search(even_space, EVEN.__getitem__, baseline=1.3)
+    assert sum(s.tried for s in some.steps) < 27, "as otherwise"
+
+
+def test_gains_are_expected_over_the_own_best_by_the_letter() -> None:
+    """There the result is a schedule even if the baseline is far ahead."""
+    letter, fastest = (
+        search(even_space, EVEN.__getitem__, baseline=0.5, rule=Rule(levels=1, final=final))
+        for final in (Final.THRESHOLD, Final.FASTEST)
+    )
+    assert letter.steps[0].tried > fastest.steps[0].tried
+
+
+def test_what_the_user_names_is_measured_and_what_was_spared_is_offered_again() -> None:
+    turns: list[Turn[str]] = []
+
+    def steer(turn: Turn[str]) -> Order[str]:
+        turns.append(turn)
+        if len(turns) == 2:
+            return Order(level=0)
+        return Order(points=turn.points, level=0) if len(turns) == 3 else Order(stop=len(turns) > 3)
+
+    def levels(level: int) -> list[str]:
+        return even_space(0)
+
+    found = search(levels, EVEN.__getitem__, baseline=1.0, steer=steer)
+    assert [(s.tried, s.spared) for s in found.steps] == [(3, 6), (2, 4), (4, 0)]
+    assert len(found.times) == 9
+
+
 def test_never_slower_than_the_baseline_nor_than_what_was_measured() -> None:
     for seed in range(300):
         generator = random.Random(seed)
