@@ -122,7 +122,8 @@ class MeasuredTask:
         """Lets layouts be chosen by the library's time, where it wants weights stored otherwise.
 
         Times of layouts are predictions mostly: the library's is that of the default schedule, by
-        as much less as was measured.
+        as much less as was measured. One that is faster by noise alone counts as slower than the
+        generated kernel, by what is claimed at least: no layout is chosen for it.
         """
         library, choice = self.library, self.task.choice
         if library is None or kernel.library is None or library.choice == choice:
@@ -131,7 +132,10 @@ class MeasuredTask:
         known = load_records().table.get(record_key(self.task.group, choice, first.family))
         seconds = (first.seconds(choice) if known is None else known) / kernel.baseline
         key = record_key(library.group, library.choice, library.match.family)
-        append_records({key: seconds * kernel.library}, {key: f"library: {self.task}"})
+        ahead = kernel.library
+        if not kernel.keeps_library:
+            ahead = max(ahead, kernel.seconds * (1 + LEAST_GAIN))
+        append_records({key: seconds * ahead}, {key: f"library: {self.task}"})
 
     def _is_right(self, point: KernelSchedule) -> bool:
         made = self.made[point]

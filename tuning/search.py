@@ -4,9 +4,9 @@ The baseline is the time of a vendor's kernel, or of the default schedule where 
 coarsest space of schedules is measured first. If its best one is so slow that `ratio`, baseline ÷
 best, is below the threshold, finer spaces are not worth their time. Otherwise the threshold is
 raised and the next level of the space is measured too, until the ratio falls below the threshold of
-its level, the last level is reached, or the budget is spent. A level ends before all of its points
-are measured where the spread of what was measured leaves too little to expect of the rest. No IR
-and no clock of its own: what is measured, and how, is the caller's.
+its level, the last level is reached, or the budget is spent. While the baseline is ahead, a level
+ends before all of its points are measured if the spread of what was measured leaves too little to
+expect of the rest. No IR and no clock of its own: what is measured, and how, is the caller's.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -54,8 +54,9 @@ class Rule:
     """When a search goes on.
 
     `thresholds` are those of levels 0, 1, …; later levels have the last one and `RAISE` for each
-    level more. At most `trials` points are measured, and at most `levels` levels looked at. A level
-    ends where the rest of it is not expected to gain `least_gain` of the time; 0 measures all.
+    level more. At most `trials` points are measured, and at most `levels` levels looked at. While
+    the baseline is ahead, a level ends where its rest is not expected to gain `least_gain` of the
+    time; 0 measures all.
     """
 
     thresholds: Sequence[float] = (0.7, 1.0, 1.1)
@@ -228,10 +229,10 @@ class _Search(Generic[P]):
     def _promises_little(self, left: int) -> bool:
         """Whether so many more points are not expected to be worth their time."""
         best = self._best()
-        if best is None:
+        if best is None or best < self.baseline:
             return False
         times = [seconds for point, seconds in self.times.items() if point in self.seen]
-        incumbent = best if self.rule.final is Final.THRESHOLD else min(best, self.baseline)
+        incumbent = best if self.rule.final is Final.THRESHOLD else self.baseline
         return expected_gain(times, left, incumbent) < self.rule.least_gain
 
     def _limit(self, level: int) -> float:

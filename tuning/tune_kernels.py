@@ -261,20 +261,23 @@ class _Search:
         library = measured.library_seconds()
         if library is not None:
             say(f"  library {library * 1e6:.4g} µs, default {default * 1e6:.4g} µs")
-        found = self._found(default if library is None else library)
+        rule = self.tuning.rule
+        if library is None:  # nothing says that there is little left to gain
+            rule = replace(rule, least_gain=0.0)
+        found = self._found(default if library is None else library, rule)
         if not found.steps:
             say("  left as it is")
             return None
         for step in found.steps:
             say(f"  {step}")
-        kernel = measured.confirmed(found, default, self.tuning.rule)
+        kernel = measured.confirmed(found, default, rule)
         append_tuned(task.key, kernel)
         measured.record_library(kernel)
         say(f"  {_verdict(kernel)}")
         return kernel
 
-    def _found(self, baseline: float) -> Found[KernelSchedule]:
-        measured, task, rule = self.measured, self.measured.task, self.tuning.rule
+    def _found(self, baseline: float, rule: Rule) -> Found[KernelSchedule]:
+        measured, task = self.measured, self.measured.task
         if not self.tuning.by_model:
             asked = self.tuning.steer
             steer = None if asked is None else partial(asked, task)

@@ -47,8 +47,8 @@ LeastGainOption = Annotated[
     typer.Option(
         metavar="PART",
         min=0.0,
-        help="End a level where the rest of it is not expected to gain this part of the time, by "
-        "the spread of what was measured; 0 measures all of it.",
+        help="End a level where its rest is not expected to be faster than the library by this "
+        "part of the time, as the spread of what was measured has it; 0 measures all of it.",
     ),
 ]
 TrialsOption = Annotated[

@@ -56,8 +56,8 @@ class TaskOptions(BaseModel):
         0.01,
         ge=0,
         allow_inf_nan=False,
-        description="Part of the time that the rest of a level is expected to gain, below which "
-        "the level ends.",
+        description="Part of the time that the rest of a level is expected to gain over the "
+        "library, below which the level ends.",
     )
     trials: int | None = Field(
         None, ge=1, le=1_000_000, description="Schedules of a kernel that are measured at most."

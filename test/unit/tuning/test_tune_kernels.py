@@ -153,6 +153,35 @@ def test_a_library_that_is_slower_is_not_kept(monkeypatch: pytest.MonkeyPatch) -
     assert not record.keeps_library and (record.library, record.seconds) == (3.0, 2.0)
 
 
+@pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
+def test_no_layout_is_chosen_for_a_library_that_is_faster_by_noise(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The layouts that it likes best are others, of which nothing would be recorded."""
+    times = {0: 3.01, 1: 3.0}
+    _, said = tune(monkeypatch, lambda number: times.get(number, 3.5), model=WITH_WEIGHT)
+    assert "library 3e+06 µs" in said[1] and not only_record().keeps_library
+    module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
+    parameters = {"w": np.ones((40, 48), np.float32)}
+    compiled = braid.compile(module, jobs=1, kernels="best", parameters=parameters)
+    assert str(compiled.kernels) == "1 of 1 kernels have a record of a search"
+
+
+@pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
+def test_levels_end_early_behind_a_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one, equal times are no reason to measure no more."""
+
+    def times(number: int) -> float:
+        return 3.0 if number == 1 else 3.5
+
+    _, said = tune(monkeypatch, times, model=WITH_WEIGHT, rule=Rule())
+    assert any("promise too little" in line for line in said)
+    monkeypatch.setattr(braid.tuning.kernel_tasks, "library_kernels", lambda *_: [])
+    _, said = tune(monkeypatch, lambda _: 3.5, model=WITH_WEIGHT, rule=Rule(), again=True)
+    assert not any("promise too little" in line for line in said)
+    assert sum("schedules tried" in line for line in said) > 1
+
+
 def only_record() -> TunedKernel:
     (record,) = load_tuned().values()
     return record
