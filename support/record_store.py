@@ -13,9 +13,9 @@ from pathlib import Path
 
 from braid.support.cache_files import RECORDS, cache_directory
 from braid.support.records.file_store import FileStore
-from braid.support.records.record import LOCATION, Fields, Record, RecordStore
+from braid.support.records.record import LOCATION, Fields, Record, RecordStore, is_storable
 
-__all__ = ["Fields", "Record", "RecordStore", "default_store", "open_store"]
+__all__ = ["Fields", "Record", "RecordStore", "default_store", "is_storable", "open_store"]
 
 
 def default_store() -> RecordStore:

@@ -113,5 +113,15 @@ def record_of(row: Sequence[Any]) -> Record | None:
     return Record(kind, key, cast(Fields, value), machine, created, version)
 
 
+def is_storable(record: Record) -> bool:
+    """Whether every store takes `record`, whose fields may be anything, and gives it back."""
+    texts: tuple[object, ...] = (record.kind, record.key, record.machine, record.version)
+    try:
+        is_text = all(isinstance(text, str) and b"\0" not in text.encode() for text in texts)
+        return is_text and record_of(tuple(row_of(record).values())) == record
+    except (ValueError, TypeError):
+        return False
+
+
 def _digest(fields: Iterable[object]) -> str:
     return hashlib.sha256("\0".join(map(repr, fields)).encode()).hexdigest()

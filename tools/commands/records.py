@@ -93,7 +93,7 @@ def import_records(file: FileArgument) -> None:
         text = sys.stdin.read() if str(file) == "-" else file.read_text()
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read '{file}': {reason(error)}") from error
-    lines = list(enumerate(text.splitlines(), 1))
+    lines = enumerate(text.split("\n"), 1)  # other ends of lines may stand in texts
     read = [_read(file, number, line) for number, line in lines if line.strip()]
     known = set(map(_identity, _all()))
     new = [record for record in read if _identity(record) not in known]
@@ -116,17 +116,13 @@ def _identity(record: "Record") -> str:
 def _read(file: Path, number: int, line: str) -> "Record":
     """The record in a line. Raises BraidError where it is not one."""
     from braid.support.input_files import parse_json
-    from braid.support.record_store import Record
+    from braid.support.record_store import Record, is_storable
 
     try:
-        fields = parse_json(line)
-        record = Record(**fields)
+        record = Record(**parse_json(line))
     except (ValueError, TypeError) as error:
         raise _malformed(file, number) from error
-    texts = (record.kind, record.key, record.machine, record.version)
-    is_record = all(isinstance(text, str) for text in texts)  # pyright: ignore
-    is_value = isinstance(record.value, dict) and isinstance(record.created, float)
-    if not is_record or not is_value:
+    if not is_storable(record):
         raise _malformed(file, number)
     return record
 

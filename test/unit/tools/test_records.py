@@ -1,6 +1,7 @@
 """Records are shown, moved between machines, and cleared of what was replaced."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -61,15 +62,39 @@ def test_to_another_machine_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "again.jsonl").read_text() == file.read_text()
 
 
+GOOD: dict[str, object] = {
+    **{"kind": "x", "key": "k", "value": {}},
+    **{"machine": "", "created": 1.0, "version": "1"},
+}
+"""The fields of a record."""
+
+
 @pytest.mark.parametrize(
-    "line", ["{", "[]", "{}", json.dumps({"kind": 1, "key": "k", "value": {}}), '{"kind": "x"}']
+    "line",
+    [
+        *("{", "[]", "{}", json.dumps({"kind": 1, "key": "k", "value": {}}), '{"kind": "x"}'),
+        json.dumps({**GOOD, "value": {"seconds": math.nan}}),
+        json.dumps({**GOOD, "value": {"seconds": [math.inf]}}),
+        json.dumps({**GOOD, "created": math.inf}),
+        json.dumps({**GOOD, "created": 1}),
+        json.dumps({**GOOD, "key": "\ud800"}),
+        json.dumps({**GOOD, "machine": "a\0b"}),
+        json.dumps({**GOOD, "more": 1}),
+    ],
 )
 def test_lines_that_are_no_records(line: str, tmp_path: Path) -> None:
-    good = {"kind": "x", "key": "k", "value": {}, "machine": "", "created": 1.0, "version": "1"}
-    (tmp_path / "f").write_text(f"{json.dumps(good)}\n{line}\n")
+    (tmp_path / "f").write_text(f"{json.dumps(GOOD)}\n{line}\n")
     result = CliRunner().invoke(app, ["records", "import", str(tmp_path / "f")])
     assert result.exit_code == 1 and "line 2" in str(result.exception) + result.output
     assert default_store().count() == {}, "all or none"
+
+
+def test_texts_may_have_other_ends_of_lines(tmp_path: Path) -> None:
+    text = "a\u2028b\x85c\rd"
+    line = json.dumps({**GOOD, "key": text, "value": {"what": text}}, ensure_ascii=False)
+    (tmp_path / "f").write_text(f"{line}\n", newline="")
+    assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were here\n"
+    assert default_store().read("x") == {text: {"what": text}}
 
 
 def test_records_of_others_stay() -> None:
