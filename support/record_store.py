@@ -36,5 +36,5 @@ def open_store(location: Path | str) -> RecordStore:
 
     url = database_url(location)
     if url.drivername == "sqlite":
-        return FileStore(Path(url.database or ""))
+        return FileStore(Path(url.database or ""), is_own=False)
     return ServerStore(url)

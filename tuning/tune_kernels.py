@@ -148,6 +148,8 @@ def _tune(
     waiting = [task for task in others if tuning.again or task.key not in known]
     report.known, report.left = len(others) - len(waiting), 0
     report.rounds, report.keys = report.rounds + 1, frozenset(task.key for task in tasks)
+    if waiting:
+        default_store().append(())  # fails now, and not after a search, if nothing can be kept
     with meters.workers(tuning) as workers, default_store().claims() as claimed:
         weights = [task.seconds for task in waiting]
         budget = Budget(weights, tuning.seconds, tuning.clock, workers.count)

@@ -63,7 +63,7 @@ def database_url(text: str) -> URL:
     """
     try:
         url = make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:  # such as of a port that is no number
         raise BraidError(
             f"'{text}' is no URL of a database",
             hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",

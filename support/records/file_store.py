@@ -1,6 +1,7 @@
 """Records in a file of SQLite.
 
-A file that is damaged is moved aside, and the rows of it that hold are kept.
+A file that is damaged is moved aside, and the rows of it that hold are kept. What is no database of
+records is only replaced where braid itself says where they are, and else refused.
 """
 
 import contextlib
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # what takes a while to import, and is not needed where there
 
 _CLAIMS = "tuning.lock"
 """The file of claims, beside that of records."""
+_HEADER = b"SQLite format 3\0"
+"""How files of SQLite begin."""
 _DAMAGE = frozenset({1, 11, 26})
 """Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
 _BESIDE = ("-wal", "-shm", "-journal")
@@ -50,17 +53,20 @@ class _DamagedError(Exception):
 class FileStore(RecordStore):
     """The rows in the file at `path`, which need not exist.
 
-    A file that cannot be read holds nothing.
+    A file that cannot be read holds nothing. With `is_own` the place is braid's, and whatever
+    stands there may be replaced; elsewhere, what is something else is left alone, and every method
+    raises BraidError.
     """
 
     path: Path
+    is_own: bool = True
 
     def read(self, kind: str) -> Mapping[str, Fields]:
         """The values of a kind by their keys; the last one of a key counts.
 
         A damaged file is moved aside, a warning says so, and what holds in it is returned.
         """
-        return _read(self.path, kind, self._stamp())
+        return _read(self, kind, self._stamp())
 
     def append(self, records: Iterable[Record]) -> None:
         """Add rows, all or none; a damaged file is replaced first.
@@ -79,8 +85,8 @@ class FileStore(RecordStore):
         except (OSError, _DamagedError) as error:
             raise BraidError(
                 f"measurements cannot be kept in '{self.path}': {reason(error)}",
-                hint="nothing is chosen by them; set BRAID_CACHE_DIR to a directory with room "
-                "that you may write to",
+                hint="nothing is chosen by them; set BRAID_CACHE_DIR, or BRAID_RECORDS where it "
+                "is set, to a place with room that you may write to",
             ) from error
 
     def damage(self) -> Iterator[tuple[str, str]]:
@@ -171,8 +177,12 @@ class FileStore(RecordStore):
         """Whether there is a file; makes one to write to. Raises as `_opened` does."""
         if write and not self.path.exists() and not self.path.is_symlink():
             self.path.touch()
-        for path in self._strangers():
-            raise _DamagedError(f"'{path.name}' is not a file")  # opening a pipe would wait
+        for path in self._strangers():  # opening a pipe would wait
+            if not self.is_own:
+                raise _other(self.path, f"'{path.name}' is not a file")
+            raise _DamagedError(f"'{path.name}' is not a file")
+        if not self.is_own and (status := self.path.stat()).st_size:
+            _check_ours(self.path, (status.st_dev, status.st_ino))
         if not write and self.path.stat().st_size == 0:
             raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
 
@@ -260,10 +270,8 @@ class FileStore(RecordStore):
         warn_of_damage(
             f"the measurements in '{self.path}' are damaged, {len(kept)} of them are kept: {reason}"
         )
-        aside = self.path.with_name(f"{self.path.name}.damaged")
+        aside = self._aside()
         others = self._other_rows()
-        with contextlib.suppress(OSError):
-            remove(aside)
         self.path.replace(aside)
         for end in _BESIDE:
             with contextlib.suppress(OSError):
@@ -273,6 +281,17 @@ class FileStore(RecordStore):
                 table.insert([row_of(record) for record in kept])
                 table.put_back(others)
                 table.connection.commit()
+
+    def _aside(self) -> Path:
+        """Where a damaged file goes: in the place of the one before, where both are braid's."""
+        aside, number = self.path.with_name(f"{self.path.name}.damaged"), 2
+        if self.is_own:
+            with contextlib.suppress(OSError):
+                remove(aside)
+            return aside
+        while os.path.lexists(aside):
+            aside, number = self.path.with_name(f"{self.path.name}.damaged-{number}"), number + 1
+        return aside
 
     def _other_rows(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Rows of the tables beside that of the records, as far as they can be read."""
@@ -305,10 +324,9 @@ class FileStore(RecordStore):
 
 
 @cache
-def _read(path: Path, kind: str, stamp: object) -> Mapping[str, Fields]:
+def _read(store: FileStore, kind: str, stamp: object) -> Mapping[str, Fields]:
     if not stamp:
         return {}
-    store = FileStore(path)
     try:
         records = store.rows()
         if None in records:
@@ -321,6 +339,31 @@ def _read(path: Path, kind: str, stamp: object) -> Mapping[str, Fields]:
     except OSError:
         return {}
     return {r.key: r.value for r in records if r is not None and r.kind == kind}
+
+
+@cache
+def _check_ours(path: Path, _: object) -> None:
+    """Raises BraidError for a file that is no database, or one of something else."""
+    import sqlite3
+
+    with path.open("rb") as file:
+        if file.read(len(_HEADER)) != _HEADER:
+            raise _other(path, "it is not a file of SQLite")
+    with (
+        contextlib.suppress(sqlite3.Error),  # it is damaged
+        contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as data,
+    ):
+        names = data.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        if names and ("records",) not in names:
+            raise _other(path, "its tables are others")
+
+
+def _other(path: Path, why: str) -> BraidError:
+    return BraidError(
+        f"'{path}' is no database of records: {why}",
+        hint="BRAID_RECORDS says where records are; name a file that is not there yet, or one that "
+        "braid has made",
+    )
 
 
 def _decoded(data: bytes) -> str:

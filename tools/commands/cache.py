@@ -88,10 +88,13 @@ def verify() -> None:
 @cache.command()
 @_with_errors
 def clear() -> None:
-    """Remove all entries and measurements. Nothing else in the directory is touched."""
-    from braid.support.cache_files import OBJECTS, cache_directory, remove
+    """Remove all entries and measurements. Nothing else in the directory is touched.
+
+    Records that are elsewhere, since $BRAID_RECORDS says so, are kept.
+    """
+    from braid.support.cache_files import OBJECTS, RECORDS, cache_directory, remove
     from braid.support.errors import BraidError
-    from braid.support.record_store import default_store
+    from braid.support.record_store import open_store
 
     directory = cache_directory()
     halves = [path for path in (directory / OBJECTS).glob("*/??/.*") if path.is_file()]
@@ -99,7 +102,7 @@ def clear() -> None:
     for path in (
         *(path for _, files in _files() for path in files),
         *halves,
-        *default_store().files(),
+        *open_store(directory / RECORDS).files(),
     ):
         count, size = count + 1, size + _size(path)
         try:

@@ -11,6 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect
+from typer.testing import CliRunner
 
 from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
@@ -19,6 +20,7 @@ from braid.support.record_store import Record, default_store
 from braid.support.records.database import REVISION, sqlite_engine
 from braid.support.records.file_store import FileStore
 from braid.support.records.record import row_of
+from braid.tools.cli import app
 from braid.tools.service import tables
 
 
@@ -198,7 +200,61 @@ def test_an_upgrade_that_was_cut_off_goes_on(store) -> None:
 def test_the_variable_names_a_file(store, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{tmp_path}/other.sqlite")
     default_store().append(rows(2))
-    assert default_store() == FileStore(tmp_path / "other.sqlite")
+    assert default_store() == FileStore(tmp_path / "other.sqlite", is_own=False)
+    assert len(default_store().read("cost")) == 2 and not store.path.exists()
+
+
+@pytest.mark.parametrize("what", ["directory", "text", "database"])
+def test_what_the_variable_names_is_left_alone(what, tmp_path, monkeypatch) -> None:
+    """It may be anything of the user's, such as their home directory."""
+    place = tmp_path / "place"
+    kept = place
+    if what == "directory":
+        place.mkdir()
+        kept = place / "thesis"
+        kept.write_text("years of work")
+    elif what == "text":
+        kept.write_text("years of work")
+    else:
+        with sqlite3.connect(place) as database:
+            database.execute("CREATE TABLE addresses (name TEXT)")
+        database.close()
+    before = kept.read_bytes()
+    monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{place}")
+    for use in (
+        lambda: default_store().read("cost"),
+        lambda: default_store().append(rows(2)),
+        lambda: default_store().rows(),
+        lambda: list(default_store().damage()),
+        lambda: default_store().count(),
+        lambda: default_store().salvaged(),
+        lambda: default_store().drop_replaced(),
+    ):
+        with pytest.raises(BraidError, match="is no database of records"):
+            use()
+    result = CliRunner().invoke(app, ["cache", "clear"])
+    assert result.exit_code == 0 and kept.read_bytes() == before
+    assert not [path for path in tmp_path.glob("place*") if "damaged" in path.name]
+
+
+def test_damage_elsewhere_is_moved_aside_and_never_removed(tmp_path, monkeypatch) -> None:
+    place = tmp_path / "place.sqlite"
+    monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{place}")
+    for _ in range(3):
+        default_store().append(rows(2))
+        with place.open("r+b") as file:
+            file.seek(100)
+            file.write(b"\xff" * 8000)
+        assert default_store().read("cost") == {}
+    names = sorted(path.name for path in tmp_path.glob("*.damaged*"))
+    assert names == [f"place.sqlite.damaged{end}" for end in ("", "-2", "-3")]
+
+
+def test_clearing_the_cache_keeps_records_elsewhere(store, tmp_path, monkeypatch) -> None:
+    store.append(rows(2))
+    monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{tmp_path}/other.sqlite")
+    default_store().append(rows(2))
+    assert CliRunner().invoke(app, ["cache", "clear"]).exit_code == 0
     assert len(default_store().read("cost")) == 2 and not store.path.exists()
 
 
