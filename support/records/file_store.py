@@ -41,6 +41,10 @@ _DAMAGE = frozenset({1, 11, 26})
 """Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
 _BESIDE = ("-wal", "-shm", "-journal")
 """Ends of the names of the files that SQLite has beside its own."""
+_AS_IT_IS = "mode=ro&immutable=1"
+"""How a file is opened beside which nothing can be written."""
+_NO_ROOM = frozenset({10, 13, 14})
+"""Codes of SQLite for what cannot be written, is full, or cannot be opened."""
 _SECONDS_TO_WAIT = 20.0
 """For a process that writes, before records count as not to be had."""
 
@@ -191,14 +195,32 @@ class FileStore(RecordStore):
         import sqlite3
 
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        mode = "mode=rw" if writable or write else "mode=ro&immutable=1"
-        uri = f"{self.path.resolve().as_uri()}?{mode}"
-        database = sqlite3.connect(uri, uri=True, timeout=_SECONDS_TO_WAIT)
-        database.text_factory = _decoded
+        database = self._file("mode=rw" if writable or write else _AS_IT_IS)
         if write:
             database.execute("PRAGMA journal_mode=WAL")
             database.execute("PRAGMA synchronous=NORMAL")
+            return database
+        try:
+            database.execute("PRAGMA schema_version")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or self._has_log():
+                raise
+            database.close()  # readers need room for what they share
+            return self._file(_AS_IT_IS)
         return database
+
+    def _file(self, mode: str) -> "sqlite3.Connection":
+        import sqlite3
+
+        uri = f"{self.path.resolve().as_uri()}?{mode}"
+        database = sqlite3.connect(uri, uri=True, timeout=_SECONDS_TO_WAIT)
+        database.text_factory = _decoded
+        return database
+
+    def _has_log(self) -> bool:
+        """Whether rows stand beside the file, which is not whole without them."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        return log.exists() and log.stat().st_size > 0
 
     def rows(self) -> list[Record | None]:
         """All rows in their order, None for one that does not match its digest.
@@ -239,12 +261,33 @@ class FileStore(RecordStore):
             ) from error
 
     def salvaged(self) -> list[Record]:
+        """The rows that hold, as far as the file is not damaged; none where there is no file.
+
+        Raises BraidError where it cannot be read.
+        """
+        try:
+            return [*self._holding()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise BraidError(
+                f"records in '{self.path}' cannot be read: {reason(error)}",
+                hint="they are in the cache directory, or where BRAID_RECORDS says",
+            ) from error
+
+    def readable(self) -> list[Record]:
         """The rows that hold, as far as the file can be read."""
-        found: list[Record | None] = []
-        with contextlib.suppress(_DamagedError, OSError), self._opened(write=False) as rows:
+        found: list[Record] = []
+        with contextlib.suppress(OSError):
+            found.extend(self._holding())
+        return found
+
+    def _holding(self) -> Iterator[Record]:
+        """The rows that hold, up to where the file is damaged. Raises OSError."""
+        with contextlib.suppress(_DamagedError), self._opened(write=False) as rows:
             for _, record in rows.numbered():
-                found.append(record)
-        return [record for record in found if record is not None]
+                if record is not None:
+                    yield record
 
     def claims(self) -> contextlib.AbstractContextManager[Claims]:
         """Locks in a file beside; where it cannot be made, everybody has everything."""
@@ -255,7 +298,7 @@ class FileStore(RecordStore):
         for path in self._strangers():
             if path != self.path:
                 remove(path)
-        return self.salvaged()
+        return self.readable()
 
     def heal(self, reason: str) -> list[Record]:
         """Replace the file by what holds of it. Raises OSError where it cannot be written."""
@@ -335,7 +378,7 @@ def _read(store: FileStore, kind: str, stamp: object) -> Mapping[str, Fields]:
         try:
             records = store.heal(str(error))
         except (OSError, _DamagedError):
-            records = store.salvaged()
+            records = store.readable()
     except OSError:
         return {}
     return {r.key: r.value for r in records if r is not None and r.kind == kind}

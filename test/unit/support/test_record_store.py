@@ -258,6 +258,42 @@ def test_clearing_the_cache_keeps_records_elsewhere(store, tmp_path, monkeypatch
     assert len(default_store().read("cost")) == 2 and not store.path.exists()
 
 
+def test_records_that_cannot_be_read_are_not_none(store, monkeypatch) -> None:
+    """Else an export would be empty, and taken for all that there was."""
+    store.append(rows(2))
+
+    def unreadable(_: FileStore, *, write: bool) -> sqlite3.Connection:
+        raise OSError("disk I/O error")
+
+    monkeypatch.setattr(FileStore, "_connected", unreadable)
+    with pytest.raises(BraidError, match="cannot be read: disk I/O error"):
+        store.salvaged()
+    assert store.readable() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_records_on_a_full_disk_are_read(store, tmp_path) -> None:
+    """Readers share memory in a file beside, for which there is no room."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place)
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        full = FileStore(place / "records.sqlite")
+        full.append(rows(2))
+        rest = os.open(place / "rest", os.O_WRONLY | os.O_CREAT)
+        with pytest.raises(OSError, match="No space left"):
+            while True:
+                os.write(rest, bytes(512))
+        os.close(rest)
+        assert full.salvaged() == full.rows() and len(full.read("cost")) == 2
+        with pytest.raises(BraidError, match="cannot be kept"):
+            full.append(rows(1))
+    finally:
+        subprocess.run(("umount", "-l", place), check=True)
+
+
 def test_reading_imports_no_toolkit(store) -> None:
     """Every compilation reads."""
     store.append(rows(2))
