@@ -33,7 +33,7 @@ class ConvDepthwiseFamily(VectorFamily):
     """
 
     name: str = "conv-depthwise"
-    version: int = 6
+    version: int = 7
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
@@ -51,21 +51,11 @@ class ConvDepthwiseFamily(VectorFamily):
 @dataclass(frozen=True, eq=False)
 class _Depthwise(WindowCandidate):
     def space(self, level: int) -> Iterator[Schedule]:
-        """Neighbouring outputs and channel vectors of a tile.
-
-        At first few enough accumulators to leave room for a line of inputs and the weights. With
-        a stride, neighbouring outputs share no loads, and more channels at once read longer pieces
-        of memory.
-        """
-        channels, width = self.points.shape[1], self.points.shape[-1]
+        """Neighbouring outputs and channel vectors of a tile."""
         if self.has_lines:
-            yield from line_schedules(width, self.unit.lanes, level)
+            yield from line_schedules(self.points.shape[-1], self.unit.lanes, level)
             return
-        if self._is_strided and channels > self.unit.lanes:
-            default = {"columns": min(4, width), "vectors": 2}
-        else:
-            limit = max(1, self.unit.registers // 4 - 1)
-            default = {"columns": -(-width // -(-width // limit)), "vectors": 1}
+        default = self._default_tile()
         if level == 0:
             yield default
         columns = {1: (8, 4, 2), 2: (14, 10, 6, 3, 1)}.get(level, ())
@@ -75,6 +65,18 @@ class _Depthwise(WindowCandidate):
                 schedule = {"columns": neighbours, "vectors": count}
                 if fits and schedule != default:
                     yield schedule
+
+    def _default_tile(self) -> Schedule:
+        """Few enough accumulators to leave room for a line of inputs and the weights.
+
+        Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
+        no room for neighbouring outputs that share loads, which those of a stride do not.
+        """
+        channels, width = self.points.shape[1], self.points.shape[-1]
+        if channels > self.unit.lanes and (self._is_strided or self.unit.registers >= 32):
+            return {"columns": min(4, width), "vectors": 2}
+        limit = max(1, self.unit.registers // 4 - 1)
+        return {"columns": -(-width // -(-width // limit)), "vectors": 1}
 
     def takes(self, schedule: Schedule) -> bool:
         """Any tile with accumulators for half of the registers; lines have their own."""
