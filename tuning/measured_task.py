@@ -19,6 +19,9 @@ from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
 from braid.tuning.search import LEAST_GAIN, Final, Found, Rule
 
+WRONG = "wrong results"
+_NO_KERNEL = "no kernel could be made"
+_NO_TIME = "it crashed, or took too long"
 _TOGETHER = 8
 """Kernels that are compiled at once."""
 _TURNS = 7
@@ -29,7 +32,8 @@ _TURNS = 7
 class MeasuredTask:
     """Kernels of one task: compiled a few at once, in the order of the space, and measured.
 
-    `made` is what `meter` has made of them, None for what cannot be.
+    `made` is what `meter` has made of them, None for what cannot be; `refused` says why schedules
+    do not count.
     """
 
     task: KernelTask
@@ -37,6 +41,7 @@ class MeasuredTask:
     made: dict[KernelSchedule, Any | None] = field(default_factory=dict[KernelSchedule, Any])
     waiting: list[KernelSchedule] = field(default_factory=list[KernelSchedule])
     library: LibraryKernel | None = None
+    refused: dict[KernelSchedule, str] = field(default_factory=dict[KernelSchedule, str])
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
         """The points of one level, as far as they may be tried at all."""
@@ -52,7 +57,10 @@ class MeasuredTask:
             rest = (each for each in self.waiting if each not in self.made and each != point)
             self._compile([point, *islice(rest, _TOGETHER - 1)])
         made = self.made[point]
-        return None if made is None else self.meter.seconds(made)
+        seconds = None if made is None else self.meter.seconds(made)
+        if seconds is None:
+            self.refused[point] = _NO_KERNEL if made is None else _NO_TIME
+        return seconds
 
     def library_seconds(self) -> float | None:
         """One run of the library's fastest kernel that is right; None where there is none."""
@@ -95,6 +103,8 @@ class MeasuredTask:
             levels=rule.levels,
             body=self.task.body,
             measure=self.meter.what,
+            steps=tuple(step.fields for step in found.steps),
+            refused={str(point): why for point, why in self.refused.items()},
         )
         if best != schedule and faster(times[best], times[schedule]):
             kernel = replace(kernel, chosen=best, seconds=_middle(times[best], old))
@@ -139,7 +149,10 @@ class MeasuredTask:
 
     def _is_right(self, point: KernelSchedule) -> bool:
         made = self.made[point]
-        return made is not None and self._runs_right(made, self.task.group, self.task.choice)
+        is_right = made is not None and self._runs_right(made, self.task.group, self.task.choice)
+        if not is_right:
+            self.refused[point] = WRONG
+        return is_right
 
     def _runs_right(self, made: Any, group: FusedOp, choice: LayoutChoice) -> bool:
         """Whether it computes what the ops mean; where these do not say, no schedule counts."""

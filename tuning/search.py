@@ -9,10 +9,11 @@ ends before all of its points are measured if the spread of what was measured le
 expect of the rest. No IR and no clock of its own: what is measured, and how, is the caller's.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from braid.tuning.prospects import expected_gain
 
@@ -99,6 +100,22 @@ class Step:
             f"level {self.level}: {self.tried} of {self.size} schedules tried{failed}{spared}, "
             f"{best}, ratio {self.ratio:.3g}, threshold {self.threshold:.3g}; {why}"
         )
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """As records have it; no number where the ratio is infinite."""
+        return asdict(self) | {"ratio": self.ratio if math.isfinite(self.ratio) else None}
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> "Step | None":
+        """The one of these fields; None where they are others."""
+        try:
+            stop, ratio = fields["stop"], fields["ratio"]
+            known = {"stop": None if stop is None else Stop(stop)}
+            step = Step(**{**fields, **known, "ratio": math.inf if ratio is None else ratio})
+            return step if str(step) else None
+        except (KeyError, TypeError, ValueError):
+            return None
 
 
 @dataclass(frozen=True)

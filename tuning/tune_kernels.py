@@ -22,7 +22,7 @@ from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Device, Target
 from braid.tuning.budget import Budget
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks, standing_tasks
-from braid.tuning.measured_task import MeasuredTask
+from braid.tuning.measured_task import WRONG, MeasuredTask
 from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
 from braid.tuning.model_classes import class_of, first_space
 from braid.tuning.model_tuning import search_by_model
@@ -273,6 +273,9 @@ class _Search:
         for step in found.steps:
             say(f"  {step}")
         kernel = measured.confirmed(found, default, rule)
+        for point, why in measured.refused.items():
+            if why == WRONG:
+                say(f"  {why}: {point}")
         append_tuned(task.key, kernel)
         measured.record_library(kernel)
         say(f"  {_verdict(kernel)}")

@@ -8,8 +8,8 @@ these may have other schedules.
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
@@ -36,6 +36,8 @@ class TunedKernel:
     and `vendor` which family it is of.
     `measure` says what the seconds are, see `KernelMeter`.
     The search was one through up to so many `levels`; `body` is the `body_key` of the group.
+    `steps` are those of the search, by the names of their fields; `refused` says why schedules that
+    were tried do not count.
     """
 
     chosen: KernelSchedule | None
@@ -49,6 +51,8 @@ class TunedKernel:
     body: str = ""
     vendor: str = LIBRARIES[0]
     measure: str = MEASURED
+    steps: tuple[Fields, ...] = ()
+    refused: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def gain(self) -> float:
@@ -131,6 +135,8 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
         "body": kernel.body,
         "vendor": kernel.vendor,
         "measure": kernel.measure,
+        "steps": list(kernel.steps),
+        "refused": dict(kernel.refused),
     }
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
@@ -158,6 +164,7 @@ def _read(value: Fields) -> TunedKernel | None:
     keeps = known is not None and value.get("keeps_library") is True
     what = str(value.get("what", ""))
     levels, body = value.get("levels", LEVELS), str(value.get("body", ""))
+    refused = cast("dict[str, object] | None", value.get("refused"))
     vendor, measure = str(value.get("vendor", LIBRARIES[0])), str(value.get("measure", MEASURED))
     if not isinstance(levels, int):
         return None
@@ -173,4 +180,10 @@ def _read(value: Fields) -> TunedKernel | None:
         body,
         vendor,
         measure,
+        tuple(step for step in _listed(value.get("steps")) if isinstance(step, dict)),
+        {str(k): str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
     )
+
+
+def _listed(value: object) -> list[Any]:
+    return cast("list[Any]", value) if isinstance(value, list) else []

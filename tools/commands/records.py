@@ -46,9 +46,14 @@ def show(kind: KindOption = None) -> None:
 
 
 @records.command()
-def best() -> None:
+def best(
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Print how each was searched, and what was refused.")
+    ] = False,
+) -> None:
     """Print what each kernel is best made by, those with the largest gain first."""
     from braid.targets.costs.schedule_records import TunedKernel, load_tuned
+    from braid.tuning.search import Step
 
     def gain(kernel: TunedKernel) -> float:
         return kernel.baseline / kernel.seconds if kernel.seconds else 1.0
@@ -59,6 +64,10 @@ def best() -> None:
         kept = " (kept)" if kernel.keeps_library else ""
         times = f"{kernel.seconds * 1e6:.4g} µs, default {kernel.baseline * 1e6:.4g} µs"
         print(f"{kernel.what}\n  {chosen}: {times}{library}{kept}")
+        if steps:
+            known = [step for step in map(Step.of, kernel.steps) if step is not None]
+            for line in (*known, *(f"{why}: {point}" for point, why in kernel.refused.items())):
+                print(f"    {line}")
 
 
 @records.command()

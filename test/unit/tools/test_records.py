@@ -11,6 +11,7 @@ from braid.support.record_store import Record, default_store
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tools.cli import app
+from braid.tuning.search import Step, Stop
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +39,15 @@ def test_show_and_best() -> None:
     assert lines[0] == "first"
     assert lines[1] == "  gemm rows=4: 1 µs, default 2 µs, library 0.5 µs (kept)"
     assert lines[2:] == ["second", "  the default: 3 µs, default 3 µs"]
+
+
+def test_best_with_steps() -> None:
+    step = Step(0, 3, 2, 1, 1e-6, 0.5, 0.7, Stop.BELOW)
+    steps, refused = (step.fields, {"level": "none"}), {"gemm rows=9": "wrong results"}
+    append_tuned("a", TunedKernel(None, 1, 2e-6, 2e-6, "first", steps=steps, refused=refused))
+    shown = braid("best", "--steps").splitlines()
+    assert shown[2:] == [f"    {step}", "    wrong results: gemm rows=9"]
+    assert len(braid("best").splitlines()) == 2
 
 
 def test_gc_keeps_the_last() -> None:

@@ -1,11 +1,12 @@
 """Each rule of the search, with times that are made up."""
 
+import json
 import random
 from collections.abc import Callable
 
 import pytest
 
-from braid.tuning.search import Final, Found, Order, Rule, Stop, Turn, search
+from braid.tuning.search import Final, Found, Order, Rule, Step, Stop, Turn, search
 
 LEVELS = (("a", "b"), ("c", "d"), ("e", "f"))
 """Points by level."""
@@ -145,6 +146,16 @@ def test_what_is_known_is_not_measured_again() -> None:
     found = search(space, measure, baseline=1.0, known={"a": 0.4, "d": 0.3, "z": 0.1})
     assert "a" not in asked and "d" not in asked
     assert found.point == "d", "and what is not of the space does not count"
+
+
+@pytest.mark.parametrize("best", [0.5, 0.0, None])
+def test_steps_as_records_have_them(best: float | None) -> None:
+    step = search(space, lambda _: best, baseline=1.0).steps[-1]
+    fields = json.loads(json.dumps(step.fields, allow_nan=False))
+    assert Step.of(fields) == step
+    for changed in ({"stop": "x"}, {"best": "x"}, {"more": 1}, {"ratio": []}):
+        assert Step.of(fields | changed) is None
+    assert Step.of({}) is None
 
 
 EVEN = {f"{level}.{number}": 1.2 + number / 100 for level in range(3) for number in range(9)}

@@ -34,7 +34,7 @@ from braid.targets.kernels.kernel_schedule import KernelSchedule, schedule_of
 from braid.tuning.kernel_runs import RunRequest, run_kernel
 from braid.tuning.kernel_tasks import kernel_tasks
 from braid.tuning.layout_candidates import layout_candidates
-from braid.tuning.search import Rule
+from braid.tuning.search import Rule, Step
 from braid.tuning.timing import TimingRequest
 from braid.tuning.timing_worker import timing_worker
 from braid.tuning.tune_kernels import Tuning
@@ -222,9 +222,19 @@ def test_the_schedule_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.usefixtures("no_library")
 def test_wrong_kernels_and_crashes_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
     times = {0: 2.0, 1: None, 2: 0.5, 3: 0.7, 4: 0.9}
-    tune(monkeypatch, lambda number: times.get(number, 3.0), wrong=frozenset({2}))
+    _, said = tune(monkeypatch, lambda number: times.get(number, 3.0), wrong=frozenset({2}))
     record = only_record()
     assert record.chosen is not None and record.seconds == 0.7
+    assert sorted(record.refused.values()) == ["it crashed, or took too long", "wrong results"]
+    (wrong,) = (point for point, why in record.refused.items() if why == "wrong results")
+    assert f"  wrong results: {wrong}" in said
+
+
+@pytest.mark.usefixtures("no_library")
+def test_steps_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, said = tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
+    steps = [Step.of(fields) for fields in only_record().steps]
+    assert steps and [f"  {step}" for step in steps] == [line for line in said if "level" in line]
 
 
 @pytest.mark.usefixtures("no_library")
