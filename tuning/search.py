@@ -111,8 +111,10 @@ class Step:
         """The one of these fields; None where they are others."""
         try:
             stop, ratio = fields["stop"], fields["ratio"]
-            known = {"stop": None if stop is None else Stop(stop)}
-            step = Step(**{**fields, **known, "ratio": math.inf if ratio is None else ratio})
+            known: dict[str, Any] = dict(fields)
+            known["stop"] = None if stop is None else Stop(stop)
+            known["ratio"] = math.inf if ratio is None else ratio
+            step = Step(**known)
             return step if str(step) else None
         except (KeyError, TypeError, ValueError):
             return None

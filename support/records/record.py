@@ -115,9 +115,9 @@ def record_of(row: Sequence[Any]) -> Record | None:
 
 def is_storable(record: Record) -> bool:
     """Whether every store takes `record`, whose fields may be anything, and gives it back."""
-    texts: tuple[object, ...] = (record.kind, record.key, record.machine, record.version)
+    texts = (record.kind, record.key, record.machine, record.version)
     try:
-        is_text = all(isinstance(text, str) and b"\0" not in text.encode() for text in texts)
+        is_text = all(b"\0" not in str.encode(text) for text in texts)
         return is_text and record_of(tuple(row_of(record).values())) == record
     except (ValueError, TypeError):
         return False

@@ -164,7 +164,6 @@ def _read(value: Fields) -> TunedKernel | None:
     keeps = known is not None and value.get("keeps_library") is True
     what = str(value.get("what", ""))
     levels, body = value.get("levels", LEVELS), str(value.get("body", ""))
-    refused = cast("dict[str, object] | None", value.get("refused"))
     vendor, measure = str(value.get("vendor", LIBRARIES[0])), str(value.get("measure", MEASURED))
     if not isinstance(levels, int):
         return None
@@ -180,10 +179,14 @@ def _read(value: Fields) -> TunedKernel | None:
         body,
         vendor,
         measure,
-        tuple(step for step in _listed(value.get("steps")) if isinstance(step, dict)),
-        {str(k): str(v) for k, v in refused.items()} if isinstance(refused, dict) else {},
+        tuple(map(_table, _listed(value.get("steps")))),
+        {name: str(why) for name, why in _table(value.get("refused")).items()},
     )
 
 
 def _listed(value: object) -> list[Any]:
     return cast("list[Any]", value) if isinstance(value, list) else []
+
+
+def _table(value: object) -> dict[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
