@@ -51,11 +51,21 @@ _COMPARISONS = (">", "<", ">=", "<=", "==", "!=")
 
 @dataclass
 class _Scope:
-    """Names in a function: of arrays and streams (as the design calls them), scalars, loops."""
+    """Names in a function: of arrays and streams (as the design calls them), scalars, loops.
+
+    `ones` are scalars that are the constant 1.
+    """
 
     storage: dict[str, str] = field(default_factory=dict)
     values: dict[str, int | None] = field(default_factory=dict)
     loops: dict[str, int] = field(default_factory=dict)
+    ones: set[str] = field(default_factory=set)
+
+    def is_one(self, node: Node) -> bool:
+        """Whether this is the constant 1."""
+        if node.type == "number_literal":
+            return re.fullmatch(r"1(\.0*)?[fF]?", text_of(node)) is not None
+        return text_of(node) in self.ones
 
 
 class _Reader:
@@ -113,6 +123,8 @@ class _Reader:
                 scope.storage[inner] = outer.storage[text_of(argument)]
             else:
                 scope.values[inner] = None
+                if outer.is_one(argument):
+                    scope.ones.add(inner)
         instance = f"{name}.{sum(p.name.split('.')[0] == name for p in self.processes)}"
         nests: list[Nest] = []
         for statement in children(function.child_by_field_name("body")):
@@ -168,7 +180,7 @@ class _Reader:
         name = label_of(loop)
         loops: list[Loop] = []
         interval: int | None = None
-        inner = _Scope(scope.storage, dict(scope.values), {})
+        inner = _Scope(scope.storage, dict(scope.values), {}, scope.ones)
         while interval is None:
             one, body = header_of(loop)
             loops.append(one)
@@ -278,8 +290,11 @@ class _Body:
             return self._emit("neg", [self._value(node.child_by_field_name("argument"))])
         if node.type == "binary_expression":
             operator = text_of(node.child_by_field_name("operator"))
-            sides = [self._value(node.child_by_field_name(s)) for s in ("left", "right")]
+            left, right = (node.child_by_field_name(side) for side in ("left", "right"))
+            sides = [self._value(left), self._value(right)]
             kind = "compare" if operator in _COMPARISONS else _OPERATORS.get(operator)
+            if operator == "/" and self.scope.is_one(left):
+                kind = "reciprocal"
             if kind is None:
                 raise fail(node, "an operator")
             if all(side is None for side in sides):

@@ -41,7 +41,7 @@ def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
             many = prod(loop.trips for loop in op.unrolled)
             if number in hurried:
                 one = hurried[number]
-                spare = max(one.terms - one.levels, 0) / one.terms
+                spare = max(one.terms - operators.links(one.terms), 0) / one.terms
                 many *= spare * (operators.shared if plan.interval > 1 else 1.0)
             counts[op.kind] += many
     return sum(
@@ -50,26 +50,31 @@ def dsps_of(nest: Nest, plan: Schedule, operators: Operators) -> int:
 
 
 def address_multipliers(nest: Nest, arrays: Mapping[str, Array]) -> int:
-    """Rows of arrays times a length that two shifts do not make: one for each row and length.
+    """DSPs that multiply rows by their length and add the column: one for each row and length.
 
-    Where elements come in the order of the memory, addresses are counted instead, but not those of
-    a nest that copies what it loads: reports of such nests have a multiplier more than others.
+    A length of two signed digits needs two shifts instead. Tools move what depends on outer loops
+    alone out of the body, and conditions keep the body apart from there: a product whose column is
+    added on the other side is made of LUTs. Reports showed that of matrices; where arrays of more
+    dims are used in the order of the memory, their addresses are counted.
     """
+    inner = nest.loops[-1].name
+    split = any(op.guards for op in nest.body)
     found: set[tuple[int, Affine]] = set()
-    copies = {op.kind for op in nest.body} in ({"load", "store"}, {"load", "write"})
     for op in nest.body:
         if op.kind not in MEMORY or len(op.index) < 2:
             continue
         origin = {loop.name: 0 for loop in op.unrolled}
         index = [one.at(origin) for one in op.index]
-        order = [name for one in index for name in sorted(one.variables)]
+        *_, row, column = index
         array = arrays[op.name]
         length = array.shape[-1] // array.banks[-1]
-        in_order = order == [loop.name for loop in nest.loops]
-        if (in_order and not (copies and op.kind == "load")) or signed_digits(length) <= 2:
-            continue
-        if index[-2].terms:
-            found.add((length, index[-2]))
+        if len(index) == 2:
+            apart = split and inner not in row.variables and inner in column.variables
+        else:
+            order = [name for one in index for name in sorted(one.variables)]
+            apart = order == [loop.name for loop in nest.loops]
+        if row.terms and not apart and signed_digits(length) > 2:
+            found.add((length, row))
     return len(found)
 
 
@@ -84,8 +89,7 @@ def signed_digits(number: int) -> int:
 def _hurried(one: Sum, plan: Schedule, operators: Operators) -> bool:
     if one.distance is None:
         return False
-    needed = one.levels * operators.latencies["slow_add"] + operators.load + operators.store
-    return plan.interval * one.distance < needed
+    return plan.interval * one.distance < operators.unhurried(one.terms)
 
 
 def _blocks(depth: int, bits: int) -> int:

@@ -49,6 +49,14 @@ class Operators:
         """Cycles around a sum of so many terms an iteration."""
         return self.carried[min(levels(terms), len(self.carried) - 1)]
 
+    def links(self, terms: int) -> int:
+        """Adders around such a sum, each of which takes what a single one does."""
+        return self.carried_by(terms) // self.carried[0]
+
+    def unhurried(self, terms: int) -> int:
+        """Cycles around such a sum where its adders have DSPs, with load and store."""
+        return self.links(terms) * self.latencies["slow_add"] + self.load + self.store
+
 
 @dataclass(frozen=True)
 class Sum:
@@ -62,11 +70,6 @@ class Sum:
     adders: tuple[int, ...]
     terms: int
     distance: int | None
-
-    @property
-    def levels(self) -> int:
-        """Of the balanced tree of adders over the terms and the sum so far."""
-        return levels(self.terms + 1)
 
     def around(self, nest: Nest, operators: Operators) -> int:
         """Cycles from the load to the next one that needs what was stored."""
@@ -131,9 +134,9 @@ def sums_of(nest: Nest) -> Iterator[Sum]:
 
 
 @lru_cache(512)
-def _busiest(nest: Nest, outer: tuple[Array, ...]) -> tuple[tuple[str, int], ...]:
-    """Names of outer arrays with how often an iteration uses one bank, and FIFOs likewise."""
-    banks_of = {array.name: array.banks for array in outer}
+def _busiest(nest: Nest, fixed: tuple[Array, ...]) -> tuple[tuple[str, int], ...]:
+    """Names of these arrays with how often an iteration uses one bank, and FIFOs likewise."""
+    banks_of = {array.name: array.banks for array in fixed}
     seen: set[tuple[str, tuple[int, ...], object]] = set()
     for number, op in enumerate(nest.body):
         if op.kind in STREAMS:
@@ -159,17 +162,26 @@ def schedule(nest: Nest, arrays: Mapping[str, Array], operators: Operators) -> S
     """As soon as possible, with the least interval that the bounds allow.
 
     Arrays inside a design are taken to have as many banks as an iteration needs, as the tool
-    partitions them by itself; those outside have the banks that were asked for.
+    partitions them by itself. Those outside have the banks that were asked for, and so has a sum
+    that goes on in the next iteration where its adders take longer than one bank's accesses: the
+    tool knows then that banks would not help. Arrays that are not given have banks enough.
     """
-    outer = tuple(array for array in arrays.values() if array.external)
+    fixed = tuple(one for one in arrays.values() if one.external)
+    sums = tuple(sums_of(nest))
     reasons = [(nest.interval, "what was asked")]
-    for one in sums_of(nest):
+    for one in sums:
         if one.distance is not None:
             least = ceil(one.around(nest, operators) / one.distance)
             reasons.append((least, f"the sum in {nest.body[one.store].name}"))
-    for name, count in _busiest(nest, outer):
+    for name, count in _busiest(nest, fixed):
         ports = operators.ports if name in arrays else 1
         reasons.append((ceil(count / ports), f"accesses to {name}"))
+    for one in sums:
+        array = arrays.get(nest.body[one.store].name)
+        if one.distance == 1 and array is not None and not array.external:
+            accesses = ceil(dict(_busiest(nest, (array,)))[array.name] / operators.ports)
+            if accesses <= operators.links(one.terms) * operators.latencies["slow_add"]:
+                reasons.append((accesses, f"accesses to {array.name}"))
     interval, why = max(reasons, key=lambda reason: reason[0])
     starts, depth = _as_soon_as_possible(nest, operators)
     return Schedule(interval, depth, starts, why)

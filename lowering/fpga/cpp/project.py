@@ -59,15 +59,19 @@ def driver_text(design: DesignOp) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def script_text(name: str, part: str, clock: float) -> str:
-    """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns."""
+def script_text(name: str, part: str, clock: float, *, floats: bool = False) -> str:
+    """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns.
+
+    Sums of `floats` have to become trees of adders: their order is left to the tool.
+    """
+    options = "config_compile -unsafe_math_optimizations\n" if floats else ""
     return f"""open_project -reset {name}_hls
 set_top {name}
 add_files {name}.cpp
 open_solution -reset solution
 set_part {part}
 create_clock -period {clock}
-csynth_design
+{options}csynth_design
 export_design -format ip_catalog
 exit
 """

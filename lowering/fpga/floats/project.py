@@ -55,7 +55,7 @@ def write_float_project(design: FloatDesign, folder: Path, part: str, clock: flo
     texts = {
         f"{design.name}.cpp": text,
         "driver.cpp": driver_text(design),
-        "hls.tcl": script_text(design.name, part, clock),
+        "hls.tcl": script_text(design.name, part, clock, floats=True),
         "Makefile": makefile_text(design.name),
         "include/hls_stream.h": header("hls_stream.h"),
     }

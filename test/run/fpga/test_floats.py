@@ -245,6 +245,8 @@ def test_a_project(tmp_path: Path) -> None:
         "include",
         "top.cpp",
     }
+    # Sums are written one term after the other, and become trees only then.
+    assert "-unsafe_math_optimizations" in (tmp_path / "hls.tcl").read_text()
     main = function_named(module, "main")
     rng = np.random.default_rng(1)
     given = [random_like(argument, rng) for argument in main.body.block.args]

@@ -58,3 +58,27 @@ def test_what_is_not_read_is_told_with_its_line(
     path.write_text(text)
     with pytest.raises(UnsupportedCode, match=rf"\d+:\d+: {expected_error}"):
         read_design(path)
+
+
+@pytest.mark.parametrize(
+    ("numerator", "dsps"), [("1.000000", 8), ("one", 8), ("2.000000", 0), ("other", 0)]
+)
+def test_one_over_a_number_is_a_reciprocal_with_dsps(
+    numerator: str, dsps: int, tmp_path: Path
+) -> None:
+    found = estimated(
+        f"""
+void inverse(float x[8], float y[8], float one, float other) {{
+  for (int i = 0; i < 8; i++) {{
+    #pragma HLS pipeline II=1
+    y[i] = {numerator} / x[i];
+  }}
+}}
+void top(float x[8], float y[8]) {{
+  #pragma HLS DATAFLOW
+  inverse(x, y, 1.0, 0.5);
+}}
+""",
+        tmp_path,
+    )
+    assert found.resources.dsps == dsps

@@ -5,7 +5,7 @@ from itertools import product
 
 import pytest
 
-from braid.solvers.hls.nests import Affine, Array, Loop, Nest, Op
+from braid.solvers.hls.nests import Affine, Array, Condition, Loop, Nest, Op
 from braid.solvers.hls.resources import address_multipliers, signed_digits
 
 LARGEST = 200
@@ -26,24 +26,47 @@ def test_signed_digits_are_as_few_as_can_be() -> None:
     assert all(signed_digits(number) == fewest(number) for number in range(LARGEST))
 
 
-@pytest.mark.parametrize(("length", "multipliers"), [(64, 0), (56, 0), (10, 0), (58, 1), (784, 1)])
-def test_two_shifts_need_no_multiplier(length: int, multipliers: int) -> None:
-    index = (Affine(0, (("i", 1),)), Affine(0, (("j", 1),)))
-    nest = Nest("nest", (Loop("j", length), Loop("i", 8)), 1, (Op("load", (), "a", index),))
+ROW, COLUMN = Affine(0, (("i", 1),)), Affine(0, (("j", 1),))
+
+
+def multipliers(loops: str, *ops: Op, length: int = 58) -> int:
+    """Of a nest of loops with these names over a matrix of 8 rows."""
+    nest = Nest("nest", tuple(Loop(name, 8) for name in loops), 1, ops)
     array = Array("a", (8, length), 32, (("none", 1), ("none", 1)))
-    assert address_multipliers(nest, {"a": array}) == multipliers
+    return address_multipliers(nest, {"a": array})
 
 
-def test_rows_of_what_is_copied_are_multiplied() -> None:
-    """In order as well, unlike those of what is computed with, or of what is written."""
-    index = (Affine(0, (("i", 1),)), Affine(0, (("j", 1),)))
-    array = Array("a", (8, 58), 32, (("none", 1), ("none", 1)))
+@pytest.mark.parametrize(("length", "expected"), [(64, 0), (56, 0), (10, 0), (58, 1), (784, 1)])
+def test_two_shifts_need_no_multiplier(length: int, expected: int) -> None:
+    assert multipliers("ji", Op("load", (), "a", (ROW, COLUMN)), length=length) == expected
 
-    def multipliers(*ops: Op) -> int:
-        nest = Nest("nest", (Loop("i", 8), Loop("j", 58)), 1, ops)
+
+def test_a_row_is_multiplied_by_a_dsp_where_the_column_is_added() -> None:
+    load = Op("load", (), "a", (ROW, COLUMN))
+    sometimes = Op("write", (0,), "s", guards=(Condition(COLUMN),))
+    # Conditions keep the innermost loop's body apart from the rows of outer loops.
+    assert multipliers("ij", load) == 1
+    assert multipliers("ij", load, sometimes) == 0
+    assert multipliers("ji", load, sometimes) == 1
+    assert multipliers("ijk", load, sometimes) == 1
+    # Those of constants are known.
+    assert multipliers("j", Op("load", (), "a", (Affine(3), COLUMN))) == 0
+
+
+def test_one_multiplier_is_enough_for_a_row() -> None:
+    both = Op("load", (), "a", (ROW, COLUMN)), Op("store", (0,), "a", (ROW, COLUMN))
+    assert multipliers("ij", *both) == 1
+    other = Op("store", (0,), "a", (COLUMN, ROW))
+    assert multipliers("ij", both[0], other) == 2
+
+
+def test_addresses_of_three_dims_in_order_are_counted() -> None:
+    plane = Affine(0, (("k", 1),))
+    array = Array("a", (8, 8, 58), 32, (("none", 1),) * 3)
+
+    def of(loops: str) -> int:
+        store = Op("store", (), "a", (plane, ROW, COLUMN))
+        nest = Nest("nest", tuple(Loop(name, 8) for name in loops), 1, (store,))
         return address_multipliers(nest, {"a": array})
 
-    load = Op("load", (), "a", index)
-    assert multipliers(load, Op("write", (0,), "s")) == 1
-    assert multipliers(load, Op("mul", (0, 0)), Op("write", (1,), "s")) == 0
-    assert multipliers(Op("read", (), "s"), Op("store", (0,), "a", index)) == 0
+    assert (of("kij"), of("kji")) == (0, 1)

@@ -72,6 +72,28 @@ def test_ports_of_outer_arrays_bound_the_interval():
     assert (found.interval, found.bound_by) == (2, "accesses to a")
 
 
+@pytest.mark.parametrize(("rows", "interval"), [(2, 4), (6, 6), (7, 4)])
+def test_sums_that_go_on_at_once_stay_in_a_bank_while_that_is_fast_enough(rows: int, interval: int):
+    """Rows of a load and a store each have two ports; an adder with DSPs takes six cycles."""
+    lane = Affine(0, (("u", 1),))
+    unrolled = (Loop("u", rows),)
+    y = Affine(0, (("i", rows), ("u", 1)))
+    body = (
+        Op("load", (), "y", (y,), unrolled=unrolled),
+        Op("read", (), "x", (lane,), unrolled=unrolled),
+        Op("add", (0, 1), unrolled=unrolled),
+        Op("store", (2,), "y", (y,), unrolled=unrolled),
+    )
+    nest = Nest("nest", (Loop("i", 8), Loop("j", 64)), 1, body)
+    y_array = {"y": Array("y", (8 * rows,), 32, (("none", 1),))}
+    assert schedule(nest, y_array, OPERATORS).interval == interval
+
+
+def test_adders_that_go_around_are_those_on_the_longest_chain():
+    assert [OPERATORS.links(terms) for terms in (1, 2, 4, 8, 16)] == [1, 2, 3, 3, 4]
+    assert OPERATORS.unhurried(4) == 3 * 6 + 1 + 1
+
+
 def test_iterations_of_tokens_are_those_where_conditions_hold():
     first = Condition(COLUMN)
     late = Condition(ROW + Affine(-2), at_least=True)
