@@ -7,27 +7,20 @@ and its stages are chosen anew. Its weights are in the design, or in the memory 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import prod
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from braid.dialects.braid.base import StructuredOp
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report, taken_of
-from braid.lowering.fpga.rtl.design_module import resources_of
-from braid.lowering.fpga.schedule.choices import uses_of
-from braid.lowering.fpga.schedule.select import PartTooSmallError, budget_of, memory_of
+from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.lowering.fpga.timeline import timeline
-from braid.solvers.hls.selection import Uses
 from braid.support.errors import BraidError
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
-_MOST_PARTS = 16
-"""Of equal shares that a circuit gets."""
 RTL = "rtl"
 """Kind of code: a shared object with the verilated circuit of a function; the plugin for it."""
 
@@ -131,40 +124,8 @@ class FpgaKernels:
         return self.job.device.machine.fact("clock")
 
     def _circuits(self, functions: Sequence[FuncOp]) -> list[Circuit]:
-        """Those with the least work first: each gets its share of what is left of the part.
-
-        Shares are equal, but doubled for a circuit that does not fit into its own.
-        """
-        order = sorted(range(len(functions)), key=lambda at: _points(functions[at]))
-        parts = [1] * len(functions)
-        while True:
-            made: dict[int, Circuit] = {}
-            left = budget_of(self.job.device.machine)
-            for at in order:
-                among = sum(own for one, own in enumerate(parts) if one not in made)
-                share = tuple(one * parts[at] // among for one in left)
-                try:
-                    made[at] = self._circuit(functions[at], share)
-                except PartTooSmallError:
-                    if parts[at] > _MOST_PARTS or len(functions) == 1:
-                        raise
-                    parts[at] *= 2
-                    break
-                used = uses_of(resources_of(made[at].converted.design))
-                left = tuple(one - own for one, own in zip(left, used, strict=True))
-            else:
-                return [made[at] for at in range(len(functions))]
-
-    def _circuit(self, function: FuncOp, share: Uses) -> Circuit:
-        memory = memory_of(self.job.device.machine)
-        return Circuit.of(function, self.job.weights(), share, self._clock, memory)
-
-
-def _points(function: FuncOp) -> int:
-    """Of the iteration spaces of all ops, reductions included."""
-    return sum(
-        prod(stage.extents)
-        for op in function.walk()
-        if isinstance(op, StructuredOp)
-        for stage in op.structure().stages
-    )
+        """They share the part by what they need."""
+        machine = self.job.device.machine
+        return Circuit.of_all(
+            functions, self.job.weights(), budget_of(machine), self._clock, memory_of(machine)
+        )

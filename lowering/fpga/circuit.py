@@ -33,7 +33,7 @@ from braid.lowering.fpga.rtl.testbench import testbench
 from braid.lowering.fpga.rtl.verilate import shared_library
 from braid.lowering.fpga.rtl.yosys import synthesis
 from braid.lowering.fpga.schedule.choices import Memory
-from braid.lowering.fpga.schedule.select import Schedule, scheduled_design
+from braid.lowering.fpga.schedule.select import Schedule, scheduled_designs
 from braid.lowering.fpga.streams import depths_of, network_of, weights_of, workers_of
 from braid.solvers.hls.selection import Uses
 from braid.solvers.streams.timing import earliest
@@ -52,28 +52,27 @@ class Circuit:
     clock: float
 
     @staticmethod
-    def of(
-        function: FuncOp,
+    def of_all(
+        functions: Sequence[FuncOp],
         weights: Mapping[str, Array],
         budget: Uses,
         clock: float,
         memory: Memory | None = None,
-    ) -> "Circuit":
-        """The fastest design within a budget, with the fewest places in its channels.
+    ) -> "list[Circuit]":
+        """The fastest designs that share a budget, with the fewest places in their channels.
 
         Weights that do not fit are read from `memory`.
         Raises UnsupportedError naming what designs do not have, and BraidError where none fits.
         """
-        whole = whole_function(function)
-        converted = design_of(whole, weights)
-        if any(value not in whole.body.block.args for value in converted.ports.inputs):
-            raise UnsupportedError(
-                "a function on an FPGA that quantizes its arguments",
-                hint="let the host quantize: 'op:quantize=cpu' pins that",
+        wholes = [whole_function(function) for function in functions]
+        converted = [_converted(whole, weights) for whole in wholes]
+        made = scheduled_designs([one.design for one in converted], budget, memory)
+        return [
+            Circuit(function, replace(one, design=design), schedule, whole, weights, clock)
+            for function, whole, one, (design, schedule) in zip(
+                functions, wholes, converted, made, strict=True
             )
-        design, schedule = scheduled_design(converted.design, budget, memory)
-        converted = replace(converted, design=design)
-        return Circuit(function, converted, schedule, whole, weights, clock)
+        ]
 
     @property
     def name(self) -> str:
@@ -188,6 +187,16 @@ class Circuit:
         driver = harness(self.name, ports_in, ports_out, read)
         driver += launch_source(self.function.sym_name.data, self.clock, inputs, outputs)
         return shared_library(self.name, self.verilog, driver, traced=True).read_bytes()
+
+
+def _converted(whole: FuncOp, weights: Mapping[str, Array]) -> Converted:
+    converted = design_of(whole, weights)
+    if any(value not in whole.body.block.args for value in converted.ports.inputs):
+        raise UnsupportedError(
+            "a function on an FPGA that quantizes its arguments",
+            hint="let the host quantize: 'op:quantize=cpu' pins that",
+        )
+    return converted
 
 
 def _random(value: SSAValue, random: np.random.Generator) -> Array:

@@ -26,6 +26,7 @@ def report(circuit: Circuit, machine: Machine) -> str:
     lines = [
         f"{circuit.name}: {circuit.interval} cycles from image to image, {circuit.cycles} of one; "
         f"{circuit.clock / circuit.interval:,.0f} frames per second at {circuit.clock / 1e6:g} MHz",
+        *_sharing(circuit),
         "",
         f"{'stage':14}{'outputs':>10}{'folds':>9}{'II':>4}{'latency':>9}{'cycles':>9}",
     ]
@@ -39,6 +40,13 @@ def report(circuit: Circuit, machine: Machine) -> str:
     for words, (taken, given) in taken_of(circuit, machine).items():
         lines.append(f"{words:20}{taken:>9,} of {given:>9,.0f} ({taken / given:.1%}), estimated")
     return "\n".join(lines) + "\n"
+
+
+def _sharing(circuit: Circuit) -> Iterator[str]:
+    """What the part's other circuits have to do with it."""
+    slowest = circuit.schedule.slowest
+    if slowest > circuit.interval:
+        yield f"shares the part with a circuit of {slowest} cycles, which gets what it needs"
 
 
 def _shape(one: StageOp | PermuteOp) -> str:

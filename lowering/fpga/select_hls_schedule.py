@@ -15,7 +15,7 @@ from braid.lowering.fpga.schedule.select import (
     Schedule,
     budget_of,
     memory_of,
-    select_schedule,
+    select_schedules,
 )
 from braid.solvers.hls.selection import Uses
 from braid.support.errors import BraidError
@@ -30,8 +30,9 @@ class SelectHlsSchedulePass(ModulePass):
     takes an iteration for it, and one that computes a k-th takes k, with a k-th of the multipliers.
     Of all that divide, those are chosen with which the slowest stage has the fewest iterations and
     all stages fit the part of the target's FPGA; of these the cheapest, since a stage that is
-    faster than the slowest waits. `dsp`, `bram36`, `lut` and `ff` give other limits than the part;
-    of a target without an FPGA they are the only ones. Weights that do not fit are read from the
+    faster than the slowest waits. So do stages of all designs of a module, which share the part by
+    what they need. `dsp`, `bram36`, `lut` and `ff` give other limits than the part; of a target
+    without an FPGA they are the only ones. Weights that do not fit are read from the
     memory of the target, or from one that `memory` = most bits in a cycle gives, which answers
     after `memory_latency` cycles: `memory_latency` on a stage says so. A remark says cost, bound,
     gap and uses.
@@ -55,10 +56,10 @@ class SelectHlsSchedulePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decides for each design."""
         designs = [design for design in op.ops if isinstance(design, DesignOp)]
-        for design in designs:
-            budget = self._budget(op, len(designs))
-            chosen = select_schedule(design, budget, self._memory(op))
-            _say(design, chosen)
+        if designs:
+            every = select_schedules(designs, self._budget(op), self._memory(op))
+            for design, chosen in zip(designs, every, strict=True):
+                _say(design, chosen, len(designs))
 
     def _memory(self, module: ModuleOp) -> Memory | None:
         machine = part_of(module, self.target)
@@ -70,7 +71,7 @@ class SelectHlsSchedulePass(ModulePass):
             raise BraidError(f"memory_latency = {latency}, expected at least 1 cycle")
         return Memory(min(port, 1024), latency) if port else None
 
-    def _budget(self, module: ModuleOp, designs: int) -> Uses:
+    def _budget(self, module: ModuleOp) -> Uses:
         machine = part_of(module, self.target)
         halves = None if self.bram36 is None else 2 * self.bram36
         given = (self.dsp, halves, self.lut, self.ff, self.memory)
@@ -79,24 +80,30 @@ class SelectHlsSchedulePass(ModulePass):
                 "a schedule of a design for a target without an FPGA",
                 hint="give target=fpga-zynq7020, or limits such as dsp=64",
             )
-        part = (WITHOUT_LIMIT,) * 5 if machine is None else budget_of(machine, designs)
+        part = (WITHOUT_LIMIT,) * 5 if machine is None else budget_of(machine)
         return tuple(own if one is None else one for one, own in zip(given, part, strict=True))
 
 
-def _say(design: DesignOp, chosen: Schedule) -> None:
+def _say(design: DesignOp, chosen: Schedule, designs: int) -> None:
     used = chosen.resources
     reads = sum(chosen.reads)
     memory = f"; {reads} stages read weights, {used.memory} bits a cycle" if reads else ""
+    name = own = ""
+    if designs > 1:
+        name = f"{design.sym_name.data}: "
+        own = f"; the slowest of {designs} designs that share with {chosen.slowest}"
     emit_remark(
         design,
         SelectHlsSchedulePass.name,
-        f"{len(chosen.folds)} stages, the slowest with {chosen.cycles} iterations, at least "
-        f"{chosen.lower_bound} with what there is; {used.dsp} DSP slices, {used.bram36:g} block "
-        f"RAMs, {used.lut} look-up tables and {used.ff} flip-flops{memory}",
-        cost=chosen.cycles,
+        f"{name}{len(chosen.folds)} stages, the slowest with {chosen.cycles} iterations{own}, "
+        f"at least {chosen.lower_bound} with what there is; "
+        f"{used.dsp} DSP slices, {used.bram36:g} block RAMs, {used.lut} look-up tables and "
+        f"{used.ff} flip-flops{memory}",
+        cost=chosen.slowest,
         lower_bound=chosen.lower_bound,
-        gap=(chosen.cycles - chosen.lower_bound) / chosen.cycles,
+        gap=(chosen.slowest - chosen.lower_bound) / chosen.slowest,
         work_bound=chosen.work_bound,
+        cycles=chosen.cycles,
         dsp=used.dsp,
         bram36=used.bram36,
         lut=used.lut,

@@ -59,22 +59,19 @@ WITHOUT_LIMIT = 1 << 40
 """More than any part has."""
 
 
-class PartTooSmallError(BraidError):
-    """Stages that do not fit a budget at their smallest."""
-
-
 @dataclass(frozen=True)
 class Schedule:
     """Folds of each stage, `cycles` of the slowest, and `uses` of all stages.
 
-    `reads` says which stages read their factors from memory.
-    No folds that fit have fewer cycles than `lower_bound`; `work_bound` is what follows from the
-    work of all stages alone.
+    `reads` says which stages read their factors from memory. `slowest` is the most cycles of a
+    stage of all designs that share the budget: no folds that fit make it fewer than `lower_bound`;
+    `work_bound` is what follows from the work of all stages alone.
     """
 
     folds: tuple[Pair, ...]
     reads: tuple[bool, ...]
     cycles: int
+    slowest: int
     lower_bound: int
     work_bound: int
     uses: Uses
@@ -85,11 +82,11 @@ class Schedule:
         return resources_used(self.uses)
 
 
-def budget_of(machine: Machine, share: int = 1) -> Uses:
-    """What one of `share` circuits may take of a part."""
+def budget_of(machine: Machine) -> Uses:
+    """What a part has."""
     dsp, bram, lut, ff = (machine.fact(name) for name in ("dsp", "bram36", "lut", "ff"))
     memory = 8 * machine.fact("memory_bandwidth", 0) / machine.fact("clock")
-    return tuple(int(one) // share for one in (dsp, 2 * bram, lut, ff, memory))
+    return tuple(int(one) for one in (dsp, 2 * bram, lut, ff, memory))
 
 
 def memory_of(machine: Machine) -> Memory | None:
@@ -102,40 +99,67 @@ def memory_of(machine: Machine) -> Memory | None:
 
 
 def select_schedule(design: DesignOp, budget: Uses, memory: Memory | None = None) -> Schedule:
-    """Decides, and writes `unroll` on the stages of a design without folds.
+    """As `select_schedules`, of one design."""
+    (chosen,) = select_schedules([design], budget, memory)
+    return chosen
 
-    Weights are on chip where they fit. Where they do not, or take most of the tables, each stage
-    may read its own from `memory`, which `memory_latency` on it says, if that is faster. Raises
-    BraidError naming the resource where the stages do not fit at their smallest.
+
+def select_schedules(
+    designs: Sequence[DesignOp], budget: Uses, memory: Memory | None = None
+) -> list[Schedule]:
+    """Decides, and writes `unroll` on the stages of designs without folds.
+
+    Designs share the budget by need: the slowest stage of all is as fast as can be, since what is
+    behind it waits, and the others are as cheap as that allows. Weights are on chip where they
+    fit. Where they do not, or take most of the tables, each stage may read its own from `memory`,
+    which `memory_latency` on it says, if that is faster. Raises BraidError naming the resource
+    where the stages do not fit at their smallest.
     """
-    workers = workers_of(design)
-    if any(stage.loops.folds != (1, 1) for stage in stages_of(design)):
+    every = [workers_of(design) for design in designs]
+    if any(stage.loops.folds != (1, 1) for one in designs for stage in stages_of(one)):
         raise BraidError(
             "a design whose stages have been folded",
             hint="'select-hls-schedule' decides on what 'convert-braid-to-hls' makes",
         )
-    search = _Search(workers, budget, None)
+    search = _Search([one for own in every for one in own], budget, None)
     found = search.found()
     if memory is not None and (found is None or 2 * found.uses[TABLES] > budget[TABLES]):
-        other = _Search(workers, budget, memory)
+        other = _Search(search.workers, budget, memory)
         read = other.found()
         if found is None or (read is not None and read.cycles < found.cycles):
             search, found = other, read
     if found is None:
         raise _too_small(search.choices, budget, search.measure)
-    picked = [own[one] for own, one in zip(search.folds, found.picked, strict=True)]
-    for one, fold in zip(workers, picked, strict=True):
+    bound = work_bound(search.choices, budget)
+    made: list[Schedule] = []
+    first = 0
+    for own in every:
+        numbers = range(first, first + len(own))
+        first += len(own)
+        folds = [search.folds[at][found.picked[at]] for at in numbers]
+        _write(own, folds, memory)
+        uses = [search.measure(at, found.picked[at]) for at in numbers]
+        made.append(
+            Schedule(
+                tuple(one.folds for one in folds),
+                tuple(one.reads for one in folds),
+                max(one.choice.cycles for one in folds),
+                found.cycles,
+                found.lower_bound,
+                bound,
+                tuple(map(sum, zip(*uses, strict=True))),
+            )
+        )
+    return made
+
+
+def _write(
+    workers: Sequence[StageOp | PermuteOp], folds: Sequence[Fold], memory: Memory | None
+) -> None:
+    for one, fold in zip(workers, folds, strict=True):
         one.unroll = DenseArrayBase.from_list(i64, unrolled(one, fold.folds))
         if fold.reads and memory is not None and isinstance(one, StageOp):
             one.memory_latency = IntegerAttr(memory.latency, i64)
-    return Schedule(
-        tuple(one.folds for one in picked),
-        tuple(one.reads for one in picked),
-        found.cycles,
-        found.lower_bound,
-        work_bound(search.choices, budget),
-        found.uses,
-    )
 
 
 class _Search:
@@ -165,21 +189,29 @@ class _Search:
 def scheduled_design(
     design: DesignOp, budget: Uses, memory: Memory | None = None
 ) -> tuple[DesignOp, Schedule]:
-    """A copy of a design without folds that fits `budget` with its channels, and has their depths.
+    """As `scheduled_designs`, of one design."""
+    (made,) = scheduled_designs([design], budget, memory)
+    return made
 
-    Raises as `select_schedule`.
+
+def scheduled_designs(
+    designs: Sequence[DesignOp], budget: Uses, memory: Memory | None = None
+) -> list[tuple[DesignOp, Schedule]]:
+    """Copies of designs without folds that fit `budget` with their channels, and have depths.
+
+    Raises as `select_schedules`.
     """
     left = budget
     while True:
-        made = design.clone()
-        chosen = select_schedule(made, left, memory)
-        apply_schedule(made)
-        give_depths(made, fewest_depths(network_of(made)).depths)
-        over = [
-            used - given for used, given in zip(uses_of(resources_of(made)), budget, strict=True)
-        ]
+        made = [design.clone() for design in designs]
+        chosen = select_schedules(made, left, memory)
+        for one in made:
+            apply_schedule(one)
+            give_depths(one, fewest_depths(network_of(one)).depths)
+        used = map(sum, zip(*(uses_of(resources_of(one)) for one in made), strict=True))
+        over = [own - given for own, given in zip(used, budget, strict=True)]
         if max(over) <= 0:
-            return made, chosen
+            return list(zip(made, chosen, strict=True))
         left = tuple(given - max(0, more) for given, more in zip(left, over, strict=True))
 
 
@@ -287,9 +319,7 @@ def _folds(stage: StageOp) -> Pair:
     return all_of[0] // chosen[0], all_of[1] // chosen[1]
 
 
-def _too_small(
-    choices: Sequence[Sequence[Choice]], budget: Uses, measure: Measure
-) -> PartTooSmallError:
+def _too_small(choices: Sequence[Sequence[Choice]], budget: Uses, measure: Measure) -> BraidError:
     """Names the resource that is missing."""
     uses = least(choices)
     if fits(uses, budget):
@@ -302,7 +332,7 @@ def _too_small(
     name, used, given = max(
         zip(NAMES, uses, budget, strict=True), key=lambda one: one[1] / max(one[2], 1)
     )
-    return PartTooSmallError(
+    return BraidError(
         f"the stages need {used:,} {name} at their smallest, expected at most {given:,}",
         hint="take a larger part, or split the model over several devices",
     )

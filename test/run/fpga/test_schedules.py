@@ -1,5 +1,7 @@
 """Schedules of designs: what choices take, and how folded stages are made."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 
@@ -8,8 +10,10 @@ from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.schedule.choices import Memory, folds_of
 from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
+    Schedule,
     measured_uses,
     select_schedule,
+    select_schedules,
 )
 from braid.lowering.fpga.streams import stages_of
 from braid.solvers.hls.selection import fits
@@ -72,6 +76,37 @@ def test_tables_are_a_limit_too() -> None:
     assert limited(needed) == free
     with pytest.raises(BraidError, match=r"look-up tables at their smallest, expected at most 10"):
         limited(10)
+
+
+def test_designs_share_slices_by_what_they_need() -> None:
+    """As the best of all ways to part them, and a small design takes what it needs, not a half."""
+    slices = 12
+
+    def chosen(*shares: int) -> list[Schedule]:
+        """One share for both, or one for each."""
+        designs = [
+            design_of(function_named(parse(KERNELS[name]), "main"), {}).design
+            for name in ("convolution", "matmul")
+        ]
+        if len(shares) == 1:
+            return select_schedules(designs, (slices, *[WITHOUT_LIMIT] * 4))
+        limits = [(share, *[WITHOUT_LIMIT] * 4) for share in shares]
+        return [select_schedule(*one) for one in zip(designs, limits, strict=True)]
+
+    both = chosen(slices)
+    parted: dict[int, int] = {}
+    for share in range(1, slices):
+        with suppress(BraidError):
+            parted[share] = max(one.cycles for one in chosen(share, slices - share))
+    assert sum(one.resources.dsp for one in both) <= slices
+    assert max(one.cycles for one in both) == min(parted.values()) < parted[slices // 2]
+    assert {one.slowest for one in both} == {one.lower_bound for one in both}
+    assert {one.slowest for one in both} == {max(one.cycles for one in both)}
+    with pytest.raises(BraidError, match="DSP slices at their smallest, expected at most 1"):
+        select_schedules(
+            [design_of(function_named(parse(RESIDUAL), "main"), {}).design for _ in range(2)],
+            (1, *[WITHOUT_LIMIT] * 4),
+        )
 
 
 def test_a_design_is_scheduled_once() -> None:
