@@ -195,6 +195,8 @@ def _known(kind: str, column: Bits, control: Bits) -> int | None:
     if kind in ("mux", "choose"):
         if len(set(column)) == 1:
             return column[0]
+        if kind == "mux" and control[0] <= HIGH:
+            return column[HIGH - control[0]]
         return control[0] if kind == "mux" and column == (HIGH, 0) else None
     if kind in ("and", "or"):
         absorbing = 0 if kind == "and" else HIGH

@@ -103,14 +103,13 @@ class _Synthesis:
         ]
 
     def _hold_factors(self) -> None:
-        """Registers that only factors read: each slice has its own."""
-        inside: Counter[int] = Counter()
+        """Registers of factors: each slice has its own, and there is another if others read it."""
         for cell in self.cells:
-            for word in cell.words if cell.slices == 1 else ():
+            for word in cell.words if cell.slices else ():
                 bits = set(word) - {0, HIGH}
                 if bits <= self.registers.keys():
-                    inside.update(bits)
-        self.held.update(bit for bit, count in inside.items() if count == self.readers[bit])
+                    self.readers.subtract(bits)
+        self.held.update(bit for bit in self.registers if not self.readers[bit])
 
     def _fill_slice(self, cell: Cell) -> None:
         """Registers behind the product; a sum that reads them, and its own."""

@@ -153,6 +153,25 @@ def test_factors_wait_in_slices() -> None:
     assert (module.resources.dsp, module.resources.ff) == (2, 8)
 
 
+def test_factors_leave_registers_in_a_row() -> None:
+    """Slices keep what they read of a row of registers, which is tables then."""
+    module = HardwareModule("m")
+    x, y = module.input("x", 8), module.register(module.input("y", 8))
+    taps = [module.register(x)]
+    for _ in range(2):
+        taps.append(module.register(taps[-1]))
+    for number, tap in enumerate(taps[:2]):
+        module.output(f"product{number}", module.product(tap, y, 16))
+    assert registered(module, module.apply("xor", taps[2], x)) == (8 + 8, 8)
+
+
+def test_a_choice_that_is_known_is_a_wire() -> None:
+    module = HardwareModule("m")
+    x, y = module.input("x", 8), module.input("y", 8)
+    known = module.register(module.register(module.constant(1, 1)))
+    assert registered(module, module.mux(known, x, y)) == (0, 8)
+
+
 def test_registers_in_a_row_are_tables() -> None:
     module = HardwareModule("m")
     assert registered(module, module.later(module.input("x", 8), 16)) == (8 * 2, 0)
