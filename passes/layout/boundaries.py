@@ -1,6 +1,6 @@
 """On which side of a boundary between devices a tensor may be stored anew."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -10,16 +10,20 @@ from braid.dialects.braid.clusters import device_name
 def sides(value: SSAValue, block: Block) -> tuple[str, ...]:
     """The devices that make `value` or read it in `block` or below, by name, readers first.
 
-    None of an op that does not say where it runs, as control flow.
+    None of an op that does not say where it runs, as control flow. Where readers are on several
+    devices, that which makes it alone: on another one than where the new form is read, it would
+    stand between both.
     """
-    return tuple(dict.fromkeys(_devices(value, block)))
-
-
-def _devices(value: SSAValue, block: Block) -> Iterator[str]:
     readers = [use.operation for use in value.uses if _is_in(use.operation, block)]
     # The first reader is the one that a reorder beside it joins.
     readers.sort(key=lambda op: op.parent is not block)
-    for op in (*readers, value.owner):
+    reading = tuple(dict.fromkeys(_devices(readers)))
+    making = tuple(_devices([value.owner]))
+    return making if making and len(reading) > 1 else tuple(dict.fromkeys(reading + making))
+
+
+def _devices(ops: Iterable[Operation | Block]) -> Iterator[str]:
+    for op in ops:
         if isinstance(op, Operation) and (name := device_name(op)) is not None:
             yield name
 

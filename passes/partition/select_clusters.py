@@ -14,7 +14,14 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is_placed
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
-from braid.dialects.braid.clusters import Placement, device_name, replicas_of, set_placement
+from braid.dialects.braid.clusters import (
+    Placement,
+    device_name,
+    placement_of,
+    replicas_of,
+    set_placement,
+)
+from braid.dialects.braid.movement import PadOp
 from braid.passes.partition.min_gain import Gains
 from braid.passes.partition.partition_graph import value_size
 from braid.passes.partition.replicas import check_replicas
@@ -46,8 +53,9 @@ class SelectClustersPass(ModulePass):
     `braid.cluster` and `braid.device` on every op that is computed at run time, for
     `apply-clusters`. Decides nothing where all ops run on that device, in the host's memory, or
     where ops have ids already. A cluster without which a request would take less than `min_gain`
-    seconds longer is dissolved: its ops run on a device beside it, or the host. `time_limit` is in
-    seconds, for each block.
+    seconds longer is dissolved: its ops run on a device beside it, or the host. Each cluster has
+    paddings of its own, which some devices make in windows alone. `time_limit` is in seconds, for
+    each block.
 
     ```mlir
     %0 = braid.conv %x, %w … {braid.device = "npu:0"}
@@ -103,6 +111,8 @@ class SelectClustersPass(ModulePass):
                     set_placement(each, Placement(number, device, tuple(replicas)))
             first += len(clusters.members)
             starts.update(_shown(devices[ops[0]]) for ops in clusters.members)
+        for block in blocks:
+            _copy_paddings(block)
         self._say(module, before, starts, found, dissolved)
 
     def _dissolve(
@@ -174,6 +184,24 @@ class _BlockClusters:
     lower_bound: int
     transfer: int
     transfer_bound: int
+
+
+def _copy_paddings(block: Block) -> None:
+    """Those that other clusters read: what they pad is read instead."""
+    for op in [op for op in block.ops if isinstance(op, PadOp)]:
+        own, copies = placement_of(op), dict[Placement, SSAValue]()
+        for use in list(op.results[0].uses):
+            place = placement_of(use.operation)
+            if own is None or place is None or place == own:
+                continue
+            if place not in copies:
+                copy = op.clone()
+                set_placement(copy, place)
+                block.insert_op_after(copy, op)
+                copies[place] = copy.results[0]
+            use.operation.operands[use.index] = copies[place]
+        if copies and not op.results[0].uses:
+            block.erase_op(op)
 
 
 def _clusters(

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.dtypes import is_unsigned, to_numpy
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
@@ -57,9 +57,10 @@ def is_sum_of_bytes(op: ConvOp | MatmulOp, left: Quantized, right: Quantized) ->
         return False
     if left.zero is not None and not _is_per_row(op, left.zero):
         return False
-    if right.zero is None or (isinstance(op, MatmulOp) and shape_of(right.zero)[-2] == 1):
-        return isinstance(op, MatmulOp) or right.zero is None or _is_symmetric(right)
-    return isinstance(op, ConvOp) and _is_symmetric(right)
+    if right.zero is None:
+        return True
+    extents = shape_of(right.zero)
+    return extents[-2] == 1 if isinstance(op, MatmulOp) else math.prod(extents[1:]) == 1
 
 
 def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
@@ -69,14 +70,6 @@ def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
     return isinstance(op, MatmulOp) and shape_of(zero)[-1] == 1
 
 
-def _is_symmetric(right: Quantized) -> bool:
-    """Whether the zero point is 0 after `_signed`."""
-    if right.zero is None:
-        return element_type_of(right.numbers) == i8
-    middle = 128 if is_unsigned(element_type_of(right.numbers)) else 0
-    return number_of(right.zero) == middle
-
-
 def integer_product(
     emit: Emitter, op: ConvOp | MatmulOp, left: Quantized, right: Quantized
 ) -> SSAValue:
@@ -84,7 +77,8 @@ def integer_product(
     x, a = _moved(emit, left, ui8)
     w, b = _moved(emit, right, i8)
     if isinstance(op, ConvOp):
-        return _convolution(emit, op, x, a, w)
+        product = _convolution(emit, op, x, a, w)
+        return product if number_of(b) == 0 else _centered(emit, op, product, (x, a, b))
     product = emit.insert(MatmulOp.on(x, w, accumulator=i32))
     emit.name(product, op)
     if number_of(a) != 0:
@@ -97,6 +91,18 @@ def integer_product(
         sums = emit.apply("sub", sums, offset)
         product = emit.apply("sub", product, emit.apply("mul", sums, emit.cast(b, i32)))
     return product
+
+
+def _centered(
+    emit: Emitter, op: ConvOp, product: SSAValue, operands: tuple[SSAValue, SSAValue, SSAValue]
+) -> SSAValue:
+    """Less the zero points of weights times the sums of centered windows, one for each group."""
+    x, a, b = operands
+    made, *window = shape_of(op.operands[1])
+    ones = np.ones((made if op.groups.value.data > 1 else 1, *window), np.int8)
+    sums = _convolution(emit, op, x, a, emit.insert(ConstantOp.of(ones)))
+    b = emit.reshape(b, (1, shape_of(b)[0], *(1 for _ in window[1:])))
+    return emit.apply("sub", product, emit.apply("mul", sums, emit.cast(b, i32)))
 
 
 def _moved(emit: Emitter, numbers: Quantized, kind: IntegerType) -> tuple[SSAValue, SSAValue]:

@@ -2,7 +2,7 @@
 
 import ml_dtypes
 import numpy as np
-from xdsl.dialects.builtin import i32
+from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -58,6 +58,11 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
         return cast(b, emit(real), scale_type)
     offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
     value = centered(b, decoded(b, x), offset)
+    if not is_float(element_type_of(value)):
+        # 8 bits have room for differences of 4-bit numbers, which integer products take then.
+        narrow = b.insert_one(elementwise("cast", value, element_type=i8))
+        real = b.insert_one(DequantizeOp.on(narrow, wide, _no_zero(b, i8, x)))
+        return cast(b, real, scale_type)
     return cast(b, apply(b, "mul", cast(b, value, f32), wide), scale_type)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 from braid.analysis.interpreter import interpret
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
@@ -65,12 +65,17 @@ class Graph:
         return self.add("DequantizeLinear", name, self.scale(), zero)
 
     def weight(self, *shape: int, axis: int | None = None) -> str:
-        """A dequantized weight, with a scale for each filter where `axis` is given."""
-        values = self.constant(self.numbers(np.int8, *shape))
-        if axis is None:
-            return self.add("DequantizeLinear", values, self.scale())
-        scales = self.constant(self.random.uniform(0.001, 0.1, shape[axis]).astype(np.float32))
-        return self.add("DequantizeLinear", values, scales, axis=axis)
+        """A dequantized weight, with a scale for each filter where `axis` is given.
+
+        A half is of either sign, with zero points.
+        """
+        kind, has_zeros = (self.kind(), True) if self.random.integers(2) else (np.int8, False)
+        values = self.constant(self.numbers(kind, *shape))
+        count = () if axis is None else (shape[axis],)
+        scales = self.constant(self.random.uniform(0.001, 0.1, count).astype(np.float32))
+        zeros = [self.constant(self.numbers(kind, *count))] if has_zeros else []
+        along = {} if axis is None else {"axis": axis}
+        return self.add("DequantizeLinear", values, scales, *zeros, **along)
 
     def quantized(self, value: str, spread: float) -> str:
         """`value` quantized so that most of its numbers are inside of the range."""
@@ -202,6 +207,30 @@ def test_linear_operators(seed: int, channels: bool) -> None:
     assert not floats_in(imported)
     (after,) = results(imported, g.inputs)
     (before,) = results(import_onnx(model), g.inputs)
+    assert abs(after.astype(int) - before.astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT4, TensorProto.UINT4])
+@pytest.mark.parametrize("op", ["Conv", "MatMul"])
+def test_weights_of_four_bits(kind: int, op: str) -> None:
+    """Zero points leave what eight bits have room for."""
+    g, shape = Graph(8), (4, 3, 3, 3) if op == "Conv" else (6, 4)
+    x = g.input(1, 3, 6, 6)
+    low = -8 if kind == TensorProto.INT4 else 0
+    nibbles = [
+        helper.make_tensor(name, kind, extents, g.random.integers(low, low + 16, extents).ravel())
+        for name, extents in (("w", shape), ("z", (4,)))
+    ]
+    scales = g.constant(g.random.uniform(0.01, 0.1, 4).astype(np.float32))
+    w = g.add("DequantizeLinear", "w", scales, "z", axis=0 if op == "Conv" else 1)
+    model = g.model(g.quantized(g.add(op, x, w), 40))
+    model.graph.initializer.extend(nibbles)
+    del model.opset_import[:]
+    model.opset_import.append(helper.make_opsetid("", 21))
+    (before,) = results(import_onnx(model), g.inputs)
+    imported = converted(model)
+    (after,) = results(imported, g.inputs)
+    assert not floats_in(imported) and np.ptp(before) > 20
     assert abs(after.astype(int) - before.astype(int)).max() <= 1
 
 
