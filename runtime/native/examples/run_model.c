@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Loads an artifact, fills its inputs with a fixed ramp, runs it, and prints the norm of each
- * output.
+ * output. Inputs and outputs are f32, bytes of either sign, or i32.
  *
  *   cc run_model.c -I include -L build -lbraid_runtime -lm -o run_model
  *   ./run_model model.braid [threads [dim=size …]]
@@ -13,7 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { F32 = 1 };
+enum { F32 = 1, U8 = 2, I8 = 3, I32 = 6 };
+
+/* Bytes of an element; 0 of a type that this program does not know. */
+static size_t element_bytes(int64_t dtype) {
+  if (dtype == U8 || dtype == I8)
+    return 1;
+  return dtype == F32 || dtype == I32 ? 4 : 0;
+}
 
 static int64_t element_count(const braid_tensor_v2 *tensor, const int64_t *shape) {
   int64_t count = 1;
@@ -22,12 +29,13 @@ static int64_t element_count(const braid_tensor_v2 *tensor, const int64_t *shape
   return count;
 }
 
-static float *create_buffer(const braid_tensor_v2 *tensor, const int64_t *shape) {
-  if (tensor->dtype != F32) {
-    fprintf(stderr, "run_model: '%s' is not f32\n", tensor->name);
+static void *create_buffer(const braid_tensor_v2 *tensor, const int64_t *shape) {
+  size_t bytes = element_bytes(tensor->dtype);
+  if (bytes == 0) {
+    fprintf(stderr, "run_model: '%s' is not f32, i8, ui8 or i32\n", tensor->name);
     exit(1);
   }
-  float *buffer = calloc((size_t)element_count(tensor, shape) + 1, sizeof(float));
+  void *buffer = calloc((size_t)element_count(tensor, shape) + 1, bytes);
   if (buffer == NULL) {
     fprintf(stderr, "run_model: out of memory\n");
     exit(1);
@@ -61,15 +69,32 @@ static int64_t *set_shape(braid_context_t *context, const braid_model_v2 *model,
   return shape;
 }
 
-static void fill_with_ramp(float *buffer, int64_t count) {
-  for (int64_t i = 0; i < count; ++i)
-    buffer[i] = (float)(i % 17) / 16.0f;
+/* From 0 to 1 in f32, from 0 to 16 in integers. */
+static void fill_with_ramp(void *buffer, int64_t dtype, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (dtype == F32)
+      ((float *)buffer)[i] = (float)(i % 17) / 16.0f;
+    else if (dtype == I32)
+      ((int32_t *)buffer)[i] = (int32_t)(i % 17);
+    else
+      ((uint8_t *)buffer)[i] = (uint8_t)(i % 17);
+  }
 }
 
-static double norm(const float *buffer, int64_t count) {
+static double element(const void *buffer, int64_t dtype, int64_t i) {
+  if (dtype == F32)
+    return ((const float *)buffer)[i];
+  if (dtype == I32)
+    return ((const int32_t *)buffer)[i];
+  return dtype == I8 ? ((const int8_t *)buffer)[i] : ((const uint8_t *)buffer)[i];
+}
+
+static double norm(const void *buffer, int64_t dtype, int64_t count) {
   double sum = 0.0;
-  for (int64_t i = 0; i < count; ++i)
-    sum += (double)buffer[i] * buffer[i];
+  for (int64_t i = 0; i < count; ++i) {
+    double value = element(buffer, dtype, i);
+    sum += value * value;
+  }
   return sqrt(sum);
 }
 
@@ -78,8 +103,9 @@ static int run(braid_context_t *context, const braid_model_v2 *model, char **tex
   void **outputs = calloc((size_t)model->output_count + 1, sizeof(void *));
   for (int64_t i = 0; i < model->input_count; ++i) {
     int64_t *shape = set_shape(context, model, i, texts);
-    inputs[i] = create_buffer(&model->inputs[i], shape);
-    fill_with_ramp(inputs[i], element_count(&model->inputs[i], shape));
+    const braid_tensor_v2 *input = &model->inputs[i];
+    inputs[i] = create_buffer(input, shape);
+    fill_with_ramp(inputs[i], input->dtype, element_count(input, shape));
     free(shape);
   }
   int status = 0;
@@ -93,8 +119,9 @@ static int run(braid_context_t *context, const braid_model_v2 *model, char **tex
     status = braid_context_run(context, inputs, outputs);
   for (int64_t i = 0; status == 0 && i < model->output_count; ++i) {
     const int64_t *shape = braid_context_output_shape(context, i);
-    printf("%s: %.6g\n", model->outputs[i].name,
-           norm(outputs[i], element_count(&model->outputs[i], shape)));
+    const braid_tensor_v2 *output = &model->outputs[i];
+    printf("%s: %.6g\n", output->name,
+           norm(outputs[i], output->dtype, element_count(output, shape)));
   }
   for (int64_t i = 0; i < model->input_count; ++i)
     free(inputs[i]);
