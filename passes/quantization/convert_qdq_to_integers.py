@@ -46,10 +46,11 @@ class ConvertQdqToIntegersPass(ModulePass):
     In: any module; `braid.quantize` and `braid.dequantize` stand between quantized and real
     numbers, and what importers make of integer operators is products of centered i32 operands.
     Out: products of 8-bit operands, of which the right one is known, are in i32, with zero points
-    and biases in constant terms, and those of weights times the sums of what they multiply. What is dequantized and quantized again is a
-    `braid.requantize`; additions, multiplications, maxima, averages, concatenations and movements
-    in between are on integers too. Every result is within one step of its type of what it was:
-    the new one is the exact result, rounded once (sums of two scales: to 2^-20 of the larger).
+    and biases in constant terms, and those of weights times the sums of what they multiply. What
+    is dequantized and quantized again is a `braid.requantize`; additions, multiplications, maxima,
+    averages, concatenations and movements in between are on integers too. Every result is within
+    one step of its type of what it was: the new one is the exact result, rounded once (sums of two
+    scales: to 2^-20 of the larger).
     Negative scales, 16-bit numbers and products of two activations stay as they are.
 
     ```mlir

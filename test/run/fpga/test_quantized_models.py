@@ -1,6 +1,8 @@
 """Quantized models as users write them by hand: odd shapes, zero points, few bits, branches."""
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
+from test.unit.runtime.test_run_model import run_model as run_model
 
 Array = np.ndarray
 KINDS = {
@@ -259,6 +262,17 @@ def test_models(name: str) -> None:
             np.testing.assert_array_equal(found, on_host)
             step = np.diff(np.unique(peer.astype(float))).min(initial=np.inf)
             assert abs(found.astype(float) - peer.astype(float)).max() <= 1.01 * step
+
+
+def test_integers_from_c(run_model: Path, tmp_path: Path) -> None:
+    model = integers_in_and_out()
+    braid.compile(model, target="fpga-sim").save(tmp_path / "circuit.braid")
+    braid.compile(model).save(tmp_path / "host.braid")
+    printed = [
+        subprocess.run([run_model, tmp_path / f"{name}.braid"], capture_output=True, check=True)
+        for name in ("circuit", "host")
+    ]
+    assert printed[0].stdout == printed[1].stdout and b": 0" not in printed[0].stdout
 
 
 def test_convolutions_that_share_a_padding_on_two_devices() -> None:
