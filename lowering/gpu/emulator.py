@@ -2,9 +2,8 @@
 
 import platform
 from functools import cache
-from pathlib import Path
 
-import braid
+import braid.lowering
 from braid.support.errors import UnsupportedError
 from braid.support.shared_objects import find_built
 from braid.targets.machines.machine import Machine
@@ -29,4 +28,4 @@ def emulator_object(host: Machine) -> bytes:
 
 @cache
 def _read() -> bytes:
-    return find_built(_FILE, [str(Path(braid.__file__).parent / "lowering")]).read_bytes()
+    return find_built(_FILE, braid.lowering.__path__).read_bytes()

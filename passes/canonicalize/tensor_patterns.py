@@ -8,15 +8,20 @@ import math
 from collections.abc import Callable
 from typing import cast
 
-from xdsl.ir import Operation
+import numpy as np
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter, RewritePattern
+from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import TensorOp, integers, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, integers, shape_of
+from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp, splat_value
-from braid.dialects.braid.elementwise import ElementwiseOp, repeated_shape
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
@@ -152,8 +157,41 @@ def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
                 return
 
 
+def clear_rows_behind_product(op: Operation, rewriter: PatternRewriter) -> None:
+    """Rows of a product's left operand that are zeros become zeros of its result.
+
+    So the attention of ONNX ends: rows of weights whose keys are all masked are cleared. What reads
+    the weights is then the product alone, and fewer elements are selected.
+    """
+    assert isinstance(op, MatmulOp)
+    select = op.lhs.owner
+    if not isinstance(select, ElementwiseOp) or select.ROW.name != "select":
+        return
+    if not op.lhs.has_one_use() or not run_together(op, select):
+        return
+    condition, *choices = select.operands
+    kept = [value for value in choices if not _is_zero(value)]
+    if shape_of(condition)[-1] != 1 or len(kept) != 1 or kept[0].type != op.lhs.type:
+        return
+    product = MatmulOp.create(
+        operands=[kept[0], op.rhs], result_types=[op.output.type], attributes=dict(op.attributes)
+    )
+    product.attributes.pop(NAME, None)
+    one = [1] * len(shape_of(op.output))
+    dtype = to_numpy(element_type_of(op.output))
+    zero = ConstantOp.of(np.zeros(one, dtype))
+    rewriter.insert([product, zero], InsertPoint.before(op))
+    branches = [product.output if value is kept[0] else zero.output for value in choices]
+    merge(op, select, elementwise("select", condition, *branches), rewriter)
+
+
+def _is_zero(value: SSAValue) -> bool:
+    return isinstance(value.owner, ConstantOp) and _is_number(splat_value(value.owner), 0)
+
+
 _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
     BroadcastOp: (drop_identity,),
+    MatmulOp: (clear_rows_behind_product,),
     PadOp: (drop_zero_padding,),
     PoolOp: (clip_windows,),
     ReorderOp: (drop_identity, merge_reorders),

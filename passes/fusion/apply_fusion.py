@@ -7,7 +7,7 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -18,7 +18,7 @@ from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.names import union_names
-from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.passes.fusion.fused_group import fused_group
 from braid.support.errors import BraidError
 
 
@@ -43,46 +43,18 @@ def _groups(func: FuncOp) -> list[list[Operation]]:
     return list(groups.values())
 
 
-def _outside_operands(members: Sequence[Operation]) -> list[SSAValue]:
-    """What the group reads, each value once; constants are not among them: they move inside."""
-    inside = {result for op in members for result in op.results}
-    operands = dict.fromkeys(operand for op in members for operand in op.operands)
-    return [o for o in operands if o not in inside and not isinstance(o.owner, ConstantOp)]
-
-
-def _escaping(members: Sequence[Operation]) -> Sequence[SSAValue]:
-    """Results that are used outside the group; those of the last op if none is used at all."""
-    inside = set(members)
-    results = [result for op in members for result in op.results]
-    used = [r for r in results if any(use.operation not in inside for use in r.uses)]
-    return used or list(members[-1].results)
-
-
 def _fuse(members: Sequence[Operation]) -> None:
-    operands, escaping = _outside_operands(members), _escaping(members)
-    body = Block(arg_types=[operand.type for operand in operands])
-    mapping: dict[SSAValue, SSAValue] = dict(zip(operands, body.args, strict=True))
-    for op in members:
-        for operand in op.operands:
-            if isinstance(operand.owner, ConstantOp) and operand not in mapping:
-                constant = operand.owner.clone()
-                body.add_op(constant)
-                mapping[operand] = constant.output
-        copy = op.clone(value_mapper=mapping)
-        del copy.attributes[FUSION_GROUP]
-        body.add_op(copy)
-        mapping.update(zip(op.results, copy.results, strict=True))
-    body.add_op(YieldOp(*(mapping[value] for value in escaping)))
-    fused = FusedOp(operands, [value.type for value in escaping], body)
+    fused, escaping = fused_group(members)
     union_names(fused, *members)
     sum_measured(fused, members)
     fused.location = members[-1].location
     Rewriter.insert_op(fused, InsertPoint.before(members[-1]))
     for old, new in zip(escaping, fused.outputs, strict=True):
         old.replace_all_uses_with(new)
+    operands = dict.fromkeys(operand for op in members for operand in op.operands)
     for op in reversed(members):
         Rewriter.erase_op(op)
-    for constant in dict.fromkeys(operand.owner for operand in mapping):
+    for constant in dict.fromkeys(operand.owner for operand in operands):
         if isinstance(constant, ConstantOp) and constant.output.first_use is None:
             Rewriter.erase_op(constant)
 

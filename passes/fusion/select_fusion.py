@@ -23,8 +23,11 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import SliceOp
+from braid.passes.fusion.fused_group import taken_members
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
 from braid.passes.fusion.select_tiles import tile_groups
+from braid.targets.costs.cost_source import CostSource
+from braid.targets.machines.resolve import target_of
 
 _MOST_MEMBERS = 256
 """Of a group. What one more kernel stores and loads is nothing beside so many ops, and code
@@ -128,14 +131,21 @@ def first_free_number(func: FuncOp) -> int:
     return max((number for number in given if number is not None), default=-1) + 1
 
 
-def _select_tiles(block: Block, rules: FusionRules, numbers: Iterator[int]) -> set[Operation]:
-    """Numbers the groups that are computed by tiles; returns all their members."""
+def _select_tiles(
+    block: Block, rules: FusionRules, numbers: Iterator[int], costs: CostSource
+) -> set[Operation]:
+    """Numbers the groups that are computed by tiles, as far as a kernel takes them.
+
+    Returns all their members.
+    """
     members: set[Operation] = set()
     for group in tile_groups(block, rules):
-        number = IntegerAttr(next(numbers), i64)
-        for op in group:
+        taken = taken_members(group, rules, costs)
+        number = IntegerAttr(next(numbers), i64) if taken else None
+        for op in taken:
+            assert number is not None
             op.attributes[FUSION_GROUP] = number
-        members.update(group)
+        members.update(taken)
     return members
 
 
@@ -186,7 +196,9 @@ class SelectFusionPass(ModulePass):
     Installed packages add to the default rules by entry points of the group `braid.fusion_rules`.
 
     With `tiles`, ops with large tensors between them, such as those of attention, come first:
-    they share a kernel that computes one tile of the result after the other.
+    they share a kernel that computes one tile of the result after the other. Where no kernel of
+    the op's device takes such a group with its products, what makes their operands, such as masks,
+    stays outside; or else all of them do.
 
     ```mlir
     %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
@@ -198,14 +210,18 @@ class SelectFusionPass(ModulePass):
 
     rules: str = "default"
     tiles: bool = True
+    target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Decide for every function that runs with the model."""
         rules = fusion_rules(self.rules)
+        costs = CostSource(target_of(op, self.target)) if self.tiles else None
         for func in runtime_functions(op):
             ops, groups, numbers = 0, 0, count(first_free_number(func))
             for block in list(blocks_outside_groups(func)):
-                closed = _select_tiles(block, rules, numbers) if self.tiles else set[Operation]()
+                closed = set[Operation]()
+                if costs is not None:
+                    closed = _select_tiles(block, rules, numbers, costs)
                 groups += len({op.attributes[FUSION_GROUP] for op in closed})
                 groups += len(_select(block, rules, numbers, closed))
                 ops += sum(1 for inner in block.ops if may_fuse(inner))

@@ -42,8 +42,8 @@ class GroupMatches:
 
     def __init__(self, families: Iterable[KernelFamily]) -> None:
         """In order of preference. Raises BraidError for one that lacks a part of the protocol."""
-        self._families = tuple(families)
-        family_calls.check_families(self._families)
+        self.families = tuple(families)
+        family_calls.check_families(self.families)
         self._matches = GroupMemo(self._found)
 
     def of(self, group: FusedOp) -> tuple[Match, ...]:
@@ -53,8 +53,15 @@ class GroupMatches:
     def _found(self, group: FusedOp) -> tuple[Match, ...]:
         if STREAM in group.attributes:
             return ()  # Its kernel is the stream.
-        found = (family_calls.match(family, group) for family in self._families)
+        found = (family_calls.match(family, group) for family in self.families)
         return tuple(match for match in found if match is not None)
+
+    def any_takes(self, group: FusedOp) -> bool:
+        """Whether some family takes `group`: those that take most, the last ones, are asked first.
+
+        Nothing is remembered: for a group that is made for the question.
+        """
+        return any(family_calls.match(family, group) for family in reversed(self.families))
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
         """Those that take it in `choice`, strides included."""

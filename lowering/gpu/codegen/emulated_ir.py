@@ -61,10 +61,11 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
 def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
     """Shared memory of a size that is known at the launch, as memory of that size."""
     for launch in kernel.launches:
-        old = f"@{dynamic_shared(launch.entry)} = external addrspace(3) global [0 x i8]"
+        name = re.escape(dynamic_shared(launch.entry))
+        old = rf"@{name} = external (?:local_unnamed_addr )?addrspace\(3\) global \[0 x i8\]"
         new = f"@{dynamic_shared(launch.entry)} = internal addrspace(3) global "
         new += f"[{launch.shared_bytes} x i8] undef"
-        optimized = optimized.replace(old, new)
+        optimized = re.sub(old, new, optimized)
     return optimized
 
 

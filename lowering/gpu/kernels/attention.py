@@ -1,4 +1,7 @@
-"""Attention: softmax of scores, scaled and masked, times values; scores are never stored."""
+"""Attention: softmax of scores, scaled and masked, times values; scores are never stored.
+
+Where masks leave out keys, another entry finds first which tiles of keys each block needs.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,6 +35,7 @@ from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.launches import THREADS
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.machine import Machine
 
@@ -40,6 +44,8 @@ _WIDTHS = (64, 128, 256)
 _SHAPES = ((128, 64, 2), (64, 64, 2), (64, 32, 2), (64, 64, 1), (64, 32, 1))
 """Queries of a block, keys of a tile, and tiles that are in shared memory; the preferred first."""
 _WARP_ROWS = 16
+_IN_FLIGHT = 4096
+"""Bytes of masks that a block reads at once."""
 _RATE = 0.5
 """Which part of the peak rate is assumed."""
 
@@ -54,7 +60,7 @@ class AttentionFamily:
 
     machine: Machine
     name: str = "gpu-attention"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_AttentionCandidate | None":
         """See `match_attention`."""
@@ -158,17 +164,20 @@ class _AttentionCandidate:
         buffers = function.body.block.args[:-2]
         outside: list[SSAValue] = [*self.group.body.block.args, *self.group.terminator.arguments]
 
+        def inside(values: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
+            known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
+            return {**values, **scores.values(known), **weighted.values(known)}
+
         def emit(
             code: Code,
             values: Mapping[SSAValue, SSAValue],
             name: str,
-            _: Sequence[SSAValue],
+            rest: Sequence[SSAValue],
         ) -> None:
-            known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
-            inner = {**values, **scores.values(known), **weighted.values(known)}
+            inner = inside(values)
             code.choose(
                 is_aligned(code.builder),
-                lambda own: attention.emit(own, inner, name),
+                lambda own: attention.emit(own, inner, name, *rest),
                 lambda own: emit_single_rows(own, attention, inner, name),
             )
 
@@ -188,6 +197,19 @@ class _AttentionCandidate:
             2 * rows * key + -(-columns // keys) * tile,
             max(1, chosen["stages"] - 1) * tile,
         )
-        return replace(
-            product_kernel([entry], function, symbol, self.group, self.machine), work=(work,)
+        ranges = attention.ranges
+        if ranges is None:
+            made = product_kernel([entry], function, symbol, self.group, self.machine)
+            return replace(made, work=(work,))
+        before = ProductEntry(
+            ranges.blocks,
+            THREADS,
+            ranges.shared_bytes,
+            scores.product.constants,
+            lambda code, values, name, rest: ranges.emit(code, inside(values), name, *rest),
         )
+        found = BlockWork(0.0, work.rate, 1.0, ranges.read_bytes, _IN_FLIGHT)
+        made = product_kernel(
+            [before, entry], function, symbol, self.group, self.machine, ranges.bytes
+        )
+        return replace(made, work=(found, work))

@@ -136,3 +136,28 @@ func.func @clipped_windows(%x: tensor<1x2x7x4xf32>) -> tensor<1x2x1x3xf32> {
   %0 = braid.pool %x {kind = "add", window = array<i64: 1280, 6>, strides = array<i64: 1280, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 3>, pad_high = array<i64: 1273, 1>} : (tensor<1x2x7x4xf32>) -> tensor<1x2x1x3xf32>
   func.return %0 : tensor<1x2x1x3xf32>
 }
+
+// Rows that are zeros before a product are zeros behind it; columns are not rows, and minus zero is not zero.
+// CHECK-LABEL: @cleared_rows
+// CHECK:         %[[P:.*]] = braid.matmul %w, %v {{.*}}-> tensor<2x4x3xf16>
+// CHECK:         %[[S:.*]] = braid.select %c, %{{.*}}, %[[P]] {{.*}}braid.name = "s"
+// CHECK:         %[[Q:.*]] = braid.matmul %w, %v
+// CHECK:         %[[T:.*]] = braid.select %c, %[[Q]], %{{.*}}
+// CHECK:         braid.select %k
+// CHECK-NEXT:    %[[K:.*]] = braid.matmul
+// CHECK:         braid.select %c
+// CHECK-NEXT:    %[[M:.*]] = braid.matmul
+// CHECK-NEXT:    func.return %[[S]], %[[T]], %[[K]], %[[M]]
+func.func @cleared_rows(%c: tensor<1x4x1xi1>, %k: tensor<1x1x5xi1>, %w: tensor<2x4x5xf16>, %v: tensor<1x5x3xf16>) -> (tensor<2x4x3xf16>, tensor<2x4x3xf16>, tensor<2x4x3xf16>, tensor<2x4x3xf16>) {
+  %zero = braid.constant {value = dense<0.0> : tensor<1x1x1xf16>} : tensor<1x1x1xf16>
+  %minus = braid.constant {value = dense<-0.0> : tensor<1x1x1xf16>} : tensor<1x1x1xf16>
+  %0 = braid.select %c, %zero, %w {braid.name = "s"} : (tensor<1x4x1xi1>, tensor<1x1x1xf16>, tensor<2x4x5xf16>) -> tensor<2x4x5xf16>
+  %1 = braid.matmul %0, %v : (tensor<2x4x5xf16>, tensor<1x5x3xf16>) -> tensor<2x4x3xf16>
+  %2 = braid.select %c, %w, %zero : (tensor<1x4x1xi1>, tensor<2x4x5xf16>, tensor<1x1x1xf16>) -> tensor<2x4x5xf16>
+  %3 = braid.matmul %2, %v : (tensor<2x4x5xf16>, tensor<1x5x3xf16>) -> tensor<2x4x3xf16>
+  %4 = braid.select %k, %zero, %w : (tensor<1x1x5xi1>, tensor<1x1x1xf16>, tensor<2x4x5xf16>) -> tensor<2x4x5xf16>
+  %5 = braid.matmul %4, %v : (tensor<2x4x5xf16>, tensor<1x5x3xf16>) -> tensor<2x4x3xf16>
+  %6 = braid.select %c, %minus, %w : (tensor<1x4x1xi1>, tensor<1x1x1xf16>, tensor<2x4x5xf16>) -> tensor<2x4x5xf16>
+  %7 = braid.matmul %6, %v : (tensor<2x4x5xf16>, tensor<1x5x3xf16>) -> tensor<2x4x3xf16>
+  func.return %1, %3, %5, %7 : tensor<2x4x3xf16>, tensor<2x4x3xf16>, tensor<2x4x3xf16>, tensor<2x4x3xf16>
+}

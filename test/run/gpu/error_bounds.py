@@ -194,6 +194,7 @@ ELEMENTWISE: Mapping[str, Rule] = {
     "cast": lambda a: a.error,
     "abs": lambda a: a.error,
     "neg": lambda a: a.error,
+    "select": lambda condition, a, b: np.where(condition.value, a.error, b.error),
     "tanh": lambda a: a.error,
 }
 """What errors of operands become, by the largest slope; the op's own rounding comes on top."""

@@ -15,6 +15,7 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import Float32Type, MemRefType, VectorType, i32
 from xdsl.ir import SSAValue
 
+from braid.lowering.gpu.kernels.attention_tiles.key_ranges import KeyRanges
 from braid.lowering.gpu.kernels.attention_tiles.problem import Half
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
@@ -39,6 +40,11 @@ class Attention:
     scores: Half
     weighted: Half
     stages: int
+
+    @cached_property
+    def ranges(self) -> KeyRanges | None:
+        """Which tiles of keys a block goes over, if a mask leaves out any."""
+        return KeyRanges.of(self.scores.product)
 
     @property
     def rows(self) -> int:
@@ -103,11 +109,23 @@ class Attention:
         by_lines = not self._values.contiguous
         return TensorCores(own.problem, own.tiles, self._queries, self._values.place, by_lines)
 
-    def emit(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
-        """The code of a thread; `values` are the entry's values for both halves' arguments."""
+    def emit(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        entry: str,
+        scratch: Value | None = None,
+    ) -> None:
+        """The code of a thread; `values` are the entry's values for both halves' arguments.
+
+        `scratch` is where the ranges of keys are, where there are any.
+        """
         thread, block = code.thread(), code.block()
-        batch = code.div(block, self.row_tiles)
-        row = code.mul(code.rem(block, self.row_tiles), self.rows)
+        batch, row_tile = code.div(block, self.row_tiles), code.rem(block, self.row_tiles)
+        row = code.mul(row_tile, self.rows)
+        begin, end = code.number(0), code.number(-(-self.scores.product.columns // self.keys))
+        if self.ranges is not None and scratch is not None:
+            begin, end = self.ranges.load(code, scratch, batch, row_tile)
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         queries = self._copy(values, self.scores.product.problem.a, self._queries, self.rows)
         moving = [
@@ -121,9 +139,10 @@ class Attention:
             cores.prepare(code, thread)
         queries.issue(code, shared, code.number(0), range(queries.count))
         if self.stages > 1:
-            self._issue(code, moving, shared, code.number(0))
+            slot = code.mul(code.rem(begin, self.stages), self._slot_bytes)
+            self._issue(code, moving, code.at(shared, slot), code.mul(begin, self.keys))
         code.intrinsic("llvm.nvvm.cp.async.commit.group", [], [])
-        state = self._loop(code, values, shared, moving, (thread, batch, row))
+        state = self._loop(code, values, shared, moving, (thread, batch, row), (begin, end))
         sums = self._normalized(code, state)
         code.intrinsic("llvm.nvvm.cp.async.wait.all", [], [])
         code.barrier()
@@ -150,10 +169,10 @@ class Attention:
         shared: Value,
         moving: Sequence[TileCopy],
         where: tuple[Value, Value, Value],
+        tiles: tuple[Value, Value],
     ) -> list[Value]:
-        """Maxima and sums of the thread's rows, and their weighted values, over all keys."""
-        count = self.scores.product.columns
-        turns = -(-count // self.keys)
+        """Maxima and sums of the thread's rows, and their weighted values, over tiles of keys."""
+        begin, end = tiles
         held: list[list[Value]] = []
         if self.stages > 1 and self.scores.product.depth <= _HELD_DEPTH:
             _wait(code, 0)
@@ -167,7 +186,9 @@ class Attention:
             else:
                 slot = own.mul(own.rem(number, self.stages), self._slot_bytes)
                 other = own.rem(own.add(number, 1), self.stages)
-                further = own.least(own.add(key, self.keys), (turns - 1) * self.keys)
+                last = own.insert(arith.SubiOp(end, own.number(1)))
+                next = own.insert(arith.MinUIOp(own.add(number, 1), last))
+                further = own.mul(next, self.keys)
                 target = own.at(shared, own.mul(other, self._slot_bytes))
                 self._issue(own, moving, target, further)
                 read = own.at(shared, slot)
@@ -183,8 +204,7 @@ class Attention:
 
         zero, least = code.number(0, Float32Type()), code.number(MINUS_INFINITY, Float32Type())
         start = [least] * _HALVES + [zero] * (_HALVES + self._value_cores.sums)
-        begin, end, step = (code.number(n) for n in (0, turns, 1))
-        return code.loop(begin, end, step, start, turn)
+        return code.loop(begin, end, code.number(1), start, turn)
 
     @property
     def _steps(self) -> int:
