@@ -44,7 +44,7 @@ from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
 from braid.lowering.common.parse_upstream import parse_upstream
-from braid.lowering.common.upstream import BUFFERIZATION_PASSES, generic_form
+from braid.lowering.common.upstream import bufferization_passes, generic_form
 from braid.support.errors import BraidError, UnsupportedError
 from braid.targets.kernels.kernel_family import InPlace
 
@@ -136,7 +136,7 @@ def bufferized_group(group: FusedOp, symbol: str) -> ModuleOp:
     MaterializeLayoutsPass().apply(context, module)
     kernel = ModuleOp([to_destination_passing(function, strides_of(group))])
     try:
-        text = generic_form(module_text(kernel), BUFFERIZATION_PASSES)
+        text = generic_form(module_text(kernel), bufferization_passes(len(group.outputs)))
     except BraidError as error:
         raise BraidError(f"kernel '{symbol}': {error.message}") from error
     return parse_upstream(text)

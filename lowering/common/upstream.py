@@ -88,7 +88,20 @@ def _lowered(text: str, passes: Sequence[str], *, verifies: bool = True) -> Gene
         yield module
 
 
-BUFFERIZATION_PASSES: tuple[str, ...] = (
+_IN_RESULTS = "eliminate-empty-tensors"
+"""What is written into a slice or into the result is computed there."""
+
+
+def bufferization_passes(results: int) -> tuple[str, ...]:
+    """From a function on tensors that writes so many results into buffers to one on buffers.
+
+    Where there are several, each is computed in memory of its own: what two of them start from is
+    one tensor after `cse`, and upstream would compute the second one in the buffer of the first.
+    """
+    return tuple(p for p in _BUFFERIZATION_PASSES if results == 1 or p != _IN_RESULTS)
+
+
+_BUFFERIZATION_PASSES: tuple[str, ...] = (
     # Groups of upstream ops may hold arith and math on whole tensors.
     "func.func(convert-elementwise-to-linalg)",
     "canonicalize",
@@ -99,8 +112,7 @@ BUFFERIZATION_PASSES: tuple[str, ...] = (
     "cse",
     # tensor.pad becomes a fill and an insert_slice, which bufferize in place.
     "convert-tensor-to-linalg",
-    # What is written into a slice or into the result is computed there.
-    "eliminate-empty-tensors",
+    _IN_RESULTS,
     "one-shot-bufferize",
     "canonicalize",
     "cse",

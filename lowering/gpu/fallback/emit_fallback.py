@@ -47,7 +47,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 7
+VERSION = 8
 """Of this emitter, as the `version` of a family."""
 
 
@@ -116,7 +116,7 @@ def _row_kernel(
     launch = Launch(entry, program.blocks, program.threads, tuple(range(len(buffers))))
     return GpuKernel.of(
         Launches(symbol, (launch,), sizes, len(group.inputs)),
-        ModuleOp([gpu_module([*([] if shared is None else [shared]), function])]),
+        ModuleOp([gpu_module([*shared, function])]),
         in_place=in_place,
     )
 

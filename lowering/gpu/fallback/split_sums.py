@@ -10,19 +10,15 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, memref
+from xdsl.dialects import memref
 from xdsl.dialects.builtin import (
     AffineMapAttr,
-    Float32Type,
-    Float64Type,
     MemRefType,
-    i32,
-    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -62,7 +58,7 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> None:
     combine = combiner(nest) if len(nest.outputs) == 1 else None
     places = own.maps[-1].results
     is_plain = all(isinstance(expr, AffineDimExpr) for expr in places)
-    if combine is None or not is_plain or not _has_neutral(nest, combine):
+    if combine is None or not is_plain:
         return
     dim, rank = own.reduced[0], len(own.extents)
     place = {n: n + (n > dim) for n in range(rank)}
@@ -98,13 +94,6 @@ def _move_start(nest: linalg.GenericOp) -> None:
     if isinstance(op, linalg.FillOp) and op.outputs[0] is output:
         op.detach()
         Rewriter.insert_op(op, InsertPoint.before(nest))
-
-
-def _has_neutral(nest: linalg.GenericOp, combine: Operation) -> bool:
-    """Whether `neutral` is that of the type, too: integers have other bounds than those of i32."""
-    type: Attribute = cast(MemRefType[Any], nest.outputs[0].type).element_type
-    sums = isinstance(combine, arith.AddiOp | arith.MuliOp)
-    return isinstance(type, Float32Type | Float64Type) or type == i32 or (sums and type == i64)
 
 
 def _position(expr: AffineExpr) -> int:

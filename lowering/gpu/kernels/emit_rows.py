@@ -1,6 +1,7 @@
 """The code of a `RowProgram`: what a thread holds of its row, nest by nest."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -9,6 +10,7 @@ from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
+    IntegerType,
     MemRefType,
     StringAttr,
     UnitAttr,
@@ -22,11 +24,12 @@ from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.tensor_loops import index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.linear_access import flat_view
-from braid.lowering.gpu.kernels.row_access import Access, RowNest
+from braid.lowering.gpu.kernels.row_access import Access, RowNest, Term
 from braid.lowering.gpu.kernels.row_program import WARP, RowProgram, combiner, nest_buffers, neutral
 from braid.lowering.gpu.kernels.wide_access import (
     compute,
@@ -40,34 +43,39 @@ _SHUFFLE_XOR = UnregisteredAttr.with_name_and_type("gpu", False)(
 )
 """xDSL does not have it."""
 
+_SHUFFLED = 32
+"""Bits."""
+
 Held = list[list[SSAValue]]
 """Elements that a thread holds: chunks of as many as it reads at once."""
 
 
-def shared_memory(program: RowProgram, symbol: str) -> memref.GlobalOp | None:
-    """What the warps of a row tell each other: a slot a warp for every reduction."""
+def shared_memory(program: RowProgram, symbol: str) -> list[memref.GlobalOp]:
+    """What the warps of a row tell each other: a slot a warp for every reduction, by types."""
     warps = program.threads_of_row // WARP
-    if warps == 1 or program.reductions == 0:
-        return None
-    types = [
+    types = Counter(
         cast(MemRefType[Any], nest.nest.nest.outputs[0].type).element_type
         for nest in program.nests
         if nest.reduces
-    ]
-    assert all(type == types[0] for type in types)
-    return memref.GlobalOp.get(
-        StringAttr(symbol),
-        MemRefType(types[0], [warps * program.reductions], memory_space=IntegerAttr(3, i64)),
-        UnitAttr(),
-        sym_visibility=StringAttr("private"),
     )
+    if warps == 1:
+        return []
+    return [
+        memref.GlobalOp.get(
+            StringAttr(f"{symbol}_{type}"),
+            MemRefType(type, [warps * count], memory_space=IntegerAttr(3, i64)),
+            UnitAttr(),
+            sym_visibility=StringAttr("private"),
+        )
+        for type, count in types.items()
+    ]
 
 
 def emit_rows(
     builder: Builder,
     program: RowProgram,
     values: dict[SSAValue, SSAValue],
-    shared: memref.GlobalOp | None,
+    shared: Sequence[memref.GlobalOp],
     emitter: "type[RowEmitter]",
 ) -> None:
     """The code of a thread; `values` are the entry's arguments for the kernel's."""
@@ -88,11 +96,14 @@ class RowEmitter:
     builder: Builder
     program: RowProgram
     values: dict[SSAValue, SSAValue]
-    shared: memref.GlobalOp | None
+    shared: Sequence[memref.GlobalOp]
     width: int
     elements: dict[SSAValue, Held] = field(default_factory=dict[SSAValue, Held])
     scalars: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
-    reductions: int = 0
+    placed: dict[tuple[SSAValue, tuple[Term, ...]], Held] = field(
+        default_factory=dict[tuple[SSAValue, tuple[Term, ...]], Held]
+    )
+    reductions: Counter[Attribute] = field(default_factory=Counter[Attribute])
 
     def emit(self) -> None:
         """All nests, and the results."""
@@ -132,8 +143,8 @@ class RowEmitter:
             elif nest.over_columns:
                 self._map(nest, op)
             else:
-                own = {a: self._scalar(v, k) for a, v, k in _inputs(nest, op)}
-                values = self.values | own
+                own = {a: self._scalar(v, k, nest.terms[n]) for n, a, v, k in _inputs(nest, op)}
+                values = self.values | own | self._indices(nest, op, None, 0)
                 for output, result in zip(
                     op.outputs, compute(self.builder, op, values), strict=True
                 ):
@@ -201,7 +212,8 @@ class RowEmitter:
         for inner in op.body.block.ops:
             if inner is combine:
                 break
-            self.builder.insert(inner.clone(values))
+            if not isinstance(inner, linalg.IndexOp):
+                self.builder.insert(inner.clone(values))
         (given,) = (v for v in combine.operands if v is not op.body.block.args[-1])
         return values.get(given, given)
 
@@ -213,13 +225,15 @@ class RowEmitter:
         """The total of all threads of the row, which each of them gets."""
         b = self.builder
         value = self._across(combine, value, WARP)
-        if self.shared is None:
+        if not self.shared:
             return value
         warps = self.program.threads_of_row // WARP
-        type = cast(MemRefType[Any], self.shared.properties["type"])
-        buffer = b.insert(memref.GetGlobalOp(self.shared.sym_name.data, type)).memref
-        first = index_constant(b, warps * self.reductions)
-        self.reductions += 1
+        types = [cast(MemRefType[Any], own.properties["type"]) for own in self.shared]
+        number = [type.element_type for type in types].index(value.type)
+        name, type = self.shared[number].sym_name.data, types[number]
+        buffer = b.insert(memref.GetGlobalOp(name, type)).memref
+        first = index_constant(b, warps * self.reductions[value.type])
+        self.reductions[value.type] += 1
         size = index_constant(b, WARP)
         warp = b.insert(arith.DivUIOp(self.thread, size)).result
         lane = b.insert(arith.RemUIOp(self.thread, size)).result
@@ -239,29 +253,85 @@ class RowEmitter:
 
     def _across(self, combine: Operation, value: SSAValue, lanes: int) -> SSAValue:
         """By exchanges with lanes that are 16, 8, 4, 2 and 1 apart."""
-        b = self.builder
-        size = constant(b, lanes, i32)
         distance = lanes // 2
         while distance > 0:
-            shuffle = UnregisteredOp.with_name("gpu.shuffle").create(
-                operands=[value, constant(b, distance, i32), size],
-                result_types=[value.type, i1],
-                attributes={"mode": _SHUFFLE_XOR},
-            )
-            value = self._combined(combine, value, b.insert(shuffle).results[0])
+            value = self._combined(combine, value, shuffled(self.builder, value, distance, lanes))
             distance //= 2
         return value
 
     def _lane(
         self, nest: RowNest, op: linalg.GenericOp, chunk: int, lane: int
     ) -> dict[SSAValue, SSAValue]:
-        """The values of a nest's arguments at one element."""
-        return self.values | {
-            argument: self._held(buffer, access)[chunk][lane]
-            if access in (Access.ELEMENT, Access.COLUMN)
-            else self._scalar(buffer, access)
-            for argument, buffer, access in _inputs(nest, op)
-        }
+        """The values of a nest's arguments, and of its indices, at one element."""
+        found = self.values | self._indices(nest, op, chunk, lane)
+        for number, argument, buffer, access in _inputs(nest, op):
+            if access is Access.PLACE:
+                found[argument] = self._placed(buffer, nest.terms[number])[chunk][lane]
+            elif access in (Access.ELEMENT, Access.COLUMN):
+                found[argument] = self._held(buffer, access)[chunk][lane]
+            else:
+                found[argument] = self._scalar(buffer, access, nest.terms[number])
+        return found
+
+    def _indices(
+        self, nest: RowNest, op: linalg.GenericOp, chunk: int | None, lane: int
+    ) -> dict[SSAValue, SSAValue]:
+        """What the body's `linalg.index` are."""
+        found: dict[SSAValue, SSAValue] = {}
+        for inner in op.body.block.ops:
+            if isinstance(inner, linalg.IndexOp):
+                term = nest.dims.get(inner.dim.value.data)
+                terms = () if term is None else (term,)
+                column = None if chunk is None else self._column(chunk, lane)
+                found[inner.result] = self._place(terms, column)
+        return found
+
+    def _column(self, chunk: int, lane: int) -> SSAValue:
+        column = self.columns[chunk]
+        if lane == 0:
+            return column
+        return self.builder.insert(arith.AddiOp(column, index_constant(self.builder, lane))).result
+
+    def _place(self, terms: Sequence[Term], column: SSAValue | None) -> SSAValue:
+        """The sum of terms of the row, and of a column."""
+        b = self.builder
+        total = index_constant(b, 0)
+        for term in terms:
+            number = column if term.of_column else self.row
+            assert number is not None
+            if term.divisor > 1:
+                number = b.insert(arith.DivUIOp(number, index_constant(b, term.divisor))).result
+            if not self._is_outermost(term):
+                number = b.insert(arith.RemUIOp(number, index_constant(b, term.extent))).result
+            part = b.insert(arith.MuliOp(number, index_constant(b, term.step))).result
+            total = b.insert(arith.AddiOp(total, part)).result
+        return total
+
+    def _is_outermost(self, term: Term) -> bool:
+        rows = self.program.rows
+        return term.divisor * term.extent == (rows.columns if term.of_column else rows.count)
+
+    def _placed(self, buffer: SSAValue, terms: tuple[Term, ...]) -> Held:
+        """The elements of a buffer that is read one by one; neighbours may share one."""
+        if (buffer, terms) not in self.placed:
+            source = flat_view(self.builder, self._outside(buffer))
+            shared = all(t.divisor % self.width == 0 for t in terms if t.of_column)
+            held: Held = []
+            for chunk, inside in enumerate(self.inside):
+                lanes = [
+                    self._load_one(source, self._place(terms, self._column(chunk, lane)), inside)
+                    for lane in range(1 if shared else self.width)
+                ]
+                held.append(lanes * self.width if shared else lanes)
+            self.placed[buffer, terms] = held
+        return self.placed[buffer, terms]
+
+    def _load_one(self, source: SSAValue, place: SSAValue, inside: SSAValue | None) -> SSAValue:
+        """An element; the first one where the chunk lies behind the row."""
+        b = self.builder
+        if inside is not None:
+            place = b.insert(arith.SelectOp(inside, place, index_constant(b, 0))).result
+        return b.insert(memref.LoadOp.get(source, [place])).res
 
     def _held(self, buffer: SSAValue, access: Access) -> Held:
         """The thread's elements of a buffer, which is read when they are first asked for."""
@@ -304,8 +374,14 @@ class RowEmitter:
         choice = scf.IfOp(condition, [type] * self.width, [blocks[0]], [blocks[1]])
         return list(self.builder.insert(choice).results)
 
-    def _scalar(self, buffer: SSAValue, access: Access) -> SSAValue:
+    def _scalar(self, buffer: SSAValue, access: Access, terms: tuple[Term, ...] = ()) -> SSAValue:
         """The element of the row, or the only one."""
+        if access is Access.ROW_PLACE:
+            if (buffer, terms) not in self.placed:
+                source = flat_view(self.builder, self._outside(buffer))
+                load = memref.LoadOp.get(source, [self._place(terms, None)])
+                self.placed[buffer, terms] = [[self.builder.insert(load).res]]
+            return self.placed[buffer, terms][0][0]
         if buffer not in self.scalars:
             source = self._outside(buffer)
             outside: Attribute = source.type
@@ -354,8 +430,42 @@ def _zero(builder: Builder, type: Attribute) -> SSAValue:
     return index_constant(builder, 0) if isinstance(type, IndexType) else constant(builder, 0, type)
 
 
-def _inputs(nest: RowNest, op: linalg.GenericOp) -> list[tuple[SSAValue, SSAValue, Access]]:
-    """Arguments of a nest that are used, with their buffers."""
-    triples = zip(op.body.block.args, nest_buffers(nest), nest.accesses, strict=True)
+def _inputs(nest: RowNest, op: linalg.GenericOp) -> list[tuple[int, SSAValue, SSAValue, Access]]:
+    """Arguments of a nest that are used, with their numbers and buffers."""
+    found = zip(op.body.block.args, nest_buffers(nest), nest.accesses, strict=True)
     first = len(op.inputs)
-    return [triple for n, triple in enumerate(triples) if n < first and triple[0].uses]
+    return [(n, *own) for n, own in enumerate(found) if n < first and own[0].uses]
+
+
+def shuffled(builder: Builder, value: SSAValue, distance: int, lanes: int) -> SSAValue:
+    """The value of the lane so far away, of any type: 32 bits of it are exchanged at a time."""
+    type: Attribute = value.type
+    bits = 8 * bytes_of(type)
+    if bits == _SHUFFLED:
+        return _exchanged(builder, value, distance, lanes)
+    whole = IntegerType(bits)
+    number = value if type == whole else builder.insert(arith.BitcastOp(value, whole)).result
+    if bits < _SHUFFLED:
+        wide = builder.insert(arith.ExtUIOp(number, i32)).result
+        other = _exchanged(builder, wide, distance, lanes)
+        number = builder.insert(arith.TruncIOp(other, whole)).result
+    else:
+        half = constant(builder, _SHUFFLED, i64)
+        high = builder.insert(arith.ShRUIOp(number, half)).result
+        parts: list[SSAValue] = []
+        for part in (number, high):
+            narrow = builder.insert(arith.TruncIOp(part, i32)).result
+            other = _exchanged(builder, narrow, distance, lanes)
+            parts.append(builder.insert(arith.ExtUIOp(other, i64)).result)
+        top = builder.insert(arith.ShLIOp(parts[1], half)).result
+        number = builder.insert(arith.OrIOp(parts[0], top)).result
+    return number if type == whole else builder.insert(arith.BitcastOp(number, type)).result
+
+
+def _exchanged(builder: Builder, value: SSAValue, distance: int, lanes: int) -> SSAValue:
+    shuffle = UnregisteredOp.with_name("gpu.shuffle").create(
+        operands=[value, constant(builder, distance, i32), constant(builder, lanes, i32)],
+        result_types=[value.type, i1],
+        attributes={"mode": _SHUFFLE_XOR},
+    )
+    return builder.insert(shuffle).results[0]

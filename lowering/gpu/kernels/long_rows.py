@@ -19,7 +19,7 @@ from xdsl.rewriter import InsertPoint
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.tensor_loops import index_constant
 from braid.lowering.gpu.kernels.emit_rows import Held, RowEmitter
-from braid.lowering.gpu.kernels.row_access import Access, RowNest
+from braid.lowering.gpu.kernels.row_access import Access, RowNest, Term
 from braid.lowering.gpu.kernels.row_program import combiner, neutral
 
 Scalars: TypeAlias = dict[SSAValue, SSAValue]
@@ -66,11 +66,12 @@ class LongRowEmitter(RowEmitter):
         loop = b.insert(scf.ForOp(first, index_constant(b, columns), step, carried, block))
         self.before = Builder(InsertPoint.before(loop))
         self.builder = Builder(InsertPoint.at_end(block))
-        self.elements = {}
+        self.elements, placed = {}, self.placed
+        self.placed = {}
         self.columns, self.inside = [block.args[0]], [None]
         self.places = [self.builder.insert(arith.AddiOp(base, block.args[0])).result]
         self.builder.insert(scf.YieldOp(*chunk(block.args[1:])))
-        self.before, self.builder, self.elements = None, b, {}
+        self.before, self.builder, self.elements, self.placed = None, b, {}, placed
         return loop.results
 
     def _fill(self, nest: RowNest, op: linalg.FillOp) -> None:
@@ -112,11 +113,11 @@ class LongRowEmitter(RowEmitter):
             self.scalars = now
         return super()._held(buffer, access)
 
-    def _scalar(self, buffer: SSAValue, access: Access) -> SSAValue:
+    def _scalar(self, buffer: SSAValue, access: Access, terms: tuple[Term, ...] = ()) -> SSAValue:
         """The element of the row, which is read before the loop that first asks for it."""
         if self.before is None:
-            return super()._scalar(buffer, access)
+            return super()._scalar(buffer, access, terms)
         inside, self.builder = self.builder, self.before
-        value = super()._scalar(buffer, access)
+        value = super()._scalar(buffer, access, terms)
         self.builder = inside
         return value

@@ -3,8 +3,8 @@
 A kernel has `rows` rows of `columns` elements. A nest goes over all elements, or over the rows.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 from typing import Any, cast
@@ -16,6 +16,9 @@ from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 
+_REPEATED = 8
+"""How often each element of an operand is used at least, on the average, to be read one by one."""
+
 
 class Access(Enum):
     """Which element of a buffer belongs to element (row, column)."""
@@ -24,6 +27,21 @@ class Access(Enum):
     ROW = "row"
     COLUMN = "column"
     ONE = "0"
+    ROW_PLACE = "somewhere that the row says"
+    PLACE = "somewhere that row and column say"
+
+
+@dataclass(frozen=True)
+class Term:
+    """A dim as a part of the number of a row or a column, and what a step along it is worth.
+
+    Its index is number / divisor % extent.
+    """
+
+    of_column: bool
+    divisor: int
+    extent: int
+    step: int = 1
 
 
 @dataclass(frozen=True)
@@ -36,11 +54,17 @@ class Rows:
 
 @dataclass(frozen=True)
 class RowNest:
-    """A nest, how it accesses each of its operands, and whether it goes over columns."""
+    """A nest, how it accesses each of its operands, and whether it goes over columns.
+
+    `terms` add up to the place in operands that are accessed somewhere; `dims` are those of the
+    nest.
+    """
 
     nest: ThreadNest
     accesses: tuple[Access, ...]
     over_columns: bool
+    terms: tuple[tuple[Term, ...], ...]
+    dims: Mapping[int, Term]
 
     @property
     def reduces(self) -> bool:
@@ -64,13 +88,28 @@ def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
         return None
     across, along = split
     op = nest.nest
+    dims = {
+        dim: Term(dims is along, step, nest.extents[dim])
+        for dims in (across, along)
+        for dim, step in zip(dims, _dense_steps(nest.extents, dims), strict=True)
+    }
     accesses: list[Access] = []
+    terms: list[tuple[Term, ...]] = []
     for operand, map in zip(_buffers(op), nest.maps, strict=True):
-        access = _access(operand, map, nest.extents, across, along, rows)
-        if access is None:
+        steps = _steps(operand, map)
+        access = None if steps is None else _access(steps, nest.extents, across, along, rows)
+        if steps is None or access is None or (access is Access.PLACE and _is_large(operand, rows)):
             return None
         accesses.append(access)
-    return RowNest(nest, tuple(accesses), bool(along))
+        own = [replace(dims[dim], step=step) for dim, step in steps.items() if step and dim in dims]
+        terms.append(tuple(sorted(own, key=lambda term: (term.of_column, -term.divisor))))
+    return RowNest(nest, tuple(accesses), bool(along), tuple(terms), dims)
+
+
+def _is_large(buffer: SSAValue, rows: Rows) -> bool:
+    """Whether a buffer has so many elements that how they are read matters."""
+    elements = prod(cast(MemRefType[Any], buffer.type).get_shape())
+    return elements * _REPEATED > rows.count * rows.columns
 
 
 def _buffers(op: linalg.GenericOp | linalg.FillOp) -> Sequence[SSAValue]:
@@ -95,27 +134,23 @@ def _count(nest: ThreadNest, dims: Sequence[int]) -> int:
 
 
 def _access(
-    buffer: SSAValue,
-    map: AffineMap,
+    steps: Mapping[int, int],
     extents: Sequence[int],
     across: Sequence[int],
     along: Sequence[int],
     rows: Rows,
 ) -> Access | None:
-    steps = _steps(buffer, map)
-    if steps is None:
-        return None
     strides, columns = _dense_steps(extents, across), _dense_steps(extents, along)
     own, inner = ([steps.get(dim, 0) for dim in dims] for dims in (across, along))
     if along and inner == columns:
         if own == [stride * rows.columns for stride in strides]:
             return Access.ELEMENT
-        return Access.COLUMN if not any(own) else None
+        return Access.PLACE if any(own) else Access.COLUMN
     if any(inner):
-        return None
+        return Access.PLACE
     if own == strides:
         return Access.ROW
-    return Access.ONE if not any(own) else None
+    return Access.ROW_PLACE if any(own) else Access.ONE
 
 
 def _dense_steps(extents: Sequence[int], dims: Sequence[int]) -> list[int]:

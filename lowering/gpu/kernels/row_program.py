@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, memref
-from xdsl.dialects.builtin import Float32Type, IntegerType, MemRefType
+from xdsl.dialects.builtin import AnyFloat, IntegerType, MemRefType, i1
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue
@@ -37,10 +37,8 @@ _NEUTRAL: dict[type[Operation], float] = {
     arith.MinimumfOp: float("inf"),
     arith.AddiOp: 0,
     arith.MuliOp: 1,
-    arith.MaxSIOp: -(2**31),
-    arith.MinSIOp: 2**31 - 1,
 }
-"""What changes nothing, by the op that a reduction combines with."""
+"""What changes nothing, by the op that a reduction combines with; see `neutral` for others."""
 
 
 @dataclass(frozen=True)
@@ -165,19 +163,23 @@ def combiner(op: linalg.GenericOp) -> Operation | None:
     uses = [use.operation for use in total.uses]
     if not isinstance(combined, Operation) or uses != [combined] or len(combined.operands) != 2:
         return None
-    return combined if type(combined) in _NEUTRAL else None
+    known = type(combined) in _NEUTRAL or isinstance(combined, arith.MaxSIOp | arith.MinSIOp)
+    return combined if known else None
 
 
 def neutral(op: Operation) -> float:
-    """What changes nothing when it is combined by `op`."""
-    return _NEUTRAL[type(op)]
+    """What changes nothing when it is combined by `op`, as a number of the type of its result."""
+    if not isinstance(op, arith.MaxSIOp | arith.MinSIOp):
+        return _NEUTRAL[type(op)]
+    least = -(1 << (8 * bytes_of(op.result.type) - 1))
+    return least if isinstance(op, arith.MaxSIOp) else -1 - least
 
 
 def _is_known(nest: RowNest) -> bool:
     op = nest.nest.nest
     if isinstance(op, linalg.FillOp):
         return nest.accesses[0] in (Access.ELEMENT, Access.ROW)
-    if any(isinstance(inner, linalg.IndexOp) or inner.regions for inner in op.body.block.ops):
+    if any(inner.regions for inner in op.body.block.ops):
         return False
     outputs = nest.accesses[len(op.inputs) :]
     if not nest.reduces:
@@ -190,4 +192,4 @@ def _is_known(nest: RowNest) -> bool:
 
 def _can_shuffle(buffer: SSAValue) -> bool:
     type: Attribute = cast(MemRefType[Any], buffer.type).element_type
-    return isinstance(type, Float32Type) or type == IntegerType(32)
+    return isinstance(type, AnyFloat) or (isinstance(type, IntegerType) and type != i1)

@@ -19,12 +19,13 @@ ACCESS_BYTES = 16
 def compute(
     builder: Builder, nest: linalg.GenericOp, values: dict[SSAValue, SSAValue]
 ) -> list[SSAValue]:
-    """The results of a nest's body for these values of its arguments."""
+    """The results of a nest's body for these values of its arguments, and of indices."""
     own = dict(values)
     for op in nest.body.block.ops:
         if isinstance(op, linalg.YieldOp):
             return [own.get(result, result) for result in op.arguments]
-        builder.insert(op.clone(own))
+        if not isinstance(op, linalg.IndexOp) or op.result not in own:
+            builder.insert(op.clone(own))
     raise AssertionError("a nest yields")
 
 

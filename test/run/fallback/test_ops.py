@@ -149,6 +149,16 @@ def test_arg_reduce(check, kind, last) -> None:
 
 
 @pytest.mark.parametrize("dim", [0, 1])
+def test_results_that_start_from_one_number(check, dim) -> None:
+    """The least element and the search for the largest both begin with the largest integer."""
+    check(
+        [tensor(5, 30, element_type=i64)],
+        lambda x: [ReduceOp.get(x, "minimum", [dim]), ArgReduceOp.get(x, "max", dim)],
+        every=True,
+    )
+
+
+@pytest.mark.parametrize("dim", [0, 1])
 def test_softmax(check, dim) -> None:
     check([tensor(6, 40)], lambda x: [SoftmaxOp.get(x, dim)])
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i8, i32, i64
 
+from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
@@ -64,7 +65,56 @@ def divided(count: int) -> tuple[int, int]:
     return side, count // side
 
 
-KINDS = {"softmax": softmax, "layer_norm": layer_norm, "total": total, "image_mean": image_mean}
+def scaled_by_sections(element: Any, *shape: int) -> Any:
+    """Each row in two parts of equal sizes, if it can be, which have their own scale and shift."""
+    parts, size = divided(shape[-1])
+    scale = [*(1 for _ in shape[2:]), shape[-2], parts, 1]
+    types = [tensor(element, *shape[:-1], parts, size), *[tensor(element, *scale)] * 2]
+    if len(shape) == 2:
+        types[1:] = [tensor(element, 1, parts, 1)] * 2
+
+    def build(x: Any, s: Any, b: Any) -> Any:
+        return [LayerNormOp.get(x, s, b, first_dim=len(shape) - 1, epsilon=1e-5)]
+
+    return make_group(types, build, ())
+
+
+def scaled_by_rows(element: Any, *shape: int) -> Any:
+    """As of instances of images: all points of a channel have one scale."""
+    scale = [*(1 for _ in shape[2:]), shape[-2], 1, 1]
+    types = [tensor(element, *shape[:-1], *divided(shape[-1])), *[tensor(element, *scale)] * 2]
+
+    def build(x: Any, s: Any, b: Any) -> Any:
+        return [LayerNormOp.get(x, s, b, first_dim=len(shape) - 1, epsilon=1e-5)]
+
+    return make_group(types, build, ())
+
+
+def place(element: Any, *shape: int) -> Any:
+    """Of the largest element, and the last one of the least."""
+    last = len(shape) - 1
+
+    def build(x: Any) -> Any:
+        least = ArgReduceOp.get(x, "min", last, select_last=True)
+        return [ArgReduceOp.get(x, "max", last), least]
+
+    return make_group([tensor(element, *shape)], build, (), True)
+
+
+def tensor(element: Any, *shape: int) -> Any:
+    return TensorType(element, shape)
+
+
+KINDS = {
+    "softmax": softmax,
+    "layer_norm": layer_norm,
+    "total": total,
+    "image_mean": image_mean,
+    "sections": scaled_by_sections,
+    "instances": scaled_by_rows,
+    "place": place,
+}
+NORMS = (layer_norm, scaled_by_sections, scaled_by_rows)
 
 
 def random_group(seed: int) -> Any:
@@ -73,7 +123,7 @@ def random_group(seed: int) -> Any:
     element = (f32, f32, bf16, f16)[rng.integers(4)]
     leading = [int(n) for n in rng.integers(1, 6, rng.integers(1, 3))]
     # The variance of a few elements of 16 bits is mostly their rounding.
-    least = 32 if kind is layer_norm and element != f32 else 0
+    least = 32 if kind in NORMS and element != f32 else 0
     return kind(element, *leading, int(rng.choice([n for n in COLUMNS if n >= least])))
 
 
@@ -94,12 +144,25 @@ def test_two_hundred_random_rows(seed: int) -> None:
 )
 def test_long_rows(element: Any, shape: Sequence[int], kind: str) -> None:
     """A block goes over its row in loops: one launch, without scratch memory."""
-    if element != f32 and kind == "layer_norm":
+    if element != f32 and KINDS[kind] in NORMS:
         element = f32
     for unaligned in (False, True):
         kernel = check_group(KINDS[kind](element, *shape), emit_fallback, unaligned=unaligned)
         assert [own.blocks for own in kernel.launches.launches] == [np.prod(shape[:-1])]
         assert kernel.scratch_bytes == 0
+
+
+@pytest.mark.parametrize("element", [f64, f16, bf16, i64, i32, i8])
+@pytest.mark.parametrize("columns", [70, 600])
+def test_types_of_results(element: Any, columns: int) -> None:
+    """Lanes exchange 32 bits at a time, and warps have a place for each type."""
+
+    def build(x: Any) -> Any:
+        (least, most) = (ReduceOp.get(x, kind, [1]) for kind in ("minimum", "maximum"))
+        return [least, most, ArgReduceOp.get(x, "max", 1), ReduceOp.get(x, "add", [1])]
+
+    kernel = check_group(make_group([tensor(element, 5, columns)], build, (), True), emit_fallback)
+    assert len(kernel.launches.launches) == 1 and kernel.scratch_bytes == 0
 
 
 @pytest.mark.parametrize("columns", [24000, 2**20])

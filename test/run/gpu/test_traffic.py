@@ -233,7 +233,7 @@ FEW = {
     "channels last": ([tensor(1, 16, 48, 30, layout="acdb")], "add", (2, 3)),
     "first dim": ([tensor(768, 12, element=bf16)], "maximum", (0,)),
     "inner dim": ([tensor(3, 300, 7)], "minimum", (1,)),
-    "rows of f64": ([tensor(5, 600, element=f64)], "add", (1,)),
+    "f64": ([tensor(5, 600, 2, element=f64)], "add", (1,)),
     "i64": ([tensor(512, 3, element=i64)], "add", (0,)),
     "products and more": ([tensor(2, 289, 5)], "add", (1,)),
     "blocks of channels": ([tensor(3, 20, 5, layout="aBc16b")], "add", (0, 1, 2)),
