@@ -19,6 +19,7 @@ from braid.dialects.braid.base import (
 from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.dtypes import i1, i64
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.tiling import Tile
 
@@ -66,13 +67,17 @@ class TopKOp(TensorOp):
         return [TensorType(element_type_of(self.input), shape), TensorType(i64, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """A stable sort; the largest come out last and are turned round."""
+        """A stable sort; the largest come out last and are turned round.
+
+        Narrow floats are widened: where numpy has their types from elsewhere, it sorts no NaN.
+        """
         x, dim, k = operands[0], self.dim.value.data, self.k.value.data
+        keys = wide(x)
         if self.largest.value.data:
-            backward = np.argsort(np.flip(x, dim), axis=dim, kind="stable")
+            backward = np.argsort(np.flip(keys, dim), axis=dim, kind="stable")
             order = x.shape[dim] - 1 - np.flip(backward, dim)
         else:
-            order = np.argsort(x, axis=dim, kind="stable")
+            order = np.argsort(keys, axis=dim, kind="stable")
         indices = np.take(order, range(k), axis=dim).astype(np.int64)
         return np.take_along_axis(x, indices, axis=dim), indices
 

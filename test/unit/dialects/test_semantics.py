@@ -340,6 +340,14 @@ def test_top_k_of_equals_takes_the_first() -> None:
     check(TopKOp, lambda v: TopKOp.get(v, 2, 0), [x], expected)
 
 
+@pytest.mark.parametrize("largest", [False, True])
+def test_top_k_of_nan(largest: bool) -> None:
+    """It is above all numbers in types that are not numpy's own, too."""
+    x = np.array([1, np.nan, 3, -2, np.nan, 7], ml_dtypes.bfloat16)
+    order = [1, 4, 5] if largest else [3, 0, 2]
+    check(TopKOp, lambda v: TopKOp.get(v, 3, 0, largest=largest), [x], [x[order], np.array(order)])
+
+
 def resized(x: Array, sizes: Sequence[int], how: Resampling, region: Sequence[float] = ()) -> None:
     expected = onnx_results(
         "Resize",

@@ -58,7 +58,7 @@ from braid.lowering.gpu.launches import (
     blocks_for,
     dynamic_shared,
 )
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import InPlace, Kernel, Overlap, Schedule
 from braid.targets.machines.gpus import TF32
 from braid.targets.machines.machine import Machine
 
@@ -279,8 +279,21 @@ def product_kernel(
     scratch_bytes: int = 0,
 ) -> GpuKernel:
     """The kernel of a bufferized group that is a product, on a GPU."""
-    operands = len(group.inputs)
-    buffers = tuple(function.body.block.args[:-2])
+    in_place = in_place_arguments(function, len(group.inputs))
+    buffers = function.body.block.args[:-2]
+    return kernel_of_entries(entries, buffers, symbol, group, machine, scratch_bytes, in_place)
+
+
+def kernel_of_entries(
+    entries: Sequence[ProductEntry],
+    buffers: Sequence[BlockArgument],
+    symbol: str,
+    group: FusedOp,
+    machine: Machine,
+    scratch_bytes: int = 0,
+    in_place: tuple[InPlace, ...] = (),
+) -> GpuKernel:
+    """The kernel of a group whose operands and results are `buffers`."""
     scratch = [MemRefType(IntegerType(8), [scratch_bytes])] if scratch_bytes else []
     ops: list[Operation] = []
     launches: list[Launch] = []
@@ -308,10 +321,10 @@ def product_kernel(
     sizes = [buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True)]
     sizes += [scratch_bytes] if scratch else []
     return GpuKernel.of(
-        Launches(symbol, tuple(launches), tuple(sizes), operands, scratch_bytes > 0),
+        Launches(symbol, tuple(launches), tuple(sizes), len(group.inputs), scratch_bytes > 0),
         ModuleOp([gpu_module(ops)]),
         scratch_bytes,
-        in_place_arguments(function, operands),
+        in_place,
     )
 
 

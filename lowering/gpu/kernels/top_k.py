@@ -1,0 +1,283 @@
+"""The k largest or smallest elements of rows: each finds its own place by counting those before it.
+
+Elements are ranked by one integer each, in which value and index are. Long rows are cut into
+chunks, of each of which the first k go on: a tournament. What is left is compared with all of it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, cast
+
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import IndexType, MemRefType, TensorType, i1, i32, i64
+from xdsl.ir import Attribute, Block, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.sorting import TopKOp
+from braid.lowering.common.element_types import signless_tensor
+from braid.lowering.common.tensor_loops import delinearized
+from braid.lowering.common.top_k import SMALLEST, can_rank, index_of, rank_of
+from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
+from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.launches import THREADS, dynamic_shared
+from braid.targets.kernels.flexible_layouts import row_major_choice
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.machine import Machine
+
+_CHUNK = 4 * THREADS
+"""Elements of a chunk."""
+_LEFT = 4 * _CHUNK
+"""Elements of a row that are compared with each other; of more, chunks go first."""
+_RANK = 8
+"""Bytes of a rank."""
+_MOST = 1 << 31
+"""Elements of a row: indices are in the low bits of ranks, reversed."""
+_COMPARISONS = 1e13
+"""A second, of a whole GPU."""
+
+
+@dataclass(frozen=True)
+class TopKFamily:
+    """A `braid.top_k` alone, of elements of up to 32 bits, along any dim."""
+
+    machine: Machine
+    name: str = "gpu-top-k"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_TopK | None":
+        """One op of static extents, not empty, on an operand of the group."""
+        *members, end = group.body.block.ops
+        if len(members) != 1 or not isinstance(op := members[0], TopKOp):
+            return None
+        shapes = [shape_of(value) for value in (op.input, op.values)]
+        if any(DYNAMIC in shape or 0 in shape for shape in shapes):
+            return None
+        type, extent = element_type_of(op.input), shape_of(op.input)[op.dim.value.data]
+        if type == i1 or not can_rank(type, extent) or prod(shapes[0]) >= _MOST:
+            return None
+        return _TopK(group, self.machine, op) if list(end.operands) == list(op.results) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _TopK:
+    group: FusedOp
+    machine: Machine
+    op: TopKOp
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Row-major."""
+        return [row_major_choice(self.group)]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Not at all."""
+        return False
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of comparisons, and of moving the operand and the results once."""
+        compared = _CHUNK * sum(self._counts[:-1]) + self._counts[-1] ** 2
+        moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
+        moving = moved / self.machine.fact("memory_bandwidth", 2e12)
+        return moving + self._rows * compared / _COMPARISONS
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """There is nothing to choose."""
+        if level == 0:
+            yield {}
+
+    def overlap(self) -> Overlap | None:
+        """Never."""
+        return None
+
+    @property
+    def _k(self) -> int:
+        return self.op.k.value.data
+
+    @property
+    def _dim(self) -> int:
+        return self.op.dim.value.data
+
+    @cached_property
+    def _outer(self) -> list[int]:
+        """Extents of the other dims."""
+        return [extent for d, extent in enumerate(shape_of(self.op.input)) if d != self._dim]
+
+    @property
+    def _rows(self) -> int:
+        return prod(self._outer)
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        """Elements of a row that are left in each round, and in the end."""
+        counts = [shape_of(self.op.input)[self._dim]]
+        while counts[-1] > _LEFT and 2 * self._k <= _CHUNK:
+            counts.append(-(-counts[-1] // _CHUNK) * self._k)
+        return counts
+
+    def _start(self, round: int) -> int:
+        """Where ranks of a round, but the first, begin in the scratch memory."""
+        return _RANK * self._rows * sum(self._counts[1:round])
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """An entry a round of chunks, and one that compares all that is left."""
+        values = (*self.group.inputs, *self.group.outputs)
+        types: list[Attribute] = []
+        for value in values:
+            tensor = signless_tensor(cast(TensorType[Any], value.type))
+            types.append(MemRefType(tensor.element_type, tensor.get_shape()))
+        buffers = Block(arg_types=types).args
+        last = len(self._counts) - 1
+        entries = [
+            ProductEntry(
+                self._rows * -(-self._counts[round] // _CHUNK),
+                THREADS,
+                _RANK * _CHUNK,
+                (),
+                lambda code, own, name, rest, round=round: self._emit_round(
+                    code, [own[b] for b in buffers], name, rest[0], round
+                ),
+            )
+            for round in range(last)
+        ]
+        final = ProductEntry(
+            self._rows * -(-self._counts[last] // THREADS),
+            THREADS,
+            _RANK * THREADS,
+            (),
+            lambda code, own, name, rest: self._emit_final(
+                code, [own[b] for b in buffers], name, rest
+            ),
+        )
+        scratch = self._start(last + 1)
+        return kernel_of_entries(
+            [*entries, final], buffers, symbol, self.group, self.machine, scratch
+        )
+
+    def _rank(
+        self,
+        code: Code,
+        buffers: Sequence[SSAValue],
+        scratch: Sequence[Value],
+        round: int,
+        row: Value,
+        place: Value,
+        missing: Value | int,
+    ) -> Value:
+        """The rank of an element of a row in a round, or `missing`, above `SMALLEST`, for none."""
+        count = self._counts[round]
+        inside = code.below(place, count)
+        safe = code.least(place, count - 1)
+        if round == 0:
+            number = code.index(safe)
+            value = self._element(code, buffers[0], row, number)
+            type, ascending = element_type_of(self.op.input), not self.op.largest.value.data
+            rank = rank_of(code.builder, value, type, number, ascending=ascending)
+        else:
+            line = code.add(code.mul(code.wide(row), count), code.wide(safe))
+            start = code.at(scratch[0], self._start(round))
+            rank = code.load(code.at(start, code.mul(line, _RANK)), i64, _RANK)
+        there = code.insert(arith.AndIOp(inside, self._is_element(code, rank)))
+        least = code.number(SMALLEST, i64)
+        return code.select(there, rank, code.add(least, missing))
+
+    def _is_element(self, code: Code, rank: Value) -> Value:
+        """Whether it is not that of a missing one."""
+        least = code.number(SMALLEST + _CHUNK, i64)
+        return code.insert(arith.CmpiOp(rank, least, "sge"))
+
+    def _element(self, code: Code, buffer: SSAValue, row: Value, number: SSAValue) -> Value:
+        point = delinearized(code.builder, code.index(row), self._outer)
+        return code.insert(memref.LoadOp.get(buffer, self._at(point, number)))
+
+    def _at(self, point: Sequence[SSAValue], number: SSAValue) -> list[SSAValue]:
+        return [*point[: self._dim], number, *point[self._dim :]]
+
+    def _emit_round(
+        self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
+    ) -> None:
+        """The first k of a chunk, in their order; missing ones come last."""
+        thread, block = code.thread(), code.block()
+        chunks = -(-self._counts[round] // _CHUNK)
+        row, chunk = code.div(block, chunks), code.rem(block, chunks)
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        own: list[Value] = []
+        for part in range(_CHUNK // THREADS):
+            inside = code.add(thread, part * THREADS)
+            place = code.add(code.mul(chunk, _CHUNK), inside)
+            rank = self._rank(code, buffers, [scratch], round, row, place, code.wide(inside))
+            code.store(rank, code.at(shared, code.mul(inside, _RANK)), _RANK)
+            own.append(rank)
+        code.barrier()
+        places = _places(code, shared, _CHUNK, own, [code.number(0)] * len(own))
+        line = code.mul(code.wide(row), self._counts[round + 1])
+        first = code.add(line, code.mul(code.wide(chunk), self._k))
+        start = code.at(scratch, self._start(round + 1))
+        for rank, place in zip(own, places, strict=True):
+            target = code.mul(code.add(first, code.wide(place)), _RANK)
+
+            def write(at: Code, rank: Value = rank, target: Value = target) -> None:
+                at.store(rank, at.at(start, target), _RANK)
+
+            code.choose(code.below(place, self._k), write)
+
+    def _emit_final(
+        self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Sequence[Value]
+    ) -> None:
+        """A thread has an element, which it writes to its place if that is below k."""
+        thread, block = code.thread(), code.block()
+        last = len(self._counts) - 1
+        count = self._counts[last]
+        parts = -(-count // THREADS)
+        row, part = code.div(block, parts), code.rem(block, parts)
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        slot = code.at(shared, code.mul(thread, _RANK))
+
+        def rank_at(at: Code, place: Value) -> Value:
+            return self._rank(at, buffers, scratch, last, row, place, 0)
+
+        own = rank_at(code, code.add(code.mul(part, THREADS), thread))
+
+        def tile(at: Code, first: Value, counted: Sequence[Value]) -> Sequence[Value]:
+            at.store(rank_at(at, at.add(first, thread)), slot, _RANK)
+            at.barrier()
+            counted = _places(at, shared, THREADS, [own], counted)
+            at.barrier()
+            return counted
+
+        bounds = [code.number(n) for n in (0, parts * THREADS, THREADS)]
+        (place,) = code.loop(*bounds, [code.number(0)], tile)
+        wanted = code.insert(arith.AndIOp(code.below(place, self._k), self._is_element(code, own)))
+
+        def write(at: Code) -> None:
+            index = index_of(at.builder, own)
+            number = at.insert(arith.IndexCastOp(index, IndexType()))
+            value = self._element(at, buffers[0], row, number)
+            point = delinearized(at.builder, at.index(row), self._outer)
+            target = self._at(point, at.index(place))
+            for result, buffer in zip((value, index), buffers[1:], strict=True):
+                at.builder.insert(memref.StoreOp.get(result, buffer, target))
+
+        code.choose(wanted, write)
+
+
+def _places(
+    code: Code, shared: Value, count: int, own: Sequence[Value], before: Sequence[Value]
+) -> list[Value]:
+    """How many of the ranks in shared memory are above each of a thread's, and `before`."""
+
+    def one(at: Code, number: Value, counted: Sequence[Value]) -> Sequence[Value]:
+        rank = at.load(at.at(shared, at.mul(number, _RANK)), i64, _RANK)
+        found: list[Value] = []
+        for total, mine in zip(counted, own, strict=True):
+            above = at.insert(arith.CmpiOp(rank, mine, "sgt"))
+            found.append(at.add(total, at.insert(arith.ExtUIOp(above, i32))))
+        return found
+
+    bounds = [code.number(n) for n in (0, count, 1)]
+    return code.loop(*bounds, before, one)
