@@ -1,6 +1,7 @@
 """Whole models through the device plugin `cuda`, executed by the emulator behind the stand-in."""
 
 import gc
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
@@ -106,6 +107,51 @@ def test_streams(driver: Driver) -> None:
             np.asarray(result[0] if isinstance(result, list | tuple) else result),
             reference(proto, own),
         )
+
+
+def orders(calls: Sequence[str]) -> dict[tuple[str, int], set[tuple[str, int]]]:
+    """Which copies and graphs have ended before each begins, by its stream and by events.
+
+    They are numbered by kind. `calls` are lines of the stand-in's log.
+    """
+    streams: dict[str, set[tuple[str, int]]] = defaultdict(set)
+    events: dict[str, set[tuple[str, int]]] = {}
+    before: dict[tuple[str, int], set[tuple[str, int]]] = {}
+    counts: Counter[str] = Counter()
+    for line in calls:
+        name, _, rest = line.partition("(")
+        words = [word.strip() for word in rest.rstrip(") ").split(",")]
+        if name in ("cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuGraphLaunch"):
+            item = name, counts[name]
+            counts[name] += 1
+            before[item] = set(streams[words[-1]])
+            streams[words[-1]].add(item)
+        elif name == "cuEventRecord":
+            events[words[0]] = set(streams[words[1]])
+        elif name == "cuStreamWaitEvent":
+            streams[words[0]] |= events[words[1]]
+    return before
+
+
+def test_copies_overlap_kernels(driver: Driver) -> None:
+    """A graph waits for its own copies, and no copy of an input for the graph before."""
+    proto = transformer()
+    model = braid.compile(proto, target=TARGET)
+    driver.forget()
+    count = 5
+    list(model.stream([random_inputs(proto, seed) for seed in range(count)]))
+    before = orders(driver.log.read_text().splitlines())
+    into, graph, out = (
+        [(name, number) for number in range(count)]
+        for name in ("cuMemcpyHtoDAsync_v2", "cuGraphLaunch", "cuMemcpyDtoHAsync_v2")
+    )
+    assert set(before) == {*into, *graph, *out}
+    for number in range(count):
+        assert into[number] in before[graph[number]]
+        assert graph[number] in before[out[number]]
+        if number > 0:
+            assert graph[number - 1] not in before[into[number]]
+            assert out[number - 1] not in before[graph[number]]
 
 
 PRODUCT = """
