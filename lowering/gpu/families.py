@@ -7,6 +7,7 @@ from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
+from braid.lowering.gpu.kernels.scan import ScanFamily
 from braid.lowering.gpu.kernels.top_k import TopKFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
@@ -23,5 +24,6 @@ def gpu_families(
         DepthwiseFamily(machine),
         ConvFamily(machine),
         TopKFamily(machine),
+        ScanFamily(machine),
     )
     return (*installed, *own)

@@ -10,41 +10,28 @@ from xdsl.dialects import arith, gpu, memref, scf
 from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
-    IntegerType,
     MemRefType,
     StringAttr,
     UnitAttr,
-    UnregisteredAttr,
-    UnregisteredOp,
-    i1,
-    i32,
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
-from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.tensor_loops import index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.linear_access import flat_view
 from braid.lowering.gpu.kernels.row_access import Access, RowNest, Term
 from braid.lowering.gpu.kernels.row_program import WARP, RowProgram, combiner, nest_buffers, neutral
+from braid.lowering.gpu.kernels.shuffles import XOR, shuffled
 from braid.lowering.gpu.kernels.wide_access import (
     compute,
     element_of,
     load_vector,
     store_vector,
 )
-
-_SHUFFLE_XOR = UnregisteredAttr.with_name_and_type("gpu", False)(
-    "gpu", False, False, "shuffle_mode xor"
-)
-"""xDSL does not have it."""
-
-_SHUFFLED = 32
-"""Bits."""
 
 Held = list[list[SSAValue]]
 """Elements that a thread holds: chunks of as many as it reads at once."""
@@ -255,7 +242,9 @@ class RowEmitter:
         """By exchanges with lanes that are 16, 8, 4, 2 and 1 apart."""
         distance = lanes // 2
         while distance > 0:
-            value = self._combined(combine, value, shuffled(self.builder, value, distance, lanes))
+            value = self._combined(
+                combine, value, shuffled(self.builder, value, distance, lanes, XOR)
+            )
             distance //= 2
         return value
 
@@ -435,37 +424,3 @@ def _inputs(nest: RowNest, op: linalg.GenericOp) -> list[tuple[int, SSAValue, SS
     found = zip(op.body.block.args, nest_buffers(nest), nest.accesses, strict=True)
     first = len(op.inputs)
     return [(n, *own) for n, own in enumerate(found) if n < first and own[0].uses]
-
-
-def shuffled(builder: Builder, value: SSAValue, distance: int, lanes: int) -> SSAValue:
-    """The value of the lane so far away, of any type: 32 bits of it are exchanged at a time."""
-    type: Attribute = value.type
-    bits = 8 * bytes_of(type)
-    if bits == _SHUFFLED:
-        return _exchanged(builder, value, distance, lanes)
-    whole = IntegerType(bits)
-    number = value if type == whole else builder.insert(arith.BitcastOp(value, whole)).result
-    if bits < _SHUFFLED:
-        wide = builder.insert(arith.ExtUIOp(number, i32)).result
-        other = _exchanged(builder, wide, distance, lanes)
-        number = builder.insert(arith.TruncIOp(other, whole)).result
-    else:
-        half = constant(builder, _SHUFFLED, i64)
-        high = builder.insert(arith.ShRUIOp(number, half)).result
-        parts: list[SSAValue] = []
-        for part in (number, high):
-            narrow = builder.insert(arith.TruncIOp(part, i32)).result
-            other = _exchanged(builder, narrow, distance, lanes)
-            parts.append(builder.insert(arith.ExtUIOp(other, i64)).result)
-        top = builder.insert(arith.ShLIOp(parts[1], half)).result
-        number = builder.insert(arith.OrIOp(parts[0], top)).result
-    return number if type == whole else builder.insert(arith.BitcastOp(number, type)).result
-
-
-def _exchanged(builder: Builder, value: SSAValue, distance: int, lanes: int) -> SSAValue:
-    shuffle = UnregisteredOp.with_name("gpu.shuffle").create(
-        operands=[value, constant(builder, distance, i32), constant(builder, lanes, i32)],
-        result_types=[value.type, i1],
-        attributes={"mode": _SHUFFLE_XOR},
-    )
-    return builder.insert(shuffle).results[0]

@@ -1,0 +1,199 @@
+"""Cumulative sums and the like: a block goes over its row, tile by tile.
+
+The lanes of a warp scan by shuffles (Hillis and Steele, "Data parallel algorithms", 1986), warps by
+their totals in shared memory, and tiles by what is carried on.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, cast
+
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType, i1
+from xdsl.ir import Attribute, Block, SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.reduction import neutral_of
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.scan import ScanOp
+from braid.lowering.common.element_types import (
+    compute_type,
+    constant,
+    narrow,
+    signless,
+    signless_tensor,
+    widen,
+)
+from braid.lowering.common.scalar_ops import emit_operation
+from braid.lowering.common.tensor_loops import delinearized
+from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
+from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.shuffles import UP, shuffled
+from braid.lowering.gpu.launches import THREADS, dynamic_shared
+from braid.targets.kernels.flexible_layouts import row_major_choice
+from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.machines.machine import Machine
+
+_WARP = 32
+_WARPS = THREADS // _WARP
+_MOST = 1 << 31
+"""Elements: they are numbered in 32 bits."""
+
+
+@dataclass(frozen=True)
+class ScanFamily:
+    """A `braid.scan` alone, of any kind along any dim."""
+
+    machine: Machine
+    name: str = "gpu-scan"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_Scan | None":
+        """One op of static extents, not empty, on the operand of the group."""
+        *members, end = group.body.block.ops
+        if len(members) != 1 or not isinstance(op := members[0], ScanOp):
+            return None
+        shape = shape_of(op.input)
+        if DYNAMIC in shape or 0 in shape or prod(shape) >= _MOST:
+            return None
+        if element_type_of(op.input) == i1 or list(end.operands) != [op.output]:
+            return None
+        return _Scan(group, self.machine, op)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scan:
+    group: FusedOp
+    machine: Machine
+    op: ScanOp
+
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Row-major."""
+        return [row_major_choice(self.group)]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Not at all."""
+        return False
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of moving the operand and the result once."""
+        moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
+        return moved / self.machine.fact("memory_bandwidth", 2e12)
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """There is nothing to choose."""
+        if level == 0:
+            yield {}
+
+    def overlap(self) -> Overlap | None:
+        """Never."""
+        return None
+
+    @property
+    def _dim(self) -> int:
+        return self.op.dim.value.data
+
+    @property
+    def _extent(self) -> int:
+        return shape_of(self.op.input)[self._dim]
+
+    @cached_property
+    def _outer(self) -> list[int]:
+        """Extents of the other dims."""
+        return [extent for d, extent in enumerate(shape_of(self.op.input)) if d != self._dim]
+
+    @cached_property
+    def _type(self) -> Attribute:
+        """Of elements in the dialect."""
+        return element_type_of(self.op.input)
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One entry, a block a row."""
+        tensor = signless_tensor(cast(TensorType[Any], self.op.input.type))
+        type = MemRefType(tensor.element_type, tensor.get_shape())
+        buffers = Block(arg_types=[type, type]).args
+        entry = ProductEntry(
+            prod(self._outer),
+            THREADS,
+            _WARPS * bytes_of(compute_type(self._type)),
+            (),
+            lambda code, own, name, _: self._emit(code, [own[b] for b in buffers], name),
+        )
+        return kernel_of_entries([entry], buffers, symbol, self.group, self.machine)
+
+    def _combined(self, code: Code, a: Value, b: Value) -> Value:
+        return cast(Value, emit_operation(code.builder, self.op.kind.data, [a, b], self._type))
+
+    def _neutral(self, code: Code) -> Value:
+        number = neutral_of(self.op.kind.data, self._type)
+        type = compute_type(signless(self._type))
+        if isinstance(type, IntegerType) and number >= 1 << (type.width.data - 1):
+            number -= 1 << type.width.data  # as a signed one of the same bits
+        return cast(Value, constant(code.builder, number, type))
+
+    def _emit(self, code: Code, buffers: Sequence[SSAValue], entry: str) -> None:
+        thread, row = code.thread(), code.index(code.block())
+        source, target = buffers
+        point = delinearized(code.builder, row, self._outer)
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        none = self._neutral(code)
+
+        def place(at: Code, number: Value) -> list[SSAValue]:
+            if self.op.reverse.value.data:
+                number = at.insert(arith.SubiOp(at.number(self._extent - 1), number))
+            return [*point[: self._dim], at.index(number), *point[self._dim :]]
+
+        def tile(at: Code, first: Value, carried: Sequence[Value]) -> Sequence[Value]:
+            number = at.add(first, thread)
+            inside = at.below(number, self._extent)
+            loaded = at.insert(
+                memref.LoadOp.get(source, place(at, at.least(number, self._extent - 1)))
+            )
+            value = at.select(inside, cast(Value, widen(at.builder, loaded)), none)
+            before, own, total = self._scanned(at, value, thread, shared, none)
+            before = self._combined(at, carried[0], before)
+            result = narrow(at.builder, self._combined(at, before, own), self._type)
+
+            def write(inner: Code) -> None:
+                inner.builder.insert(memref.StoreOp.get(result, target, place(inner, number)))
+
+            at.choose(inside, write)
+            return [self._combined(at, carried[0], total)]
+
+        code.loop(*(code.number(n) for n in (0, self._extent, THREADS)), [none], tile)
+
+    def _scanned(
+        self, code: Code, value: Value, thread: Value, shared: Value, none: Value
+    ) -> tuple[Value, Value, Value]:
+        """What earlier warps have, what the thread's lanes up to it have, and all of the tile."""
+        lane, warp = code.rem(thread, _WARP), code.div(thread, _WARP)
+
+        def below(distance: int) -> Value:
+            other = cast(Value, shuffled(code.builder, value, distance, _WARP, UP))
+            return code.select(code.below(lane, distance), none, other)
+
+        distance = 1
+        while distance < _WARP:
+            value = self._combined(code, below(distance), value)
+            distance *= 2
+        own = below(1) if self.op.exclusive.value.data else value
+        size = bytes_of(value.type)
+        slot = code.at(shared, code.mul(warp, size))
+        last = code.insert(arith.CmpiOp(lane, code.number(_WARP - 1), "eq"))
+        code.choose(last, lambda at: at.store(value, slot, size))
+        code.barrier()
+        before = total = none
+        for number in range(_WARPS):
+            part = code.load(code.at(shared, number * size), value.type, size)
+            is_earlier = code.below(code.number(number), warp)
+            before = code.select(is_earlier, self._combined(code, before, part), before)
+            total = self._combined(code, total, part)
+        code.barrier()
+        return before, own, total
