@@ -68,7 +68,8 @@ def taken_members(
             behind.append(op)
             known.update(op.results)
     parts = [members] if len(behind) == len(members) else [members, behind]
-    return next((part for part in parts if _is_taken(part, costs)), [])
+    none: Sequence[Operation] = ()
+    return next((part for part in parts if _is_taken(part, costs)), none)
 
 
 def _is_taken(members: Sequence[Operation], costs: CostSource) -> bool:

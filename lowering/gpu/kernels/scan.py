@@ -11,13 +11,13 @@ from math import prod
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import IntegerType, MemRefType, TensorType, i1
+from xdsl.dialects.builtin import MemRefType, TensorType, i1
 from xdsl.ir import Attribute, Block, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.dtypes import bytes_of, is_unsigned
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.regions import FusedOp
@@ -133,9 +133,10 @@ class _Scan:
 
     def _neutral(self, code: Code) -> Value:
         number = neutral_of(self.op.kind.data, self._type)
-        type = compute_type(signless(self._type))
-        if isinstance(type, IntegerType) and number >= 1 << (type.width.data - 1):
-            number -= 1 << type.width.data  # as a signed one of the same bits
+        bits = 8 * bytes_of(self._type)
+        if is_unsigned(self._type) and number >= 1 << (bits - 1):
+            number -= 1 << bits  # as a signed one of the same bits
+        type: Attribute = compute_type(signless(self._type))
         return cast(Value, constant(code.builder, number, type))
 
     def _emit(self, code: Code, buffers: Sequence[SSAValue], entry: str) -> None:
@@ -167,7 +168,8 @@ class _Scan:
             at.choose(inside, write)
             return [self._combined(at, carried[0], total)]
 
-        code.loop(*(code.number(n) for n in (0, self._extent, THREADS)), [none], tile)
+        begin, end, step = (code.number(n) for n in (0, self._extent, THREADS))
+        code.loop(begin, end, step, [none], tile)
 
     def _scanned(
         self, code: Code, value: Value, thread: Value, shared: Value, none: Value

@@ -250,8 +250,8 @@ class _TopK:
             at.barrier()
             return counted
 
-        bounds = [code.number(n) for n in (0, parts * THREADS, THREADS)]
-        (place,) = code.loop(*bounds, [code.number(0)], tile)
+        begin, end, step = (code.number(n) for n in (0, parts * THREADS, THREADS))
+        (place,) = code.loop(begin, end, step, [code.number(0)], tile)
         wanted = code.insert(arith.AndIOp(code.below(place, self._k), self._is_element(code, own)))
 
         def write(at: Code) -> None:
@@ -279,5 +279,5 @@ def _places(
             found.append(at.add(total, at.insert(arith.ExtUIOp(above, i32))))
         return found
 
-    bounds = [code.number(n) for n in (0, count, 1)]
-    return code.loop(*bounds, before, one)
+    begin, end, step = (code.number(n) for n in (0, count, 1))
+    return code.loop(begin, end, step, before, one)

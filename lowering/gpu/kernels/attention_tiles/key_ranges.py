@@ -113,8 +113,8 @@ class KeyRanges:
                 return [found]
 
             never = at.insert(arith.CmpiOp(n, n, "ne"))
-            bounds = [row, at.add(row, self._rows), at.number(_ROWS_AT_ONCE)]
-            (seen,) = at.loop(*bounds, [never], rows)
+            end_row = at.add(row, self._rows)
+            (seen,) = at.loop(row, end_row, at.number(_ROWS_AT_ONCE), [never], rows)
             first, end = pair
             return [
                 at.insert(arith.MinUIOp(first, at.select(seen, n, first))),
@@ -122,8 +122,7 @@ class KeyRanges:
             ]
 
         start = [code.number(count), code.number(0)]
-        bounds = [thread, code.number(count), code.number(THREADS)]
-        pair = code.loop(*bounds, start, key)
+        pair = code.loop(thread, code.number(count), code.number(THREADS), start, key)
         self._store(code, self._of_block(code, thread, pair, entry), thread, block, scratch)
 
     def _of_block(
