@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     i1,
     i8,
     i32,
+    i64,
 )
 
 from braid.dialects.braid.dtypes import to_numpy
@@ -125,12 +126,12 @@ def _of_fewer(patch: pytest.MonkeyPatch) -> None:
     )
 
 
-def _missing_alike(patch: pytest.MonkeyPatch) -> None:
-    """Missing elements have one rank, so that some places are written by none."""
+def _missing_first(patch: pytest.MonkeyPatch) -> None:
+    """Missing elements are above those that are below 0."""
     original = top_k._TopK._rank
 
-    def rank(self: Any, *given: Any) -> Any:
-        return original(self, *given[:-1], 0)
+    def rank(self: Any, code: Code, *given: Any) -> Any:
+        return original(self, code, *given[:-1], code.number((1 << 63) - 1, i64))
 
     patch.setattr(top_k._TopK, "_rank", rank)
 
@@ -138,7 +139,7 @@ def _missing_alike(patch: pytest.MonkeyPatch) -> None:
 MUTANTS: dict[str, tuple[Mutate, str]] = {
     "no barriers": (_without_barrier, "race|no thread of the block has written"),
     "one is not compared": (_of_fewer, "top_k|differ|equal|race"),
-    "missing ones are equal": (_missing_alike, "top_k|differ|equal|offset"),
+    "missing ones come first": (_missing_first, "top_k|differ|equal|offset"),
 }
 
 
@@ -146,6 +147,6 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
 def test_mutants_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate, reason = MUTANTS[name]
     mutate(monkeypatch)
-    values = np.random.default_rng(0).permutation(4097).astype(np.int32)
+    values = np.random.default_rng(0).permutation(4097).astype(np.int32) - 5000
     with pytest.raises((BraidError, AssertionError), match=reason):
         check_group(group_of(i32, (4097,), 300, 0, True), emit, {0: values}, compare=compare)
