@@ -3,7 +3,7 @@
 Where masks leave out keys, another entry finds first which tiles of keys each block needs.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -140,26 +140,12 @@ class _AttentionCandidate:
         return None
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One entry, a block some queries of a head."""
+        """One entry, a block some queries of a head; with masks, one before that looks at these."""
         chosen = {**next(self.space(0)), **schedule}
-        rows, keys = chosen["rows"], chosen["keys"]
-        key, value = self._widths
-        found = self.found
-        scores = half(
-            found.before,
-            [found.softmax.input],
-            symbol,
-            Tiles(rows, keys, 2 * key, 1, _WARP_ROWS, keys),
-        )
-        weighted = half(
-            found.after,
-            list(self.group.terminator.arguments),
-            symbol,
-            Tiles(rows, value, 2 * keys, 1, _WARP_ROWS, value),
-        )
-        if scores is None or weighted is None or not fits(scores.product, weighted.product):
+        attention = self._attention(symbol, chosen)
+        if attention is None:
             return emit_fallback(self.group, symbol)
-        attention = Attention(scores, weighted, chosen["stages"])
+        scores, weighted = attention.scores, attention.weighted
         function = bufferized_product(self.group, symbol)
         buffers = function.body.block.args[:-2]
         outside: list[SSAValue] = [*self.group.body.block.args, *self.group.terminator.arguments]
@@ -168,35 +154,7 @@ class _AttentionCandidate:
             known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
             return {**values, **scores.values(known), **weighted.values(known)}
 
-        def emit(
-            code: Code,
-            values: Mapping[SSAValue, SSAValue],
-            name: str,
-            rest: Sequence[SSAValue],
-        ) -> None:
-            inner = inside(values)
-            code.choose(
-                is_aligned(code.builder),
-                lambda own: attention.emit(own, inner, name, *rest),
-                lambda own: emit_single_rows(own, attention, inner, name),
-            )
-
-        entry = ProductEntry(
-            attention.blocks,
-            attention.threads,
-            attention.shared_bytes,
-            (*scores.product.constants, *weighted.product.constants),
-            emit,
-        )
-        columns = scores.product.columns
-        tile = 2 * keys * (key + value)
-        work = BlockWork(
-            2.0 * rows * -(-columns // keys) * keys * (key + value),
-            mma_rate(Number.BF16, self.machine),
-            _RATE,
-            2 * rows * key + -(-columns // keys) * tile,
-            max(1, chosen["stages"] - 1) * tile,
-        )
+        entry, work = _entry(attention, inside), self._work(chosen, scores.product.columns)
         ranges = attention.ranges
         if ranges is None:
             made = product_kernel([entry], function, symbol, self.group, self.machine)
@@ -208,8 +166,65 @@ class _AttentionCandidate:
             scores.product.constants,
             lambda code, values, name, rest: ranges.emit(code, inside(values), name, *rest),
         )
-        found = BlockWork(0.0, work.rate, 1.0, ranges.read_bytes, _IN_FLIGHT)
+        looking = BlockWork(0.0, work.rate, 1.0, ranges.read_bytes, _IN_FLIGHT)
         made = product_kernel(
             [before, entry], function, symbol, self.group, self.machine, ranges.bytes
         )
-        return replace(made, work=(found, work))
+        return replace(made, work=(looking, work))
+
+    def _attention(self, symbol: str, chosen: Schedule) -> Attention | None:
+        """Both products by tiles; None where one has no tiles, or they do not fit each other."""
+        rows, keys = chosen["rows"], chosen["keys"]
+        key, value = self._widths
+        scores = half(
+            self.found.before,
+            [self.found.softmax.input],
+            symbol,
+            Tiles(rows, keys, 2 * key, 1, _WARP_ROWS, keys),
+        )
+        weighted = half(
+            self.found.after,
+            list(self.group.terminator.arguments),
+            symbol,
+            Tiles(rows, value, 2 * keys, 1, _WARP_ROWS, value),
+        )
+        if scores is None or weighted is None or not fits(scores.product, weighted.product):
+            return None
+        return Attention(scores, weighted, chosen["stages"])
+
+    def _work(self, chosen: Schedule, columns: int) -> BlockWork:
+        """Of a block, over so many keys."""
+        rows, keys = chosen["rows"], chosen["keys"]
+        key, value = self._widths
+        tiles, tile = -(-columns // keys), 2 * keys * (key + value)
+        return BlockWork(
+            2.0 * rows * tiles * keys * (key + value),
+            mma_rate(Number.BF16, self.machine),
+            _RATE,
+            2 * rows * key + tiles * tile,
+            max(1, chosen["stages"] - 1) * tile,
+        )
+
+
+def _entry(
+    attention: Attention, inside: Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
+) -> ProductEntry:
+    """All tiles of a block, or rows one by one where operands are not aligned."""
+
+    def emit(
+        code: Code, values: Mapping[SSAValue, SSAValue], name: str, rest: Sequence[SSAValue]
+    ) -> None:
+        inner = inside(values)
+        code.choose(
+            is_aligned(code.builder),
+            lambda own: attention.emit(own, inner, name, *rest),
+            lambda own: emit_single_rows(own, attention, inner, name),
+        )
+
+    return ProductEntry(
+        attention.blocks,
+        attention.threads,
+        attention.shared_bytes,
+        (*attention.scores.product.constants, *attention.weighted.product.constants),
+        emit,
+    )
