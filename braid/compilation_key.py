@@ -14,6 +14,7 @@ from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import map_regular
 from braid.support.installation import installation_stamp
 from braid.support.record_store import default_store
+from braid.support.tile_permission import may_use_tiles
 from braid.targets.machines.identity import processor
 
 _TOOLS = ("CXX", "CUDA_HOME")
@@ -31,10 +32,10 @@ _OTHER_FILES = {
 def compilation_key(path: Path, *, target: str | None, options: Mapping[str, object]) -> str | None:
     """A digest of all that bears on what the model at `path` is compiled to.
 
-    These are the bytes of the file and its name, `options`, the target's file, the processor and
-    how many of its cores there are for braid, the records, all that is installed, and variables of
-    the environment. None for a model whose tensors are in other files, and for what cannot be read:
-    whoever compiles it says what is wrong.
+    These are the bytes of the file and its name, `options`, the target's file, the processor,
+    whether its tile registers may be used, how many of its cores there are for braid, the records,
+    all that is installed, and variables of the environment. None for a model whose tensors are in
+    other files, and for what cannot be read: whoever compiles it says what is wrong.
     """
     suffix = path.suffix.lower()
     if suffix not in _OTHER_FILES:
@@ -53,7 +54,7 @@ def compilation_key(path: Path, *, target: str | None, options: Mapping[str, obj
         "model": (path.name, model),
         "options": dict(options),
         "target": (target, described),
-        "machine": (processor(), len(os.sched_getaffinity(0))),
+        "machine": (processor(), may_use_tiles(), len(os.sched_getaffinity(0))),
         "records": default_store().stamp(),
         "installation": installation_stamp(),
         "environment": {

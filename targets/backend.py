@@ -215,6 +215,7 @@ class KernelNeeds:
     barriers: tuple[int, ...] = ()
     status: str = ""
     libraries: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
 
 
 def needs_of(kernel: Kernel) -> KernelNeeds:
@@ -227,6 +228,7 @@ def needs_of(kernel: Kernel) -> KernelNeeds:
         kernel.overlap,
         kernel.barriers,
         libraries=kernel.libraries,
+        features=kernel.features,
     )
 
 

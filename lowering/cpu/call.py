@@ -11,6 +11,7 @@ from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.lowering.host.codegen.loaded_code import LoadedCode, load_objects
 from braid.support.shared_objects import need_libraries
+from braid.support.tile_permission import may_use_tiles
 from braid.targets.kernels.kernel_family import Kernel
 
 Array = npt.NDArray[Any]
@@ -32,6 +33,7 @@ class LoadedKernel:
         Raises BraidError where a library is not there.
         """
         need_libraries(libraries, f"kernel '{symbol}'")
+        may_use_tiles()  # the kernel may ask for them, and a process has to
         self._code: LoadedCode = load_objects([object_code])
         self._address = self._code.address(symbol)
         self.grid = grid

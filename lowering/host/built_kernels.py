@@ -161,6 +161,7 @@ def _recorded(order: _Order, cache: ObjectCache, generator: str) -> _Recorded | 
         overlap=fields["overlap"],
         barriers=tuple(fields["barriers"]),
         libraries=tuple(fields.get("libraries", ())),
+        features=tuple(fields.get("features", ())),
     )
     return _Recorded(needs, object_code)
 
@@ -187,6 +188,7 @@ def _compiled(
             "overlap": needs.overlap,
             "barriers": needs.barriers,
             "libraries": needs.libraries,
+            "features": needs.features,
             "generator": generator,
         }
         cache.put(Kind.KERNEL, record, json.dumps({**facts, "object": key}).encode())

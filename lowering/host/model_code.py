@@ -28,6 +28,7 @@ from braid.support.object_cache import default_cache
 from braid.targets.backend import OBJECT, Code, EmittedKernels, Job, Weights
 from braid.targets.backends import backend
 from braid.targets.machines.cpus import needed_features
+from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of
 from braid.targets.machines.target import Target
 
@@ -89,7 +90,7 @@ def lower_model(
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
     devices = device_facts(module, target, codes)
     programs = emit_programs(module, devices, profile=profile)
-    description = describe(module, devices, needed_features(machine), programs.counters)
+    description = describe(module, devices, features_of(parts, machine), programs.counters)
     return ModelCode(
         (
             *(data for own in codes if own.code.kind == OBJECT for data in own.code.parts),
@@ -100,6 +101,12 @@ def lower_model(
         description,
         tuple(dict.fromkeys(name for own in codes for name in own.code.libraries)),
     )
+
+
+def features_of(parts: Sequence[DevicePart], machine: Machine) -> tuple[str, ...]:
+    """Features that a CPU must have to run the kernels and the program, sorted."""
+    asked = {name for part in parts for need in part.kernels.needs for name in need.features}
+    return tuple(sorted({*needed_features(machine), *asked}))
 
 
 def emit_parts(

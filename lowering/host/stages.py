@@ -12,13 +12,18 @@ from braid.lowering.host.codegen.llvm_passes import LLVM_PASSES
 from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.lowering.host.codegen.objects import emit_assembly, optimize
 from braid.lowering.host.descriptor import descriptor_module
-from braid.lowering.host.model_code import DevicePart, emit_parts, lower_model, plan_memory
+from braid.lowering.host.model_code import (
+    DevicePart,
+    emit_parts,
+    features_of,
+    lower_model,
+    plan_memory,
+)
 from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, launched_functions
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.backend import Weights
 from braid.targets.backends import backend
-from braid.targets.machines.cpus import needed_features
 from braid.targets.machines.target import Target
 
 SEPARATOR = "// -----\n"
@@ -87,7 +92,7 @@ def emit_stage(
     machine = target.host_device.machine
     texts = [*kernels, *map(str, programs.modules)]
     whole = llvm.parse_assembly(
-        descriptor_module(describe(module, devices, needed_features(machine), programs.counters))
+        descriptor_module(describe(module, devices, features_of(parts, machine), programs.counters))
     )
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))

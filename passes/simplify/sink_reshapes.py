@@ -1,12 +1,12 @@
 """`sink-reshapes`: what follows a product elementwise is computed in the product's shape."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -48,30 +48,43 @@ class SinkReshapesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """In order, so that a whole chain of ops moves in one pass."""
         for func in runtime_functions(op):
-            found = [each for each in func.walk() if isinstance(each, ElementwiseOp)]
-            if count := sum(map(_sink, found)):
+            if count := _sink_all(func):
                 message = f"{count} elementwise ops are in the shape of a product"
                 emit_remark(func, self.name, message, ops=count)
 
 
-def _sink(op: ElementwiseOp) -> bool:
-    """Computes `op` in the shape of a product that it reads through a reshape, if it can."""
-    reshape = next((each for each in map(_of_product, op.inputs) if each is not None), None)
-    if reshape is None or not run_together(reshape, op):
-        return False
+def _sink_all(func: Operation) -> int:
+    """How many ops moved; operands come before their readers."""
+    # Results of products, and what was computed with one in its shape.
+    made, count = set[SSAValue](), 0
+    for op in list(func.walk()):
+        if isinstance(op, ElementwiseOp):
+            if (moved := _sink(op, made)) is not None:
+                op, count = moved, count + 1
+            same = (each for each in op.inputs if shape_of(each) == shape_of(op.output))
+            if not made.isdisjoint(same):
+                made.add(op.output)
+        elif isinstance(op, ConvOp | MatmulOp):
+            made.add(op.output)
+    return count
+
+
+def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
+    """`op` in the shape of a product that it reads through a reshape, if it can be."""
+    read = (value.owner for value in op.inputs)
+    reshape = next((each for each in read if _is_of_product(each, made)), None)
+    if not isinstance(reshape, ReshapeOp) or not run_together(reshape, op):
+        return None
     source, shape = shape_of(reshape.input), shape_of(reshape.output)
-    if shape_of(op.output) != shape:
-        return False
     shapes = [_shape_before(shape_of(operand), source, shape) for operand in op.inputs]
-    operands = [
-        None if wanted is None else _reshaped(operand, wanted, op)
-        for operand, wanted in zip(op.inputs, shapes, strict=True)
-        if None not in shapes
-    ]
-    if len(operands) < len(shapes):
-        return False
+    if shape_of(op.output) != shape or None in shapes:
+        return None
     moved = op.clone()
-    moved.operands = [operand for operand in operands if operand is not None]
+    moved.operands = [
+        _reshaped(operand, wanted, op)
+        for operand, wanted in zip(op.inputs, shapes, strict=True)
+        if wanted is not None
+    ]
     Rewriter.insert_op(moved, InsertPoint.before(op))
     kind = TensorType(element_type_of(op.output), source)
     result = Rewriter.replace_value_with_new_type(moved.output, kind)
@@ -81,22 +94,14 @@ def _sink(op: ElementwiseOp) -> bool:
     Rewriter.replace_op(op, back)
     if reshape.output.first_use is None:
         Rewriter.erase_op(reshape)
-    return True
+    return moved
 
 
-def _of_product(value: SSAValue) -> ReshapeOp | None:
-    """The reshape that makes `value` of a product's result, or of what was computed with one."""
-    reshape = value.owner
-    if not isinstance(reshape, ReshapeOp):
-        return None
-    if {0, DYNAMIC} & {*shape_of(reshape.input), *shape_of(reshape.output)}:
-        return None
-    source: SSAValue | None = reshape.input
-    while source is not None and isinstance(source.owner, ElementwiseOp):
-        same = (each for each in source.owner.inputs if shape_of(each) == shape_of(source))
-        source = next(same, None)
-    owner = None if source is None else source.owner
-    return reshape if isinstance(owner, ConvOp | MatmulOp) else None
+def _is_of_product(op: Operation | Block, made: Container[SSAValue]) -> bool:
+    """Whether `op` reshapes what a product, or what follows one, has made."""
+    if not isinstance(op, ReshapeOp) or op.input not in made:
+        return False
+    return not {0, DYNAMIC} & {*shape_of(op.input), *shape_of(op.output)}
 
 
 def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:

@@ -51,6 +51,7 @@ class Kernel:
     scratch buffer.
 
     `libraries` are the names of shared libraries that it calls, which are loaded before it runs.
+    `features` are those of a CPU whose instructions it asks for, beside those that LLVM selects.
     """
 
     symbol: str
@@ -61,6 +62,7 @@ class Kernel:
     overlap: int | None = None
     barriers: tuple[int, ...] = ()
     libraries: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

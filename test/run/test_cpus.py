@@ -55,6 +55,20 @@ def net() -> ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
 
 
+def product_of_bytes() -> ModelProto:
+    """256 × 512 times 512 × 256."""
+    weight = np.random.default_rng(0).integers(-128, 128, (512, 256)).astype(np.int8)
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("MatMulInteger", ["x", "w"], ["y"])],
+        "product",
+        [info("x", TensorProto.UINT8, [256, 512])],
+        [info("y", TensorProto.INT32, [256, 256])],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
 X = np.random.default_rng(1).standard_normal((1, 3, 32, 32)).astype(np.float32)
 
 
@@ -79,6 +93,17 @@ def test_code_for_another_cpu_gives_the_same_results(cpu: str, tmp_path: Path) -
     manifest = read_artifact(tmp_path / "net.braid").manifest
     assert manifest.cpu_features == needed_features(cpu_machine(cpu))
     check(braid.load(tmp_path / "net.braid")(X))
+
+
+@pytest.mark.parametrize(
+    ("made", "asked"), [(net, []), (product_of_bytes, ["amx-int8", "amx-tile"])]
+)
+def test_models_need_what_their_kernels_ask_for(made, asked: list[str], tmp_path: Path) -> None:
+    braid.compile(made(), cpu="sapphirerapids", load=False).save(tmp_path / "net.braid")
+    features = read_artifact(tmp_path / "net.braid").manifest.cpu_features
+    selected = needed_features(cpu_machine("sapphirerapids"))
+    assert sorted(features) == sorted({*selected, *asked})
+    assert not {*selected} & {*asked}
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 #include "internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
@@ -221,10 +222,14 @@ static bool check_features(const braid_model_v2 *descriptor) {
     int supported = braid_cpu_supports(feature);
     if (supported == 1)
       continue;
-    braid_set_error(supported == 0
-                        ? "the model needs the CPU feature '%s', which this CPU does not have"
-                        : "the model needs the CPU feature '%s', which this runtime does not know",
-                    feature);
+    const char *why = supported < 0 ? "this runtime does not know" : "this CPU does not have";
+    if (supported == 0 && strncmp(feature, "amx-", 4) == 0)
+      why =
+          "this CPU does not have, or the system does not give to this process (a filter of system "
+          "calls, or a thread with a small alternate signal stack); compile it without AMX, as "
+          "with "
+          "--cpu native,-amx-tile";
+    braid_set_error("the model needs the CPU feature '%s', which %s", feature, why);
     return false;
   }
   return true;

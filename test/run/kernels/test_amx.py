@@ -19,8 +19,12 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
 from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
+from braid.lowering.host.codegen.compiler import compile_kernel
+from braid.support.worker_process import WorkerProcess
 from braid.targets.kernels.kernel_family import LEVELS, Kernel
 from braid.targets.machines.cpus import cpu_machine
+from braid.tuning.timing import TimingRequest, stored_arguments
+from braid.tuning.timing_worker import WORKER
 from test.machines import AVX512, HOST
 from test.run.kernels import conftest, test_bytes, test_halves
 from test.run.kernels.conftest import candidate_of, make_group
@@ -203,3 +207,28 @@ def test_other_machines_have_none() -> None:
     assert GemmAmxFamily(AVX512).match(group) is None
     assert GemmAmxFamily(cpu_machine("sapphirerapids,-amx-int8")).match(group) is None
     assert GemmAmxFamily(SAPPHIRE_RAPIDS).match(group) is not None
+
+
+def test_other_processes_time_them(registers) -> None:
+    """Which have to ask for the registers themselves."""
+    if registers != "instructions":
+        pytest.skip("functions are in this process")
+    arrays = [bytes_of(U8, 40, 64), bytes_of(I8, 64, 32)]
+
+    def build(a, b):
+        op = MatmulOp.on(a, b, accumulator=i32)
+        return [op], [op.output]
+
+    types, family = types_of(arrays), GemmAmxFamily(HOST)
+    choice = candidate_of(family, make_group(types, build)).layouts[0]
+    group = make_group(types, build, choice)
+    kernel = candidate_of(family, group).emit("kernel", {})
+    arguments = stored_arguments(group, choice)
+    request = TimingRequest(
+        compile_kernel(kernel), "kernel", kernel.grid, kernel.scratch_bytes, arguments
+    )
+    worker = WorkerProcess(WORKER)
+    try:
+        assert worker.ask(request, seconds=60) > 0
+    finally:
+        worker.close()

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -82,7 +82,7 @@ class AmxCandidate(VectorCandidate):
         problem, block = self._problem(choice), tiling.block_of(chosen, self._size(choice))
         outside = bool(chosen["columns_outside"])
         kernel = AmxContraction(problem, block, outside, self.product)
-        return grid_kernel(
+        plain = grid_kernel(
             self.group,
             symbol,
             self.unit,
@@ -92,6 +92,7 @@ class AmxCandidate(VectorCandidate):
             kernel.scratch_bytes,
             around=(kernel.begin, kernel.end),
         )
+        return replace(plain, features=self.product.features)
 
     def _seconds(self, choice: LayoutChoice, moved_bytes: int) -> float:
         tiles = self._column_tiles(choice)

@@ -62,6 +62,11 @@ class TileProduct:
     group: int
     is_float: bool
 
+    @property
+    def features(self) -> tuple[str, str]:
+        """Those of a CPU that have the instruction and the registers."""
+        return ("amx-bf16" if self.is_float else "amx-int8", "amx-tile")
+
     @staticmethod
     def of(a: SSAValue, b: SSAValue, machine: Machine) -> "TileProduct | None":
         """For elements of A and B, bytes or bf16; None where the machine has none."""

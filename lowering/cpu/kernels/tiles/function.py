@@ -54,7 +54,14 @@ def tiled_kernel(
     attributes.insert(len(values), NOALIAS)
     function = func.FuncOp(symbol, (types, []), Region(entry), arg_attrs=ArrayAttr(attributes))
     inner = [op for code in codes for op in (*code.members.globals, *code.members.kernels.values())]
-    return Kernel(symbol, ModuleOp([*inner, function]), math.prod(counts), scratch_bytes)
+    features = sorted({name for code in codes for name in code.members.features})
+    return Kernel(
+        symbol,
+        ModuleOp([*inner, function]),
+        math.prod(counts),
+        scratch_bytes,
+        features=tuple(features),
+    )
 
 
 def _dims(codes: Sequence[TileCode]) -> range:

@@ -33,7 +33,7 @@ from braid.targets.machines.machine import Machine
 class Members:
     """A planned tile: the calls in `function`, the kernels by symbol, the bytes of the arena.
 
-    `globals` are the constants that the kernels read.
+    `globals` are the constants that the kernels read, `features` those of a CPU that they ask for.
     """
 
     function: func.FuncOp
@@ -41,6 +41,7 @@ class Members:
     grids: dict[str, int]
     globals: tuple[Operation, ...]
     arena_bytes: int
+    features: frozenset[str]
 
 
 def compile_members(
@@ -79,7 +80,8 @@ def compile_members(
             else:
                 constants.append(op)
     grids = {name: kernel.grid for name, kernel in zip(names, kernels, strict=True)}
-    return Members(function, functions, grids, tuple(constants), arena.value.data)
+    features = frozenset(name for kernel in kernels for name in kernel.features)
+    return Members(function, functions, grids, tuple(constants), arena.value.data, features)
 
 
 def _rename(op: Operation, prefix: str) -> None:
