@@ -5,15 +5,13 @@ from itertools import islice
 
 import pytest
 
-from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import LEVELS
 from test.machines import AVX512
 from test.run.kernels.conftest import candidate_of
-from test.unit.lowering.kernels.emitted_code import CASES, Case
+from test.unit.lowering.kernels.emitted_code import CASES, Case, families
 
-FAMILIES = {family.name: family for family in cpu_families(AVX512)}
 LANES = VectorUnit.of(AVX512).lanes
 CHOOSING = {"gemm", "conv-direct", "conv-depthwise", "pool", "elementwise", "tiled"}
 
@@ -21,7 +19,8 @@ CHOOSING = {"gemm", "conv-direct", "conv-depthwise", "pool", "elementwise", "til
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.family}-{case.label}")
 def test_levels(case: Case, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
-    candidate = candidate_of(FAMILIES[case.family], case.group(LANES))
+    family = families()[case.machines[0]][case.family]
+    candidate = candidate_of(family, case.group(LANES))
     levels = [list(candidate.space(level)) for level in range(LEVELS + 1)]
     assert 1 <= len(levels[0]) <= 4 and levels[LEVELS] == []
     every = [tuple(sorted(schedule.items())) for level in levels for schedule in level]
