@@ -113,7 +113,7 @@ def test_products_of_halves(check, monkeypatch, shape) -> None:
 
 
 def test_all_schedules(check) -> None:
-    """Of every level: blocks of all shapes, and both orders of the grid."""
+    """Of every level: blocks of all shapes, and tiles of fewer rows in both orders of the grid."""
     shape = (50, 96, 70)
     types = [TensorType(bf16, shape[:2]), TensorType(bf16, shape[1:])]
 
@@ -128,8 +128,10 @@ def test_all_schedules(check) -> None:
         for level in range(LEVELS):
             for schedule in candidate.space(level):
                 assert candidate.takes(schedule)
-                blocks.add((schedule["row_tiles"], schedule["column_tiles"]))
-                check(family, types, build, choices=[number], schedule=schedule)
+                block = schedule["row_tiles"], schedule["column_tiles"]
+                if block not in blocks or schedule["rows"] < 16:
+                    check(family, types, build, choices=[number], schedule=schedule)
+                blocks.add(block)
     assert blocks == {
         (1, 1),
         (1, 2),
