@@ -4,13 +4,12 @@ A thread has neighbouring channels of a point of the result, whose window it rea
 16 bytes, and so the weights, which lie channels last as well.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
@@ -24,9 +23,10 @@ from braid.lowering.gpu.kernels.contraction.candidate import (
     product_kernel,
 )
 from braid.lowering.gpu.kernels.conv import CHANNELS_LAST, channels_last
+from braid.lowering.gpu.kernels.plain_candidate import PlainCandidate
 from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.launches import THREADS, blocks_for
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
 _WEIGHTS = {3: "bca", 4: "bcda", 5: "bcdea"}
@@ -60,9 +60,7 @@ class DepthwiseFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class _Depthwise:
-    group: FusedOp
-    machine: Machine
+class _Depthwise(PlainCandidate):
     found: ProductMatch
 
     @property
@@ -73,24 +71,6 @@ class _Depthwise:
         assert isinstance(weight, BlockArgument)
         operands[weight.index] = Layout.parse(_WEIGHTS[len(shape_of(weight))])
         return [LayoutChoice(tuple(operands), tuple(map(channels_last, self.group.outputs)))]
-
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
-
-    def seconds(self, choice: LayoutChoice) -> float:
-        """Of moving each operand and result once: there is next to nothing to compute."""
-        moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
-        return moved / self.machine.fact("memory_bandwidth", 2e12)
-
-    def space(self, level: int) -> Iterator[Schedule]:
-        """There is nothing to choose."""
-        if level == 0:
-            yield {}
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry, a thread some channels of a point."""

@@ -4,18 +4,16 @@ The lanes of a warp scan by shuffles (Hillis and Steele, "Data parallel algorith
 their totals in shared memory, and tiles by what is carried on.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import MemRefType, TensorType, i1
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.builtin import i1
+from xdsl.ir import Attribute, SSAValue
 
-from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
 from braid.dialects.braid.layout import DYNAMIC
@@ -27,17 +25,16 @@ from braid.lowering.common.element_types import (
     constant,
     narrow,
     signless,
-    signless_tensor,
     widen,
 )
 from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import delinearized
 from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.plain_candidate import AlongDim
 from braid.lowering.gpu.kernels.shuffles import UP, shuffled
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
-from braid.targets.kernels.flexible_layouts import row_major_choice
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
 _WARP = 32
@@ -68,46 +65,12 @@ class ScanFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class _Scan:
-    group: FusedOp
-    machine: Machine
+class _Scan(AlongDim):
     op: ScanOp
 
     @property
-    def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
-        return [row_major_choice(self.group)]
-
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
-
-    def seconds(self, choice: LayoutChoice) -> float:
-        """Of moving the operand and the result once."""
-        moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
-        return moved / self.machine.fact("memory_bandwidth", 2e12)
-
-    def space(self, level: int) -> Iterator[Schedule]:
-        """There is nothing to choose."""
-        if level == 0:
-            yield {}
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
-
-    @property
-    def _dim(self) -> int:
-        return self.op.dim.value.data
-
-    @property
     def _extent(self) -> int:
-        return shape_of(self.op.input)[self._dim]
-
-    @cached_property
-    def _outer(self) -> list[int]:
-        """Extents of the other dims."""
-        return [extent for d, extent in enumerate(shape_of(self.op.input)) if d != self._dim]
+        return shape_of(self.op.input)[self.dim]
 
     @cached_property
     def _type(self) -> Attribute:
@@ -116,11 +79,9 @@ class _Scan:
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry, a block a row."""
-        tensor = signless_tensor(cast(TensorType[Any], self.op.input.type))
-        type = MemRefType(tensor.element_type, tensor.get_shape())
-        buffers = Block(arg_types=[type, type]).args
+        buffers = self.buffers
         entry = ProductEntry(
-            prod(self._outer),
+            prod(self.outer),
             THREADS,
             _WARPS * bytes_of(compute_type(self._type)),
             (),
@@ -142,14 +103,14 @@ class _Scan:
     def _emit(self, code: Code, buffers: Sequence[SSAValue], entry: str) -> None:
         thread, row = code.thread(), code.index(code.block())
         source, target = buffers
-        point = delinearized(code.builder, row, self._outer)
+        point = delinearized(code.builder, row, self.outer)
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         none = self._neutral(code)
 
         def place(at: Code, number: Value) -> list[SSAValue]:
             if self.op.reverse.value.data:
                 number = at.insert(arith.SubiOp(at.number(self._extent - 1), number))
-            return [*point[: self._dim], at.index(number), *point[self._dim :]]
+            return [*point[: self.dim], at.index(number), *point[self.dim :]]
 
         def tile(at: Code, first: Value, carried: Sequence[Value]) -> Sequence[Value]:
             number = at.add(first, thread)

@@ -4,30 +4,27 @@ Elements are ranked by one integer each, in which value and index are. Long rows
 chunks, of each of which the first k go on: a tournament. What is left is compared with all of it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, memref
-from xdsl.dialects.builtin import IndexType, MemRefType, TensorType, i1, i32, i64
-from xdsl.ir import Attribute, Block, SSAValue
+from xdsl.dialects.builtin import IndexType, i1, i32, i64
+from xdsl.ir import SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
-from braid.lowering.common.element_types import signless_tensor
 from braid.lowering.common.tensor_loops import delinearized
 from braid.lowering.common.top_k import SMALLEST, can_rank, index_of, rank_of
 from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.plain_candidate import AlongDim
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
-from braid.targets.kernels.flexible_layouts import row_major_choice
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
 _CHUNK = 4 * THREADS
@@ -65,57 +62,26 @@ class TopKFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class _TopK:
-    group: FusedOp
-    machine: Machine
+class _TopK(AlongDim):
     op: TopKOp
-
-    @property
-    def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major."""
-        return [row_major_choice(self.group)]
-
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of comparisons, and of moving the operand and the results once."""
         compared = _CHUNK * sum(self._counts[:-1]) + self._counts[-1] ** 2
-        moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
-        moving = moved / self.machine.fact("memory_bandwidth", 2e12)
-        return moving + self._rows * compared / _COMPARISONS
-
-    def space(self, level: int) -> Iterator[Schedule]:
-        """There is nothing to choose."""
-        if level == 0:
-            yield {}
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
+        return super().seconds(choice) + self._rows * compared / _COMPARISONS
 
     @property
     def _k(self) -> int:
         return self.op.k.value.data
 
     @property
-    def _dim(self) -> int:
-        return self.op.dim.value.data
-
-    @cached_property
-    def _outer(self) -> list[int]:
-        """Extents of the other dims."""
-        return [extent for d, extent in enumerate(shape_of(self.op.input)) if d != self._dim]
-
-    @property
     def _rows(self) -> int:
-        return prod(self._outer)
+        return prod(self.outer)
 
     @cached_property
     def _counts(self) -> list[int]:
         """Elements of a row that are left in each round, and in the end."""
-        counts = [shape_of(self.op.input)[self._dim]]
+        counts = [shape_of(self.op.input)[self.dim]]
         while counts[-1] > _LEFT and 2 * self._k <= _CHUNK:
             counts.append(-(-counts[-1] // _CHUNK) * self._k)
         return counts
@@ -126,12 +92,7 @@ class _TopK:
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """An entry a round of chunks, and one that compares all that is left."""
-        values = (*self.group.inputs, *self.group.outputs)
-        types: list[Attribute] = []
-        for value in values:
-            tensor = signless_tensor(cast(TensorType[Any], value.type))
-            types.append(MemRefType(tensor.element_type, tensor.get_shape()))
-        buffers = Block(arg_types=types).args
+        buffers = self.buffers
         last = len(self._counts) - 1
         entries = [
             ProductEntry(
@@ -192,11 +153,11 @@ class _TopK:
         return code.insert(arith.CmpiOp(rank, least, "sge"))
 
     def _element(self, code: Code, buffer: SSAValue, row: Value, number: SSAValue) -> Value:
-        point = delinearized(code.builder, code.index(row), self._outer)
+        point = delinearized(code.builder, code.index(row), self.outer)
         return code.insert(memref.LoadOp.get(buffer, self._at(point, number)))
 
     def _at(self, point: Sequence[SSAValue], number: SSAValue) -> list[SSAValue]:
-        return [*point[: self._dim], number, *point[self._dim :]]
+        return [*point[: self.dim], number, *point[self.dim :]]
 
     def _emit_round(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
@@ -258,7 +219,7 @@ class _TopK:
             index = index_of(at.builder, own)
             number = at.insert(arith.IndexCastOp(index, IndexType()))
             value = self._element(at, buffers[0], row, number)
-            point = delinearized(at.builder, at.index(row), self._outer)
+            point = delinearized(at.builder, at.index(row), self.outer)
             target = self._at(point, at.index(place))
             for result, buffer in zip((value, index), buffers[1:], strict=True):
                 at.builder.insert(memref.StoreOp.get(result, buffer, target))

@@ -21,6 +21,7 @@ from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.mutants import Mutate, without_barrier
 from test.run.gpu.test_products import tensor
 
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"]
@@ -191,8 +192,6 @@ def test_default_schedules_spill_nowhere(architecture: str, width: int) -> None:
 
 # ---- Mutants ----
 
-Mutate = Callable[[pytest.MonkeyPatch], None]
-
 
 def _without(name: str) -> Mutate:
     original = Code.intrinsic
@@ -201,22 +200,6 @@ def _without(name: str) -> Mutate:
         return [] if own == name else original(self, own, operands, results)
 
     return lambda patch: patch.setattr(Code, "intrinsic", dropped)
-
-
-def _without_barrier(number: int) -> Mutate:
-    original = Code.barrier
-
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        seen: list[int] = []
-
-        def barrier(self: Code) -> None:
-            seen.append(0)
-            if len(seen) - 1 != number:
-                original(self)
-
-        patch.setattr(Code, "barrier", barrier)
-
-    return mutate
 
 
 def _constant(name: str, value: Any) -> Mutate:
@@ -285,11 +268,11 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
     "waits for one less": (_waits_for_less, LANDED),
     "no groups": (_without("llvm.nvvm.cp.async.commit.group"), LANDED),
     "no wait at the end": (_without("llvm.nvvm.cp.async.wait.all"), "landed"),
-    "no barrier behind copies": (_without_barrier(0), LANDED),
-    "no barrier in the loop": (_without_barrier(1), LANDED),
-    "no barrier behind a tile": (_without_barrier(2), LANDED),
-    "no barrier before results": (_without_barrier(3), LANDED),
-    "no barrier behind results": (_without_barrier(4), LANDED),
+    "no barrier behind copies": (without_barrier(0), LANDED),
+    "no barrier in the loop": (without_barrier(1), LANDED),
+    "no barrier behind a tile": (without_barrier(2), LANDED),
+    "no barrier before results": (without_barrier(3), LANDED),
+    "no barrier behind results": (without_barrier(4), LANDED),
     "maxima of two lanes": (_across_two, "matmul"),
     "maxima for sums": (_maxima_of_sums, "matmul"),
     "weights swapped": (_weights_swapped, "matmul"),

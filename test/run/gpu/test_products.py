@@ -33,6 +33,7 @@ from test.run.gpu.conftest import (
     made_by_tiles,
     spilled_bytes,
 )
+from test.run.gpu.mutants import without_barrier
 
 u8 = IntegerType(8, Signedness.UNSIGNED)
 FAMILY = GemmFamily(gpu("sm_80"))
@@ -232,22 +233,6 @@ def _without(name: str) -> Callable[[pytest.MonkeyPatch], None]:
     return lambda patch: patch.setattr(Code, "intrinsic", dropped)
 
 
-def _without_barrier(number: int) -> Callable[[pytest.MonkeyPatch], None]:
-    original = Code.barrier
-
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        seen: list[int] = []
-
-        def barrier(self: Code) -> None:
-            seen.append(0)
-            if len(seen) - 1 != number:
-                original(self)
-
-        patch.setattr(Code, "barrier", barrier)
-
-    return mutate
-
-
 def _waits_for(change: int) -> Callable[[pytest.MonkeyPatch], None]:
     original = main_loop._wait
     return lambda patch: patch.setattr(
@@ -321,10 +306,10 @@ MUTANTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "no groups": (_without(COMMIT), LANDED),
     "no wait at the end": (_without("llvm.nvvm.cp.async.wait.all"), "has not landed"),
     "waits for one less": (_waits_for(1), LANDED),
-    "no barrier before the loop": (_without_barrier(0), LANDED),
-    "no barrier in the loop": (_without_barrier(1), LANDED),
-    "no barrier before results": (_without_barrier(2), "race"),
-    "no barrier behind results": (_without_barrier(3), "race|no thread"),
+    "no barrier before the loop": (without_barrier(0), LANDED),
+    "no barrier in the loop": (without_barrier(1), LANDED),
+    "no barrier before results": (without_barrier(2), "race"),
+    "no barrier behind results": (without_barrier(3), "race|no thread"),
     "fragments swapped": (_fragments(lambda f: [f[1], f[0], f[2], f[3]]), "matmul"),
     "fragments turned": (_fragments(lambda f: [*f[2:], *f[:2]]), "matmul"),
     "another swizzle": (_swizzle, "matmul"),

@@ -1,6 +1,5 @@
 """Cumulative reductions: random shapes, kinds and types, along any dim; and mutants."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,11 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels import scan
-from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.scan import ScanFamily
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu
+from test.run.gpu.mutants import Mutate, without_barrier
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
@@ -106,32 +105,14 @@ def _nan_from(result: Any, place: int) -> None:
 
 # ---- Mutants ----
 
-Mutate = Callable[[pytest.MonkeyPatch], None]
-
-
-def _barrier(number: int) -> Mutate:
-    original = Code.barrier
-
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        seen: list[int] = []
-
-        def barrier(self: Code) -> None:
-            seen.append(0)
-            if len(seen) - 1 != number:
-                original(self)
-
-        patch.setattr(Code, "barrier", barrier)
-
-    return mutate
-
 
 def _half_of_a_warp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(scan, "_WARP", 16)
 
 
 MUTANTS: dict[str, tuple[Mutate, str]] = {
-    "no barrier behind totals": (_barrier(0), "race|no thread of the block has written"),
-    "no barrier behind a tile": (_barrier(1), "race"),
+    "no barrier behind totals": (without_barrier(0), "race|no thread of the block has written"),
+    "no barrier behind a tile": (without_barrier(1), "race"),
     "half of a warp": (_half_of_a_warp, "a shuffle for lanes"),
 }
 
