@@ -5,15 +5,13 @@ records is only replaced where braid itself says where they are, and else refuse
 """
 
 import contextlib
-import errno
 import fcntl
 import os
-import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from braid.support.cache_files import remove, warn_of_damage
 from braid.support.claims import Claims, claims
@@ -27,43 +25,20 @@ from braid.support.records.record import (
     record_of,
     row_of,
 )
-
-if TYPE_CHECKING:  # what takes a while to import, and is not needed where there is no file
-    import sqlite3
-
-    from braid.support.records.rows import Rows
+from braid.support.records.sqlite_file import BESIDE, DamagedError, SqliteFile, failure
 
 _CLAIMS = "tuning.lock"
 """The file of claims, beside that of records."""
-_HEADER = b"SQLite format 3\0"
-"""How files of SQLite begin."""
-_DAMAGE = frozenset({1, 11, 26})
-"""Codes of SQLite for what holds no table of records, is corrupt, or is not a database."""
-_BESIDE = ("-wal", "-shm", "-journal")
-"""Ends of the names of the files that SQLite has beside its own."""
-_AS_IT_IS = "mode=ro&immutable=1"
-"""How a file is opened beside which nothing can be written."""
-_NO_ROOM = frozenset({10, 13, 14})
-"""Codes of SQLite for what cannot be written, is full, or cannot be opened."""
-_SECONDS_TO_WAIT = 20.0
-"""For a process that writes, before records count as not to be had."""
-
-
-class _DamagedError(Exception):
-    """The file is not the store that it should be; the message says how it differs."""
 
 
 @dataclass(frozen=True)
-class FileStore(RecordStore):
+class FileStore(SqliteFile, RecordStore):
     """The rows in the file at `path`, which need not exist.
 
     A file that cannot be read holds nothing. With `is_own` the place is braid's, and whatever
     stands there may be replaced; elsewhere, what is something else is left alone, and every method
     raises BraidError.
     """
-
-    path: Path
-    is_own: bool = True
 
     def read(self, kind: str) -> Mapping[str, Fields]:
         """The values of a kind by their keys; the last one of a key counts.
@@ -83,10 +58,10 @@ class FileStore(RecordStore):
             with self._locked():
                 try:
                     self._insert(rows)
-                except _DamagedError as error:
+                except DamagedError as error:
                     self._replace(str(error))
                     self._insert(rows)
-        except (OSError, _DamagedError) as error:
+        except (OSError, DamagedError) as error:
             raise BraidError(
                 f"measurements cannot be kept in '{self.path}': {reason(error)}",
                 hint="nothing is chosen by them; set BRAID_CACHE_DIR, or BRAID_RECORDS where it "
@@ -105,7 +80,7 @@ class FileStore(RecordStore):
                         yield f"{self.path}: row {number}", "it does not match its digest"
         except FileNotFoundError:
             return
-        except (_DamagedError, OSError) as error:
+        except (DamagedError, OSError) as error:
             yield str(self.path), str(error)
 
     def count(self) -> dict[str, int]:
@@ -113,7 +88,7 @@ class FileStore(RecordStore):
         try:
             with self._opened(write=False) as rows:
                 return rows.count()
-        except (_DamagedError, OSError):
+        except (DamagedError, OSError):
             return {}
 
     def stamp(self) -> str:
@@ -122,27 +97,9 @@ class FileStore(RecordStore):
 
     def files(self) -> list[Path]:
         """What stands where the store does, and beside it."""
-        ends = ("", *_BESIDE, ".lock", ".damaged")
+        ends = ("", *BESIDE, ".lock", ".damaged")
         paths = [self.path.with_name(self.path.name + end) for end in ends]
         return [path for path in paths if path.exists() or path.is_symlink()]
-
-    def _strangers(self) -> Iterator[Path]:
-        """Where SQLite would find a directory, a pipe or the like; beside its file, also a link.
-
-        Raises OSError where its file is not there, or may not be looked at.
-        """
-        try:
-            if not stat.S_ISREG(self.path.stat().st_mode):
-                yield self.path
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            yield self.path
-        for end in _BESIDE:
-            path = self.path.with_name(self.path.name + end)
-            with contextlib.suppress(FileNotFoundError):
-                if not stat.S_ISREG(path.lstat().st_mode):
-                    yield path
 
     def _stamp(self) -> tuple[tuple[int, int], ...]:
         """Equal while nobody has written."""
@@ -158,70 +115,6 @@ class FileStore(RecordStore):
             table.insert(rows)
             table.connection.commit()
 
-    @contextlib.contextmanager
-    def _opened(self, *, write: bool) -> Generator["Rows"]:
-        """The table. Raises _DamagedError, and OSError where it cannot be had."""
-        self._look(write=write)
-        from sqlalchemy.exc import DBAPIError
-
-        from braid.support.records.database import sqlite_engine, upgrade
-        from braid.support.records.rows import Rows
-
-        try:
-            with sqlite_engine(partial(self._connected, write=write)).connect() as connection:
-                if write:
-                    upgrade(connection)
-                yield Rows(connection)
-        except DBAPIError as error:
-            raise _failure(error.orig or error) from error
-        except (UnicodeDecodeError, OverflowError) as error:
-            raise _failure(error) from error
-
-    def _look(self, *, write: bool) -> None:
-        """Whether there is a file; makes one to write to. Raises as `_opened` does."""
-        if write and not self.path.exists() and not self.path.is_symlink():
-            self.path.touch()
-        for path in self._strangers():  # opening a pipe would wait
-            if not self.is_own:
-                raise _other(self.path, f"'{path.name}' is not a file")
-            raise _DamagedError(f"'{path.name}' is not a file")
-        if not self.is_own and (status := self.path.stat()).st_size:
-            _check_ours(self.path, (status.st_dev, status.st_ino))
-        if not write and self.path.stat().st_size == 0:
-            raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
-
-    def _connected(self, *, write: bool) -> "sqlite3.Connection":
-        """A connection; one that only reads where nothing can be written does so as well."""
-        import sqlite3
-
-        writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
-        database = self._file("mode=rw" if writable or write else _AS_IT_IS)
-        if write:
-            database.execute("PRAGMA journal_mode=WAL")
-            database.execute("PRAGMA synchronous=NORMAL")
-            return database
-        try:
-            database.execute("PRAGMA schema_version")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in _NO_ROOM or self._has_log():
-                raise
-            database.close()  # readers need room for what they share
-            return self._file(_AS_IT_IS)
-        return database
-
-    def _file(self, mode: str) -> "sqlite3.Connection":
-        import sqlite3
-
-        uri = f"{self.path.resolve().as_uri()}?{mode}"
-        database = sqlite3.connect(uri, uri=True, timeout=_SECONDS_TO_WAIT)
-        database.text_factory = _decoded
-        return database
-
-    def _has_log(self) -> bool:
-        """Whether rows stand beside the file, which is not whole without them."""
-        log = self.path.with_name(f"{self.path.name}-wal")
-        return log.exists() and log.stat().st_size > 0
-
     def rows(self) -> list[Record | None]:
         """All rows in their order, None for one that does not match its digest.
 
@@ -234,13 +127,13 @@ class FileStore(RecordStore):
             with contextlib.closing(self._connected(write=False)) as database:
                 (verdict,) = database.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict != "ok":
-                    raise _DamagedError(verdict)
+                    raise DamagedError(verdict)
                 found = database.execute(
                     f"SELECT {', '.join(COLUMNS)} FROM records ORDER BY number"
                 )
                 return [record_of(row) for row in found]
         except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-            raise _failure(error) from error
+            raise failure(error) from error
 
     def drop_replaced(self) -> int:
         """Remove the rows that a later one of their kind and key stands for; how many those were.
@@ -254,7 +147,7 @@ class FileStore(RecordStore):
                 count = rows.drop_replaced()
                 rows.connection.commit()
                 return count
-        except (OSError, _DamagedError) as error:
+        except (OSError, DamagedError) as error:
             raise BraidError(
                 f"records cannot be removed from '{self.path}': {reason(error)}",
                 hint="braid cache verify says what is damaged",
@@ -284,7 +177,7 @@ class FileStore(RecordStore):
 
     def _holding(self) -> Iterator[Record]:
         """The rows that hold, up to where the file is damaged. Raises OSError."""
-        with contextlib.suppress(_DamagedError), self._opened(write=False) as rows:
+        with contextlib.suppress(DamagedError), self._opened(write=False) as rows:
             for _, record in rows.numbered():
                 if record is not None:
                     yield record
@@ -316,7 +209,7 @@ class FileStore(RecordStore):
         aside = self._aside()
         others = self._other_rows()
         self.path.replace(aside)
-        for end in _BESIDE:
+        for end in BESIDE:
             with contextlib.suppress(OSError):
                 remove(self.path.with_name(self.path.name + end))
         if kept or others:
@@ -341,7 +234,7 @@ class FileStore(RecordStore):
         import sqlite3
 
         found: dict[str, list[Mapping[str, Any]]] = {}
-        with contextlib.suppress(sqlite3.Error, _DamagedError, OSError):
+        with contextlib.suppress(sqlite3.Error, DamagedError, OSError):
             self._look(write=False)
             with contextlib.closing(self._connected(write=False)) as database:
                 database.row_factory = sqlite3.Row
@@ -373,52 +266,12 @@ def _read(store: FileStore, kind: str, stamp: object) -> Mapping[str, Fields]:
     try:
         records = store.rows()
         if None in records:
-            raise _DamagedError(f"{records.count(None)} rows do not match their digests")
-    except _DamagedError as error:
+            raise DamagedError(f"{records.count(None)} rows do not match their digests")
+    except DamagedError as error:
         try:
             records = store.heal(str(error))
-        except (OSError, _DamagedError):
+        except (OSError, DamagedError):
             records = store.readable()
     except OSError:
         return {}
     return {r.key: r.value for r in records if r is not None and r.kind == kind}
-
-
-@cache
-def _check_ours(path: Path, _: object) -> None:
-    """Raises BraidError for a file that is no database, or one of something else."""
-    import sqlite3
-
-    with path.open("rb") as file:
-        if file.read(len(_HEADER)) != _HEADER:
-            raise _other(path, "it is not a file of SQLite")
-    with (
-        contextlib.suppress(sqlite3.Error),  # it is damaged
-        contextlib.closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as data,
-    ):
-        names = data.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        if names and ("records",) not in names:
-            raise _other(path, "its tables are others")
-
-
-def _other(path: Path, why: str) -> BraidError:
-    return BraidError(
-        f"'{path}' is no database of records: {why}",
-        hint="BRAID_RECORDS says where records are; name a file that is not there yet, or one that "
-        "braid has made",
-    )
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode(errors="replace")
-
-
-def _failure(error: BaseException) -> Exception:
-    """What an error of SQLite says about the file: that it is damaged, or cannot be had."""
-    import sqlite3
-
-    if isinstance(error, UnicodeDecodeError | OverflowError):
-        return _DamagedError(str(error))
-    code = getattr(error, "sqlite_errorcode", 1) & 0xFF
-    is_damage = isinstance(error, sqlite3.DatabaseError) and code in _DAMAGE
-    return _DamagedError(str(error)) if is_damage else OSError(str(error))
