@@ -50,7 +50,7 @@ def by_functions(kernel: Kernel) -> Kernel:
         symbol = f"emulated_{name}"
         declared.setdefault(symbol, func.FuncOp.external(symbol, types, []))
         Rewriter.replace_op(op, func.CallOp(symbol, list(op.operands), []))
-    assert declared
+    assert declared and "amx-tile" in kernel.features
     module.body.block.add_ops(declared.values())
     return replace(kernel, module=module)
 
