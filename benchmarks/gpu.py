@@ -11,36 +11,42 @@ case. All ends after ``--seconds``; what did not fit in is listed as left out.
 
 ``--dry`` runs small cases on ``gpu-emulated``; ``--small`` runs them on the target, such as through
 a stand-in of the driver (``BRAID_CUDA_LIBRARY``). ``--compile`` compiles cases for the target, with
-whole models, and runs nothing: that takes no GPU.
+whole models, and runs nothing: that takes no GPU. With ``--artifacts DIRECTORY`` it keeps them
+there, and a machine with a GPU runs them from there: it then needs ``braid-runtime``, PyTorch, and
+no compiler.
 """
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import braid
-from benchmarks import gpu_peers
+from benchmarks import gpu_artifacts, gpu_peers
 from benchmarks.case_process import CaseLost, CaseProcess
+from benchmarks.gpu_arrays import GpuArrays, random_inputs
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
 from benchmarks.gpu_run import Outcome, Settings, serve, source_of
 from benchmarks.provenance import provenance
 from braid.support.errors import BraidError
-from braid.targets.machines.load import load_target
 
 SECONDS = 450.0
 CASE_SECONDS = 90.0
 """Of one case at most, whose model may have to be exported first."""
 RUNS = 20
 CHECKS = ("memcheck", "racecheck", "synccheck")
+PORTABLE = "x86-64-v3"
+"""The host's CPU for code that another machine runs."""
 LEFT_OUT = "left out: no time"
 
 
@@ -90,29 +96,47 @@ def add_compiled_peers(
         if outcome.seconds is None or not deadline.left:
             continue
         try:
-            times = process.answer((case.name, True), min(CASE_SECONDS, deadline.left))
+            again = process.answer((case.name, True), min(CASE_SECONDS, deadline.left))
         except CaseLost:
             continue
-        if times:
-            outcome.peers.update(times)
+        if again.peers:
+            outcome.peers.update(again.peers)
+            outcome.spreads = again.spreads | outcome.spreads
             yield outcome
 
 
-def sanitize(target: str, arch: str | None, deadline: Deadline) -> Iterator[Outcome]:
-    """One small case of each kind by compute-sanitizer."""
+def sanitize(settings: Settings, deadline: Deadline) -> Iterator[Outcome]:
+    """One small case of each kind by compute-sanitizer, several at once."""
     tool = shutil.which("compute-sanitizer")
     first: dict[str, Case] = {}
     for case in cases(small=True):
         if case.make is None:
             first.setdefault(case.kind, case)
-    for case in first.values() if tool is not None else ():
-        with tempfile.TemporaryDirectory(prefix="braid-sanitizer-") as name:
-            path = Path(name) / "model.braid"
-            braid.compile(source_of(case), target=target, gpu_arch=arch, load=False).save(path)
-            program = [sys.executable, "-m", "braid.tools.cli", "run", str(path), "--random"]
+    if tool is None:
+        return
+    with (
+        tempfile.TemporaryDirectory(prefix="braid-sanitizer-") as name,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        jobs: list[Future[Outcome]] = []
+        for case in first.values():
+            path = artifact_of(case, settings, Path(name))
+            program = [sys.executable, "-m", "benchmarks.gpu_once", str(path)]
             for check in CHECKS:
                 command = [str(tool), "--tool", check, "--error-exitcode", "9", *program]
-                yield sanitized(f"{check} {case.name}", command, deadline)
+                jobs.append(pool.submit(sanitized, f"{check} {case.name}", command, deadline))
+        yield from (job.result() for job in jobs)
+
+
+def artifact_of(case: Case, settings: Settings, folder: Path) -> Path:
+    """Of a small case: that which was compiled before, or one that is compiled now."""
+    kept = settings.artifacts and gpu_artifacts.path_of(settings.artifacts, case)
+    if kept:
+        return kept
+    path = gpu_artifacts.path_of(folder, case)
+    target, arch = settings.target, settings.arch
+    braid.compile(source_of(case), target=target, gpu_arch=arch, load=False).save(path)
+    return path
 
 
 def sanitized(name: str, command: Sequence[str], deadline: Deadline) -> Outcome:
@@ -133,15 +157,19 @@ def sanitized(name: str, command: Sequence[str], deadline: Deadline) -> Outcome:
 def compile_cases(
     chosen: Sequence[Case], settings: Settings, deadline: Deadline
 ) -> Iterator[Outcome]:
-    """Whether each of them becomes code for the target, which need not be there."""
+    """Whether each of them becomes code for the target, which need not be there; keeps it."""
     for case in chosen:
         begin = monotonic()
         if not deadline.left:
             yield Outcome(case.kind, case.name, True, note=LEFT_OUT)
             continue
         try:
-            model = source_of(case)
-            braid.compile(model, target=settings.target, gpu_arch=settings.arch, load=False)
+            source = source_of(case)
+            target, arch = settings.target, settings.arch
+            model = braid.compile(source, target=target, cpu=PORTABLE, gpu_arch=arch, load=False)
+            if settings.artifacts is not None:
+                inputs = [] if case.make is None else random_inputs(case, model)
+                gpu_artifacts.save(settings.artifacts, case, model, source, inputs)
         except (BraidError, ImportError) as error:
             yield Outcome(case.kind, case.name, False, note=str(error).splitlines()[0])
             continue
@@ -168,13 +196,14 @@ def show(outcome: Outcome) -> None:
 
 
 def outcomes(
-    settings: Settings, deadline: Deadline, compile_only: bool = False
+    settings: Settings, deadline: Deadline, compile_only: bool = False, begin: str = ""
 ) -> Iterator[list[Outcome]]:
-    """All that is known after each step; each shows its line."""
-    chosen = list(cases(settings.small))
+    """All that is known after each step, of cases whose names begin so; each shows its line."""
+    chosen = [case for case in cases(settings.small) if case.name.startswith(begin)]
     found: list[Outcome] = []
     if compile_only:
-        for outcome in compile_cases(chosen, settings, deadline):
+        small = [] if settings.small else [case for case in cases(small=True) if not case.make]
+        for outcome in compile_cases([*chosen, *small], settings, deadline):
             show(outcome)
             found.append(outcome)
             yield found
@@ -186,7 +215,7 @@ def outcomes(
         found.append(outcome)
         yield found
     if not settings.small:
-        for outcome in sanitize(settings.target, settings.arch, deadline):
+        for outcome in sanitize(settings, deadline):
             show(outcome)
             found.append(outcome)
             yield found
@@ -205,6 +234,8 @@ def main() -> int:
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--compile", action="store_true", help="and run nothing")
+    parser.add_argument("--artifacts", type=Path, metavar="DIRECTORY")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases that begin with it")
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--json", type=Path, help="written after each case")
@@ -212,33 +243,43 @@ def main() -> int:
     deadline = Deadline(arguments.seconds)
     small = arguments.dry or arguments.small
     target = "gpu-emulated" if arguments.dry else arguments.target
-    machine = load_target(target).device("gpu:0").machine
     settings = Settings(
         target,
         arguments.gpu_arch,
         small,
         2 if small else arguments.runs,
         not small and gpu_peers.available(),
+        arguments.artifacts,
     )
+    facts = facts_of(settings) if settings.peers else {}
+    print(*(f"{name} {value}" for name, value in facts.items()), sep=", ")
     found: list[Outcome] = []
-    for known in outcomes(settings, deadline, arguments.compile):
+    for known in outcomes(settings, deadline, arguments.compile, arguments.only):
         found = known
         if arguments.json is not None:
-            write(arguments.json, target, deadline, found)
+            write(arguments.json, target, facts, deadline, found)
     wrong = [one.name for one in found if not one.right]
     left = sum(one.note == LEFT_OUT for one in found)
     print(
-        f"{len(found)} cases on {target} ({machine.name}) in {deadline.gone:.0f} s; "
+        f"{len(found)} cases on {target} in {deadline.gone:.0f} s; "
         f"left out: {left}; wrong: {wrong or 0}"
     )
     return 1 if wrong else 0
 
 
-def write(path: Path, target: str, deadline: Deadline, found: Sequence[Outcome]) -> None:
+def facts_of(settings: Settings) -> dict[str, Any]:
+    """The GPU, PyTorch's libraries, and the bandwidth in bytes a second at which both copy."""
+    facts: dict[str, Any] = {**gpu_peers.describe(gpu_peers.import_torch(settings.exact))}
+    return facts | {"copy_bandwidth": GpuArrays(settings.exact).copy_bandwidth()}
+
+
+def write(
+    path: Path, target: str, facts: dict[str, Any], deadline: Deadline, found: Sequence[Outcome]
+) -> None:
     """The record of a run, as far as it has come."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    record: dict[str, Any] = {"target": target, "seconds": deadline.gone}
-    record |= provenance(("torch", "onnxruntime"))
+    record: dict[str, Any] = {"target": target, "seconds": deadline.gone, **facts}
+    record |= provenance(("onnxruntime",))
     record["cases"] = [asdict(one) for one in found]
     path.write_text(json.dumps(record, indent=1) + "\n")
 

@@ -19,7 +19,8 @@ class Case:
     """A model of few ops, or an ONNX model; `work` is FLOPs, `moved` bytes, of which one limits.
 
     `expected` computes rows of the result, by default a share of them, else as many as `sampled`.
-    Operand `indices` has numbers of rows of the first operand.
+    Operand `indices` has numbers of rows of the first operand. Where part of it runs `on_host`,
+    that part's operands lie there.
     """
 
     kind: str
@@ -33,6 +34,7 @@ class Case:
     make: Callable[[], onnx.ModelProto] | None = None
     sampled: int = 0
     indices: int = -1
+    on_host: bool = False
 
     def dtype(self, operand: int) -> np.dtype[Any]:
         """Of an operand."""

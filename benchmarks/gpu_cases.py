@@ -160,7 +160,7 @@ def cases(small: bool) -> Iterator[Case]:
         yield attention(2, 40, 64, "f16")
         yield from moving_cases(small)
         yield Case("model", "transformer_block", make=lambda: make_transformer_block(16, 32, 2, 64))
-        yield Case("model", "loop_if", make=make_loop_if)
+        yield Case("model", "loop_if", make=make_loop_if, on_host=True)
         return
     yield from (product(n, n, n, "bf16") for n in (8192, 2048))
     for op in ("softmax", "layer_norm", "tanh"):
@@ -172,7 +172,7 @@ def cases(small: bool) -> Iterator[Case]:
     yield Case(
         "model", "transformer_block", make=lambda: make_transformer_block(128, 768, 12, 3072)
     )
-    yield Case("model", "loop_if", make=make_loop_if)
+    yield Case("model", "loop_if", make=make_loop_if, on_host=True)
     known = makers()
     yield from (Case("model", name, make=known[name]) for name in WHOLE if name in known)
     yield linear(2048, 11008, 4096, "bf16")

@@ -9,11 +9,10 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from benchmarks.gpu_case import Array
+from braid.runtime.dtypes import numpy_dtype
 
 Function = Callable[..., Any]
+Run = Callable[[], Any]
 COMPILED = "torch.compile"
 
 
@@ -25,33 +24,51 @@ def available() -> bool:
     return bool(torch.cuda.is_available())
 
 
-def library_seconds(kind: str, inputs: Sequence[Array], runs: int, exact: bool) -> dict[str, float]:
-    """The least time of PyTorch's own operator, by the device's events."""
-    torch = _torch(exact)
-    found = _function(torch, kind)
-    return {} if found is None else _seconds(torch, *found, kind, inputs, runs)
+def import_torch(exact: bool) -> Any:
+    """PyTorch, whose products and convolutions of f32 are `exact`, or of tf32."""
+    torch: Any = importlib.import_module("torch")
+    torch.backends.cuda.matmul.allow_tf32 = not exact
+    torch.backends.cudnn.allow_tf32 = not exact
+    torch.backends.cudnn.benchmark = True
+    return torch
 
 
-def compiled_seconds(
-    kind: str, inputs: Sequence[Array], runs: int, exact: bool
-) -> dict[str, float]:
-    """That of the same by ``torch.compile``, which takes long to search kernels of Triton."""
-    torch = _torch(exact)
-    found = _function(torch, kind)
-    if found is None:
-        return {}
-    function = torch.compile(found[1], mode="max-autotune-no-cudagraphs")
-    return _seconds(torch, COMPILED, function, kind, inputs, runs)
+def describe(torch: Any) -> dict[str, str]:
+    """The GPU, and the libraries that PyTorch brings."""
+    return {
+        "gpu": torch.cuda.get_device_name(),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "cudnn": str(torch.backends.cudnn.version()),
+    }
 
 
-def model_seconds(name: str, runs: int, exact: bool) -> dict[str, float]:
-    """That of a model of `benchmarks.models` by ``torch.compile``; nothing for one of ONNX alone.
+def dtype_of(torch: Any, name: str) -> Any:
+    """PyTorch's type of a tensor of a model."""
+    return getattr(torch, numpy_dtype(name).name)
+
+
+def library_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run]:
+    """PyTorch's own operator on these tensors, by whose kernels it is; none where it has none."""
+    return _runs(torch, kind, tensors, lambda name, function: (name, function))
+
+
+def compiled_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run]:
+    """The same by ``torch.compile``, which takes long to search kernels of Triton."""
+
+    def compiled(_: str, function: Function) -> tuple[str, Function]:
+        return COMPILED, torch.compile(function, mode="max-autotune-no-cudagraphs")
+
+    return _runs(torch, kind, tensors, compiled)
+
+
+def model_runs(torch: Any, name: str) -> dict[str, Run]:
+    """A model of `benchmarks.models` by ``torch.compile``; nothing for one of ONNX alone.
 
     Launches are CUDA graphs, as braid's are.
     """
     if importlib.util.find_spec("transformers") is None:
         return {}
-    torch = _torch(exact)
     models = importlib.import_module("benchmarks.models.torch_models").MODELS
     if name not in models:
         return {}
@@ -59,17 +76,15 @@ def model_seconds(name: str, runs: int, exact: bool) -> dict[str, float]:
     with torch.no_grad():
         module = torch.compile(make_module().eval().cuda(), mode="reduce-overhead")
         inputs = [tensor.cuda() for tensor in make_inputs()]
-        return {COMPILED: _least(torch, lambda: module(*inputs), runs)}
+
+    def run() -> Any:
+        with torch.no_grad():
+            return module(*inputs)
+
+    return {COMPILED: run}
 
 
-def _torch(exact: bool) -> Any:
-    torch: Any = importlib.import_module("torch")
-    torch.backends.cuda.matmul.allow_tf32 = not exact
-    torch.backends.cudnn.allow_tf32 = not exact
-    return torch
-
-
-def _function(torch: Any, kind: str) -> tuple[str, Function] | None:
+def function_of(torch: Any, kind: str) -> tuple[str, Function] | None:
     """What computes a kind of case, and whose kernels that takes."""
     functional = torch.nn.functional
     known: dict[str, tuple[str, Function]] = {
@@ -104,33 +119,30 @@ def _attention(torch: Any, q: Any, k: Any, v: Any) -> Any:
     return torch.nn.functional.scaled_dot_product_attention(*own, scale=1.0)
 
 
-def _tensor(torch: Any, array: Array) -> Any:
-    if array.dtype.name == "bfloat16":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16).cuda()
-    return torch.from_numpy(array).cuda()
-
-
-def _seconds(
-    torch: Any, name: str, function: Function, kind: str, inputs: Sequence[Array], runs: int
-) -> dict[str, float]:
-    tensors = [_tensor(torch, array) for array in inputs]
-    if kind in ("conv", "depthwise"):
-        tensors = [tensor.to(memory_format=torch.channels_last) for tensor in tensors]
+def _runs(
+    torch: Any,
+    kind: str,
+    tensors: Sequence[Any],
+    change: Callable[[str, Function], tuple[str, Function]],
+) -> dict[str, Run]:
+    known = function_of(torch, kind)
+    if known is None:
+        return {}
+    name, function = change(*known)
+    tensors = _as_preferred(torch, kind, tensors)
     try:
-        return {name: _least(torch, lambda: function(*tensors), runs)}
+        function(*tensors)
     except RuntimeError:  # it has no kernel for that
         return {}
+    return {name: lambda: function(*tensors)}
 
 
-def _least(torch: Any, run: Callable[[], Any], runs: int) -> float:
-    for _ in range(3):
-        run()
-    times: list[float] = []
-    for _ in range(runs):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        run()
-        end.record()
-        end.synchronize()
-        times.append(begin.elapsed_time(end) * 1e-3)
-    return min(times)
+def _as_preferred(torch: Any, kind: str, tensors: Sequence[Any]) -> list[Any]:
+    """The same tensors in the layouts in which the libraries are fastest."""
+    if kind in ("conv", "depthwise"):
+        return [tensor.to(memory_format=torch.channels_last) for tensor in tensors]
+    by_columns = kind == "attention" or (kind == "product" and tensors[0].dtype == torch.int8)
+    return [
+        one.mT.contiguous().mT if by_columns and number == 1 else one
+        for number, one in enumerate(tensors)
+    ]

@@ -1,24 +1,29 @@
 """Runs one case of ``benchmarks.gpu``: compiles it, compares results, and times them."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median, quantiles
 from typing import Any
 
-import numpy as np
-
 import braid
-from benchmarks import gpu_peers
+from benchmarks import gpu_artifacts
 from benchmarks.case_process import READY
-from benchmarks.gpu_case import Array, Case
+from benchmarks.gpu_arrays import (
+    OWN,
+    Arrays,
+    GpuArrays,
+    HostArrays,
+    largest_error,
+    random_inputs,
+)
+from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
-from braid.frontends.mlir import parse_mlir
+from braid.dynamic_shapes.binding import bind_inputs
 from braid.support.errors import BraidError
-from braid.universe import make_context
 
-SAMPLED = 16
-"""Rows of a result that are compared."""
 TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2, "i8": 0.0}
 
 
@@ -26,9 +31,9 @@ TOLERANCES = {"f32": 1e-5, "f16": 4e-3, "bf16": 3e-2, "i8": 0.0}
 class Outcome:
     """What became of a case: its largest error beside what is allowed, and times in seconds.
 
-    `seconds` are the device's own, or by the clock where it has no account; `call_seconds` are by
-    the clock, with copies from and to the host, and what the host does in between. `lost` is set
-    where there are no results.
+    `seconds` are medians, of the device by its own account, or by the clock where it keeps none,
+    and so are those of `peers`; `spreads` are the distances of their quartiles beside them, and
+    `call_seconds` a run's by the clock. `lost` is set where there are no results.
     """
 
     kind: str
@@ -40,19 +45,25 @@ class Outcome:
     rate: str = ""
     compile_seconds: float = 0.0
     peers: dict[str, float] = field(default_factory=dict[str, float])
+    spreads: dict[str, float] = field(default_factory=dict[str, float])
     note: str = ""
     lost: bool = False
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What cases are run on, and how often each is timed."""
+    """What cases are run on, and how often each is timed.
+
+    Their artifacts lie in the folder `artifacts`, if there is one; else they are compiled. `peers`
+    says that PyTorch and a GPU are there.
+    """
 
     target: str
     arch: str | None
     small: bool
     runs: int
     peers: bool
+    artifacts: Path | None = None
 
     @property
     def exact(self) -> bool:
@@ -61,107 +72,115 @@ class Settings:
 
 
 def serve(channel: Connection, settings: Settings) -> None:
-    """Answers names of cases with outcomes, for a `CaseProcess`; True for times of peers alone."""
+    """Answers names of cases with outcomes, for a `CaseProcess`.
+
+    With each name comes whether the peer is to be what ``torch.compile`` makes.
+    """
     known = {case.name: case for case in cases(settings.small)}
     channel.send(READY)
     while (request := channel.recv()) is not None:
         name, compiled = request
-        if compiled:
-            channel.send(compiled_peers(known[name], settings))
-        else:
-            channel.send(run_case(known[name], settings))
+        channel.send(run_case(known[name], settings, compiled))
 
 
-def run_case(case: Case, settings: Settings) -> Outcome:
-    """Compiles, compares and times it; what is wrong is its note."""
+def run_case(case: Case, settings: Settings, compiled_peers: bool = False) -> Outcome:
+    """Compiles or loads it, compares results, and times it; what is wrong is its note."""
     outcome = Outcome(case.kind, case.name)
+    on_gpu = settings.peers and not case.on_host
+    arrays: Arrays = GpuArrays(settings.exact) if on_gpu else HostArrays()
     try:
         begin = time.perf_counter()
-        source = source_of(case)
-        model = braid.compile(source, target=settings.target, gpu_arch=settings.arch)
+        model, source = model_of(case, settings)
         outcome.compile_seconds = time.perf_counter() - begin
-        inputs = inputs_of(case, [(spec.shape, spec.dtype) for spec in model.inputs])
-        results = model.run(inputs)
-        outcome.error, allowed = compare(case, model, source, inputs, results)
+        inputs = inputs_of(case, model, arrays, settings)
+        run = bound(model, inputs, arrays)
+        begin = time.perf_counter()
+        results = run()
+        outcome.call_seconds = time.perf_counter() - begin
+        outcome.error, allowed = compare(case, settings, source, arrays, inputs, results)
         outcome.right = outcome.error <= allowed
         outcome.note = "" if outcome.right else f"allowed {allowed:g}"
-        outcome.seconds, outcome.call_seconds = least_seconds(model, inputs, settings.runs)
-        outcome.rate = rate_of(case, outcome.seconds)
-        if settings.peers:
-            runs, exact = settings.runs, settings.exact
-            outcome.peers = gpu_peers.library_seconds(case.kind, inputs, runs, exact)
+        peers = arrays.peers(case, inputs, compiled_peers)
+        add_times(outcome, arrays.seconds(model, run, peers, settings.runs))
+        outcome.rate = rate_of(case, outcome.seconds or 0.0)
     except BraidError as error:
         outcome.note = str(error).splitlines()[0]
         outcome.lost = True
     return outcome
 
 
-def compiled_peers(case: Case, settings: Settings) -> dict[str, float]:
-    """What ``torch.compile`` takes, which searches kernels of Triton for as long as it likes."""
-    if case.make is not None:
-        return gpu_peers.model_seconds(case.name, settings.runs, settings.exact)
-    inputs = inputs_of(case, [(shape, None) for shape in case.shapes])
-    return gpu_peers.compiled_seconds(case.kind, inputs, settings.runs, settings.exact)
+def model_of(case: Case, settings: Settings) -> tuple[braid.Model, Any]:
+    """The model, and its source where it was compiled now."""
+    if settings.artifacts is not None:
+        return gpu_artifacts.load(settings.artifacts, case), None
+    source = source_of(case)
+    return braid.compile(source, target=settings.target, gpu_arch=settings.arch), source
 
 
 def source_of(case: Case) -> Any:
     """The model: of ONNX, or a module."""
-    return case.make() if case.make else parse_mlir(make_context(), case.text, "m").module
+    if case.make is not None:
+        return case.make()
+    # Where artifacts alone are run, there is no compiler.
+    from braid.frontends.mlir import parse_mlir
+    from braid.universe import make_context
+
+    return parse_mlir(make_context(), case.text, "m").module
 
 
-def inputs_of(case: Case, specs: Sequence[tuple[Sequence[int], Any]]) -> list[Array]:
-    """Random, of the kind that networks have; indices are those of rows."""
-    rng = np.random.default_rng(0)
-    found: list[Array] = []
-    for number, (shape, own) in enumerate(specs):
-        dtype = np.dtype(own if case.make else case.dtype(number))
-        if number == case.indices:
-            found.append(rng.integers(0, case.shapes[0][0], shape).astype(dtype))
-        elif dtype.kind == "i":
-            low = 0 if case.make else -8
-            found.append(rng.integers(low, 8, shape).astype(dtype))
-        else:
-            found.append(rng.standard_normal(shape, np.float32).astype(dtype))
-    return found
+def bound(model: braid.Model, inputs: Sequence[Any], arrays: Arrays) -> Callable[[], list[Any]]:
+    """A run of the model on these inputs, with results where `arrays` has room for them."""
+    given, out = bind_inputs(model.inputs, inputs, {}), arrays.results(model)
+    return lambda: model.run(given, out)
+
+
+def inputs_of(case: Case, model: braid.Model, arrays: Arrays, settings: Settings) -> list[Any]:
+    """On the GPU, if there is PyTorch; those of whole models are kept with artifacts."""
+    if case.make is None:
+        return arrays.inputs(case, model)
+    if settings.artifacts is not None:
+        made = gpu_artifacts.kept_arrays(settings.artifacts, case, "input")
+    else:
+        made = random_inputs(case, model)
+    return [arrays.given(array) for array in made]
 
 
 def compare(
-    case: Case, model: braid.Model, source: Any, inputs: Sequence[Array], results: Sequence[Array]
+    case: Case,
+    settings: Settings,
+    source: Any,
+    arrays: Arrays,
+    inputs: Sequence[Any],
+    results: Sequence[Any],
 ) -> tuple[float, float]:
-    """The largest error beside the largest number, of sampled rows; and what is allowed."""
-    if case.make is not None:
-        import onnxruntime
-
-        session: Any = onnxruntime.InferenceSession(source.SerializeToString())
-        names = [spec.name for spec in model.inputs]
-        wanted = session.run(None, dict(zip(names, inputs, strict=True)))
-        pairs = list(zip(results, wanted, strict=True))
-        return max(_error(np.asarray(a), np.asarray(b)) for a, b in pairs), 1e-4
-    assert case.expected is not None
-    count = len(results[0])
-    rows = np.unique(np.linspace(0, count - 1, min(count, case.sampled or SAMPLED)).astype(int))
-    return _error(results[0][rows], case.expected(inputs, rows)), TOLERANCES[case.element]
+    """The largest error beside the largest number, and what is allowed."""
+    if case.make is None:
+        return arrays.error(case, inputs, results[0]), TOLERANCES[case.element]
+    found = [gpu_artifacts.sampled_rows(arrays.taken(result)) for result in results]
+    if settings.artifacts is not None:
+        wanted = gpu_artifacts.kept_arrays(settings.artifacts, case, "result")
+    else:
+        given = [arrays.taken(one) for one in inputs]
+        expected = gpu_artifacts.expected_of_model(source, given)
+        wanted = [gpu_artifacts.sampled_rows(one) for one in expected]
+    return max(largest_error(a, b) for a, b in zip(found, wanted, strict=True)), 1e-4
 
 
-def _error(found: Array, expected: Array) -> float:
-    difference = np.abs(found.astype(np.float64) - expected).max(initial=0.0)
-    return float(difference / max(np.abs(expected).max(initial=0.0), 1e-30))
-
-
-def least_seconds(model: braid.Model, inputs: list[Array], runs: int) -> tuple[float, float]:
-    """Of a run, by the device's own account, and by the clock; twice the latter without devices."""
-    device = clock = float("inf")
-    for _ in range(runs):
-        before, begin = sum(model.launched_seconds().values()), time.perf_counter()
-        model.run(inputs)
-        clock = min(clock, time.perf_counter() - begin)
-        own = sum(model.launched_seconds().values()) - before
-        device = min(device, own if own > 0 else float("inf"))
-    return (device if device < float("inf") else clock), clock
+def add_times(outcome: Outcome, found: Mapping[str, Sequence[float]]) -> None:
+    """The median and the spread of each that was timed."""
+    for name, seconds in found.items():
+        middle = median(seconds)
+        if name == OWN:
+            outcome.seconds = middle
+        else:
+            outcome.peers[name] = middle
+        if len(seconds) > 1:
+            low, _, high = quantiles(seconds, n=4)
+            outcome.spreads[name] = (high - low) / middle
 
 
 def rate_of(case: Case, seconds: float) -> str:
     """In the unit that limits it."""
-    if case.work:
+    if case.work and seconds:
         return f"{case.work / seconds * 1e-12:.3g} TFLOP/s"
-    return f"{case.moved / seconds * 1e-9:.3g} GB/s" if case.moved else ""
+    return f"{case.moved / seconds * 1e-9:.3g} GB/s" if case.moved and seconds else ""

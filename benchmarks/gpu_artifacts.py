@@ -1,0 +1,61 @@
+"""Cases of ``benchmarks.gpu`` that are compiled on one machine and run on another."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+import braid
+from benchmarks.gpu_case import Array, Case
+
+ROWS = 64
+"""Of each result of a model, at most, that are kept to be compared."""
+
+
+def path_of(folder: Path, case: Case) -> Path:
+    """Where the artifact of a case lies."""
+    return folder / f"{re.sub('[^A-Za-z0-9_.]+', '_', case.name)}.braid"
+
+
+def save(
+    folder: Path, case: Case, model: braid.Model, source: Any, inputs: Sequence[Array]
+) -> None:
+    """Keeps what was compiled, and for a whole model its inputs and what is right."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = path_of(folder, case)
+    model.save(path)
+    if case.make is not None:
+        wanted = expected_of_model(source, inputs)
+        arrays: dict[str, Any] = {f"input{i}": array for i, array in enumerate(inputs)}
+        arrays |= {f"result{i}": sampled_rows(array) for i, array in enumerate(wanted)}
+        np.savez_compressed(path.with_suffix(".npz"), **arrays)
+
+
+def load(folder: Path, case: Case) -> braid.Model:
+    """What `save` has kept. Raises `BraidError` where there is nothing of it."""
+    return braid.load(path_of(folder, case))
+
+
+def kept_arrays(folder: Path, case: Case, kind: str) -> list[Array]:
+    """The arrays `input` or `result` that were kept with a model."""
+    with np.load(path_of(folder, case).with_suffix(".npz")) as kept:
+        return [kept[f"{kind}{i}"] for i in range(sum(name.startswith(kind) for name in kept))]
+
+
+def expected_of_model(source: onnx.ModelProto, inputs: Sequence[Array]) -> list[Array]:
+    """The results of ONNX Runtime."""
+    import onnxruntime
+
+    session: Any = onnxruntime.InferenceSession(source.SerializeToString())
+    names = [one.name for one in session.get_inputs()]
+    results = session.run(None, dict(zip(names, inputs, strict=True)))
+    return [np.asarray(result) for result in results]
+
+
+def sampled_rows(array: Array) -> Array:
+    """Some of the rows along the last dim, the first and the last among them."""
+    rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)
+    return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(int))]

@@ -1,0 +1,21 @@
+"""Runs an artifact once on random inputs: ``python -m benchmarks.gpu_once model.braid``.
+
+It is what checkers of a GPU's memory run; it needs ``braid-runtime`` alone.
+"""
+
+import sys
+
+import braid
+from benchmarks.gpu_arrays import random_inputs
+from benchmarks.gpu_case import Case
+
+
+def main() -> int:
+    """Run as a program."""
+    model = braid.load(sys.argv[1])
+    model.run(random_inputs(Case("any", "any"), model))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
