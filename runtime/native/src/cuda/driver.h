@@ -72,8 +72,8 @@ enum {
     (void *to, cuda_address from, size_t bytes, cuda_stream stream))                               \
   X(copy_async, "cuMemcpyDtoDAsync_v2",                                                            \
     (cuda_address to, cuda_address from, size_t bytes, cuda_stream stream))                        \
-  X(pointer_attribute, "cuPointerGetAttribute",                                                    \
-    (void *value, int attribute, cuda_address pointer))                                            \
+  X(pointer_attributes, "cuPointerGetAttributes",                                                  \
+    (unsigned count, int *attributes, void **values, cuda_address pointer))                        \
   X(module_load, "cuModuleLoadDataEx",                                                             \
     (cuda_module * module, const void *image, unsigned count, int *options, void **values))        \
   X(module_unload, "cuModuleUnload", (cuda_module module))                                         \

@@ -52,15 +52,15 @@ bool braid_cuda_open_slot(const cuda_gpu *gpu, slot *own, int64_t bytes, char *e
 
 /* ---- Copies ---- */
 
-/* The address of a buffer of the host that is memory of this GPU; 0 for others. */
+/* The address of a buffer of the host that is memory of this GPU; 0 for others, which the driver
+ * does not know: asked for one attribute alone, it would call that an error. */
 static cuda_address on_device(const cuda_gpu *gpu, const void *buffer) {
   int kind = 0, ordinal = -1;
+  int attributes[] = {CUDA_POINTER_MEMORY, CUDA_POINTER_ORDINAL};
+  void *values[] = {&kind, &ordinal};
   cuda_address address = (cuda_address)(uintptr_t)buffer;
-  if (gpu->driver->pointer_attribute(&kind, CUDA_POINTER_MEMORY, address) != CUDA_OK ||
-      kind != CUDA_MEMORY_DEVICE ||
-      gpu->driver->pointer_attribute(&ordinal, CUDA_POINTER_ORDINAL, address) != CUDA_OK)
-    return 0;
-  return ordinal == gpu->ordinal ? address : 0;
+  bool known = gpu->driver->pointer_attributes(2, attributes, values, address) == CUDA_OK;
+  return known && kind == CUDA_MEMORY_DEVICE && ordinal == gpu->ordinal ? address : 0;
 }
 
 const braid_function_v1 *braid_cuda_function_of(const waiting *own) {

@@ -208,26 +208,28 @@ result cuMemcpyDtoDAsync_v2(address to, address from, size_t bytes, void *handle
 }
 
 /* Of memory that the driver does not know, it says that the value is invalid. */
-result cuPointerGetAttribute(void *value, int attribute, address pointer) {
-  result code = begin("cuPointerGetAttribute", "%d, %#llx", attribute, (unsigned long long)pointer);
+/* Attributes of memory that is nobody's are zero, and of no device. */
+result cuPointerGetAttributes(unsigned count, int *attributes, void **values, address pointer) {
+  result code = begin("cuPointerGetAttributes", "%u, %#llx", count, (unsigned long long)pointer);
   if (code == OK)
     code = allowed(NEEDS_CONTEXT);
   if (code != OK)
     return finish(code);
   const char *at = (const char *)(uintptr_t)pointer;
-  for (object *one = objects; one != NULL; one = one->next) {
-    if (!one->alive || (one->kind != DEVICE_MEMORY && one->kind != PINNED) || at < one->base ||
-        at >= one->base + one->bytes)
-      continue;
-    if (attribute == 2)
-      *(unsigned *)value = one->kind == DEVICE_MEMORY ? 2 : 1;
-    else if (attribute == 9)
-      *(int *)value = one->device;
+  const object *found = objects;
+  while (found != NULL &&
+         (!found->alive || (found->kind != DEVICE_MEMORY && found->kind != PINNED) ||
+          at < found->base || at >= found->base + found->bytes))
+    found = found->next;
+  for (unsigned a = 0; a < count; ++a) {
+    if (attributes[a] == 2)
+      *(unsigned *)values[a] = found == NULL ? 0 : found->kind == DEVICE_MEMORY ? 2 : 1;
+    else if (attributes[a] == 9)
+      *(int *)values[a] = found == NULL ? -2 : found->device;
     else
-      return finish(wrong(INVALID_VALUE, "attribute %d is unknown", attribute));
-    return finish(OK);
+      return finish(wrong(INVALID_VALUE, "attribute %d is unknown", attributes[a]));
   }
-  return finish(INVALID_VALUE);
+  return finish(OK);
 }
 
 /* The rules of the driver's documentation. */
