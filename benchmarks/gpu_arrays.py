@@ -82,6 +82,13 @@ def launched_seconds(model: braid.Model) -> float:
     return sum(model.launched_seconds().values())
 
 
+def clock_seconds(run: Run) -> float:
+    """What a run takes by the clock."""
+    begin = time.perf_counter()
+    run()
+    return time.perf_counter() - begin
+
+
 def largest_error(found: Array, expected: Array) -> float:
     """The largest difference beside the largest expected number."""
     difference = np.abs(found.astype(np.float64) - expected).max(initial=0.0)
@@ -123,9 +130,7 @@ class HostArrays:
         """By the account of the model's devices where they keep one."""
         found: list[float] = []
         for _ in range(runs):
-            before, begin = launched_seconds(model), time.perf_counter()
-            run()
-            clock = time.perf_counter() - begin
+            before, clock = launched_seconds(model), clock_seconds(run)
             found.append(launched_seconds(model) - before or clock)
         return {OWN: found}
 

@@ -16,6 +16,7 @@ from benchmarks.gpu_arrays import (
     Arrays,
     GpuArrays,
     HostArrays,
+    clock_seconds,
     largest_error,
     random_inputs,
 )
@@ -32,8 +33,9 @@ class Outcome:
     """What became of a case: its largest error beside what is allowed, and times in seconds.
 
     `seconds` are medians, of the device by its own account, or by the clock where it keeps none,
-    and so are those of `peers`; `spreads` are the distances of their quartiles beside them, and
-    `call_seconds` a run's by the clock. `lost` is set where there are no results.
+    and so are those of `peers`; `spreads` are the distances of their quartiles beside them.
+    `call_seconds` are a call's by the clock, from Python, with what is in caches. `lost` is set
+    where there are no results.
     """
 
     kind: str
@@ -94,14 +96,13 @@ def run_case(case: Case, settings: Settings, compiled_peers: bool = False) -> Ou
         outcome.compile_seconds = time.perf_counter() - begin
         inputs = inputs_of(case, model, arrays, settings)
         run = bound(model, inputs, arrays)
-        begin = time.perf_counter()
         results = run()
-        outcome.call_seconds = time.perf_counter() - begin
         outcome.error, allowed = compare(case, settings, source, arrays, inputs, results)
         outcome.right = outcome.error <= allowed
         outcome.note = "" if outcome.right else f"allowed {allowed:g}"
         peers = arrays.peers(case, inputs, compiled_peers)
         add_times(outcome, arrays.seconds(model, run, peers, settings.runs))
+        outcome.call_seconds = median(clock_seconds(run) for _ in range(settings.runs))
         outcome.rate = rate_of(case, outcome.seconds or 0.0)
     except BraidError as error:
         outcome.note = str(error).splitlines()[0]

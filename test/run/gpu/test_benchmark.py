@@ -1,14 +1,18 @@
 """The benchmark of GPUs in dry mode: what is right and what is not, and what a case may cost."""
 
 import os
+import subprocess
+import sys
 import time
 from collections import Counter
 from dataclasses import replace
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import gpu_artifacts
 from benchmarks.case_process import READY, CaseLost, CaseProcess
 from benchmarks.gpu import LEFT_OUT, Deadline, compile_cases, run_cases
 from benchmarks.gpu_case import Case
@@ -41,6 +45,26 @@ def test_cases_are_compiled_alone() -> None:
     assert [one.right for one in found] == [True, False]
     assert found[0].compile_seconds > 0 and found[1].note
     assert [one.note for one in compile_cases(chosen, DRY, Deadline(0))] == [LEFT_OUT] * 2
+
+
+def test_cases_run_from_artifacts(tmp_path: Path) -> None:
+    """As on a machine without the compiler; what is not there is said of its case."""
+    kept = replace(DRY, artifacts=tmp_path)
+    model = next(one for one in cases(small=True) if one.name == "loop_if")
+    chosen = [small_case("softmax"), model]
+    assert [one.right for one in compile_cases(chosen, kept, Deadline(600))] == [True, True]
+    found = [run_case(case, kept) for case in chosen]
+    assert [one.right for one in found] == [True, True]
+    path = gpu_artifacts.path_of(tmp_path, model).with_suffix(".npz")
+    with np.load(path) as arrays:
+        changed = {name: array + name.startswith("result") for name, array in arrays.items()}
+    np.savez(path, **changed)
+    assert not run_case(model, kept).right
+    missing = run_case(small_case("tanh"), kept)
+    assert missing.lost and "cannot open" in missing.note
+    program = [sys.executable, "-m", "benchmarks.gpu_once"]
+    path = gpu_artifacts.path_of(tmp_path, chosen[0])
+    assert subprocess.run([*program, str(path)], check=False).returncode == 0
 
 
 def test_the_list_is_complete() -> None:
