@@ -154,7 +154,7 @@ def test_architectures() -> None:
         resolve_target("host", {"gpu-arch": "sm_80"})
 
 
-@pytest.mark.parametrize("name", ["gpu-a100", "gpu-h100", "gpu-l4", "gpu-emulated"])
+@pytest.mark.parametrize("name", ["gpu-a100", "gpu-h100", "gpu-h200", "gpu-l4", "gpu-emulated"])
 def test_shipped_targets(name: str) -> None:
     target = load_target(name)
     device = target.device("gpu:0")
