@@ -15,6 +15,7 @@ from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
 
 _HEADER = re.compile(rb"^(?:\.version|\.target|\.address_size) .*\n", re.MULTILINE)
+_VERSION = re.compile(rb"^\.version (\d+)\.(\d+)$", re.MULTILINE)
 _RESOURCES = re.compile(r"Function properties for (\S+)|Compiling entry function '(\w+)'")
 _SPILLS = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _WARNING = re.compile(r"\b[Ww]arning\b|serializ")
@@ -39,9 +40,15 @@ class MachineCode:
 
 
 def joined_ptx(modules: Sequence[bytes]) -> bytes:
-    """Modules for one architecture as one, with the header of the first."""
-    first, *others = modules
-    return b"\n".join([first, *(_HEADER.sub(b"", module) for module in others)])
+    """Modules for one architecture as one, with the header of the latest version of PTX."""
+    latest = max(modules, key=_version)
+    others = (_HEADER.sub(b"", module) for module in modules if module is not latest)
+    return b"\n".join([latest, *others])
+
+
+def _version(module: bytes) -> tuple[int, int]:
+    found = _VERSION.search(module)
+    return (int(found[1]), int(found[2])) if found is not None else (0, 0)
 
 
 _OTHER = "another one is found by CUDA_HOME, PATH, or pip install 'braid[gpu-check]', in this order"

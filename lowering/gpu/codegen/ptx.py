@@ -126,5 +126,27 @@ def optimized_ir(llvm_ir: str, machine: Machine) -> str:
 
 
 def ptx_of(optimized: str, machine: Machine) -> str:
-    """PTX of optimized LLVM IR; what LLVM cannot select ends the process: see `worker`."""
-    return str(_target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
+    """PTX of optimized LLVM IR; what LLVM cannot select ends the process: see `worker`.
+
+    Of the machine's version, or of a later one that an instruction needs which LLVM does not know.
+    """
+    text = str(_target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
+    later = [version for form, version in _LATER_FORMS.items() if form.search(text) is not None]
+    return _VERSION.sub(lambda own: _version_line(_numbers(own), *later), text, count=1)
+
+
+_VERSION = re.compile(r"^\.version (\d+)\.(\d+)$", re.MULTILINE)
+_LATER_FORMS = {re.compile(r"\bwgmma\.mma_async\.\S+\.(?:u8\.s8|s8\.u8) "): (8, 4)}
+"""Forms of instructions that PTX has only since a version later than that of the architecture.
+
+("PTX ISA", `wgmma.mma_async`: products of mixed signs.)
+"""
+
+
+def _numbers(version: re.Match[str]) -> tuple[int, int]:
+    return int(version[1]), int(version[2])
+
+
+def _version_line(*versions: tuple[int, int]) -> str:
+    major, minor = max(versions)
+    return f".version {major}.{minor}"

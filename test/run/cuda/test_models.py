@@ -176,7 +176,9 @@ def test_tensor_maps(driver: Driver, tmp_path: Path, monkeypatch: pytest.MonkeyP
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal(shape).astype(bfloat16) for shape in ((512, 128), (128, 512)))
     expected = x.astype(np.float32) @ w.astype(np.float32)
-    np.testing.assert_allclose(np.asarray(model(x, w), np.float32), expected, rtol=0.02, atol=0.05)
+    for _ in range(2):
+        result = np.asarray(model(x, w), np.float32)
+        np.testing.assert_allclose(result, expected, rtol=0.02, atol=0.05)
     assert driver.calls().count("cuTensorMapEncodeTiled") >= 2
     del model
     gc.collect()

@@ -51,7 +51,7 @@ typedef struct warpgroup {
   product what;
   sum *registers[GROUP];
   accumulator *open[MAX_OPEN];
-  uint32_t products;          /* issued in this launch */
+  uint32_t products;          /* issued so far: shadows of an earlier launch have numbers too */
   uint32_t commits;           /* in this block */
   uint32_t last[MAX_COMMITS]; /* product of a commit */
 } warpgroup;
@@ -78,10 +78,11 @@ void braid_gpu_start_warpgroups(void) {
 }
 
 void braid_gpu_free_warpgroups(void) {
-  for (int g = 0; g < MAX_WARPGROUPS; ++g)
+  for (int g = 0; g < MAX_WARPGROUPS; ++g) {
     for (int n = 0; n < MAX_OPEN; ++n)
       free(groups[g].open[n]);
-  memset(groups, 0, sizeof groups);
+    groups[g] = (warpgroup){.products = groups[g].products};
+  }
 }
 
 uint32_t braid_gpu_products(int group) { return groups[group].products; }

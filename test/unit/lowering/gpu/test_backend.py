@@ -10,7 +10,7 @@ import pytest
 import braid
 from braid.compiler import emit_model
 from braid.lowering.gpu.codegen import machine_code
-from braid.lowering.gpu.codegen.machine_code import assemble, cubin_of, find_tool
+from braid.lowering.gpu.codegen.machine_code import assemble, cubin_of, find_tool, joined_ptx
 from braid.lowering.gpu.fallback import emit_fallback
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
@@ -65,6 +65,36 @@ def test_large_products_on_hopper_are_made_by_wgmma(extent: int, wgmma: bool) ->
     ptx = emit_model(text.encode(), "ptx", target="gpu-h100")
     assert isinstance(ptx, str) and ("wgmma.mma_async" in ptx) == wgmma
     assert ("mma.sync.aligned" in ptx) != wgmma
+
+
+MIXED = b"""
+!b = tensor<512x512xi8, #braid.layout<"ba">>
+func.func @main(%x: tensor<512x512xui8> {braid.name = "x"}, %w: !b {braid.name = "w"},
+                %z: tensor<8x8xf32> {braid.name = "z"})
+    -> (tensor<512x512xi32> {braid.name = "y"}, tensor<8x8xf32> {braid.name = "v"}) {
+  %y = braid.matmul %x, %w {accumulator = i32} : (tensor<512x512xui8>, !b) -> tensor<512x512xi32>
+  %v = braid.tanh %z : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  func.return %y, %v : tensor<512x512xi32>, tensor<8x8xf32>
+}
+"""
+
+
+def test_instructions_that_came_later() -> None:
+    """Products of mixed signs are in PTX since 8.4, and so is what is assembled with them."""
+    ptx = emit_model(MIXED, "ptx", target="gpu-h100")
+    assert isinstance(ptx, str) and ".s32.u8.s8 " in ptx
+    assert re.findall(r"^\.version (.*)", ptx, re.MULTILINE) == ["8.4"]
+    assert len(assemble(ptx.encode(), "sm_90a").resources) >= 2
+
+
+def test_joined_modules_have_the_latest_version() -> None:
+    modules = [
+        f".version {version}\n.target sm_90a\n.address_size 64\n{version}\n".encode()
+        for version in ("8.0", "8.10", "8.4")
+    ]
+    joined = joined_ptx(modules).decode().split()
+    assert joined[:6] == [".version", "8.10", ".target", "sm_90a", ".address_size", "64"]
+    assert sorted(joined[6:]) == ["8.0", "8.10", "8.4"]
 
 
 def test_machine_code_as_text() -> None:
