@@ -1,9 +1,9 @@
 """Processes that run one case after the other and may die: a crash or a hang costs one case."""
 
 import multiprocessing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from time import monotonic
 from typing import Any
@@ -89,3 +89,52 @@ class CaseProcess:
         self._process.join(ENDING_SECONDS)
         self._process.kill()
         self._process.join()
+
+
+def run_side_by_side(
+    processes: Sequence[CaseProcess],
+    requests: Sequence[Any],
+    seconds: float,
+    deadline: float = float("inf"),
+) -> Iterator[tuple[CaseProcess, Any, Any]]:
+    """Each request with its answer, or a CaseLost, and the process that gave it, as they come.
+
+    Starts and ends the processes. Each request may take `seconds`; after `deadline`, of the
+    monotonic clock, no more is begun.
+    """
+    pending = list(reversed(requests))
+    for process in processes:
+        process.start()
+    while True:
+        for process in processes:
+            if process.request is None and pending and monotonic() < deadline:
+                yield from _given(process, pending.pop(), seconds)
+        busy = [process for process in processes if process.request is not None]
+        if not busy and (not pending or monotonic() >= deadline):
+            break
+        ready = wait([process.channel for process in busy], timeout=1)
+        for process in busy:
+            request = process.request
+            if process.channel in ready:
+                yield process, request, _taken(process)
+            elif monotonic() > process.deadline:
+                process.restart()
+                yield process, request, CaseLost("took too long")
+    for process in processes:
+        process.end()
+
+
+def _given(
+    process: CaseProcess, request: Any, seconds: float
+) -> Iterator[tuple[CaseProcess, Any, Any]]:
+    try:
+        process.give(request, seconds)
+    except CaseLost as lost:
+        yield process, request, lost
+
+
+def _taken(process: CaseProcess) -> Any:
+    try:
+        return process.take()
+    except CaseLost as lost:
+        return lost

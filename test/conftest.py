@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 from braid.passes.infrastructure.decision_checks import VARIABLE
@@ -16,3 +17,14 @@ os.environ.setdefault(VARIABLE, "1")
 # A busy machine is not a failure.
 settings.register_profile("braid", deadline=None)
 settings.load_profile("braid")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Of `test/run/gpu`, and here since pytest takes options from the first conftests alone."""
+    group = parser.getgroup("braid")
+    text = "run kernels on this machine's GPU too, as this target has it"
+    group.addoption("--gpu-target", metavar="TARGET", help=text)
+    text = "for this architecture of it, such as sm_90a,+cubin"
+    group.addoption("--gpu-arch", metavar="ARCHITECTURE", help=text)
+    text = "keep kernels for another machine to run, see benchmarks.gpu_replay"
+    group.addoption("--keep-gpu-cases", metavar="FOLDER", help=text)

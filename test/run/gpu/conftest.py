@@ -1,6 +1,7 @@
 """Kernels of GPUs, run by the emulator."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -31,7 +32,14 @@ from test.run.fallback.conftest import (
     stored_arrays,
 )
 from test.run.fallback.conftest import cache as cache
+from test.run.gpu import kernel_models
 from test.run.gpu.error_bounds import compare_bounded, evaluate_bounded
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What else happens to kernels, as the command line says."""
+    kernel_models.choose(config)
+
 
 Emit = Callable[[FusedOp, str], GpuKernel]
 
@@ -129,7 +137,12 @@ def check_group(
         (inputs or {}).get(i, random_input(type, generator))
         for i, type in enumerate(group.inputs.types)
     ]
-    compare(group, arrays, run_kernel(kernel, group, arrays, unaligned))
+    outputs = run_kernel(kernel, group, arrays, unaligned)
+    compare(group, arrays, outputs)
+    if kernel_models.chosen is not None:
+        kernel_models.chosen.take(
+            kernel, group, arrays, outputs, partial(compare, group, arrays), unaligned
+        )
     return kernel
 
 

@@ -1,0 +1,193 @@
+"""Compiles whole models for a GPU that is elsewhere, with inputs and what is right.
+
+``python -m benchmarks.gpu_kept_models DIRECTORY --kind node --seconds 600``
+
+`node` are ONNX's node tests, first one of each combination of ops, `small` models of the usual
+kinds, whole and with ops that the host runs. ``python -m benchmarks.gpu_replay DIRECTORY`` runs them on a machine with the GPU.
+"""
+
+import argparse
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import Any
+
+import numpy as np
+import onnx
+
+import braid
+from benchmarks.conformance.cases import Case, load_cases
+from benchmarks.conformance.executors import imported_with
+from benchmarks.conformance.expectations import read_expected
+from benchmarks.kept_cases import Array, keep_case
+from benchmarks.models.hand_written import make_loop_if, make_transformer_block
+from benchmarks.models.light import make_light
+from braid.support.errors import BraidError
+
+CPU = "x86-64-v3"
+"""The host's: most that stand beside a GPU have more."""
+NODE_SHARE, MODEL_SHARE = 2e-4, 1e-4
+"""How far results may be from those of ONNX or ONNX Runtime, of the largest."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is compiled for."""
+
+    name: str
+    architecture: str | None
+
+    def compiled(self, source: Any, **options: Any) -> "braid.Model":
+        """The model, to be saved, by these options of `braid.compile`."""
+        return braid.compile(
+            source, target=self.name, gpu_arch=self.architecture, cpu=CPU, load=False, **options
+        )
+
+
+Keep = Callable[[Path, Target], None]
+"""Compiles a model and keeps it in a folder."""
+
+
+def node_tests() -> Iterator[tuple[str, Keep]]:
+    """ONNX's, by name."""
+    for case in ordered_cases():
+        yield case.name, partial(keep_node_test, case)
+
+
+def ordered_cases() -> Iterator[Case]:
+    """Those of the core that braid passes, one of each combination of ops before the others."""
+    known, lacking = load_cases(("node",)), read_expected()
+    found = [case for case in known.values() if case.is_core and case.name not in lacking]
+    first = {case.ops: case for case in reversed(found)}
+    yield from first.values()
+    chosen = {case.name for case in first.values()}
+    rest = [case for case in found if case.name not in chosen]
+    Random(0).shuffle(rest)
+    yield from rest
+
+
+def keep_node_test(case: Case, folder: Path, target: Target) -> None:
+    """Keeps its first data set."""
+    inputs, expected = next(iter(case.data_sets))
+    imported, rest = imported_with(case.model, inputs)
+    model = target.compiled(imported.module, parameters=imported.parameters)
+    keep_case(folder, f"node_{case.name}", model, rest, expected, _shares(expected, NODE_SHARE))
+
+
+def _shares(expected: Sequence[Array], share: float) -> list[float]:
+    return [0.0 if np.asarray(one).dtype.kind in "iub" else share for one in expected]
+
+
+def small_models() -> Iterator[tuple[str, Keep]]:
+    """Models of the usual kinds; those of PyTorch where it is installed."""
+    made = {
+        "transformer_block": lambda: make_transformer_block(32, 64, 4, 128),
+        "loop_if": make_loop_if,
+        "squeezenet": small_squeezenet,
+    }
+    if importlib.util.find_spec("transformers") is not None:
+        made |= {"gpt2": small_gpt2, "mobilenet_v2": small_mobilenet_v2}
+    for name, make in made.items():
+        yield name, partial(keep_model, name, make, ())
+        yield f"{name}_split", partial(keep_model, f"{name}_split", make, PINS[name])
+
+
+PINS = {
+    "squeezenet": ("op:pool=cpu:0", "op:conv=gpu:0"),
+    "mobilenet_v2": ("op:add=cpu:0", "op:conv=gpu:0"),
+    "transformer_block": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
+    "gpt2": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
+    "loop_if": ("op:matmul=cpu:0", "op:reduce=gpu:0"),
+}
+"""What the host runs of a model that is split."""
+
+
+def small_squeezenet() -> onnx.ModelProto:
+    """SqueezeNet on images of 64 by 64."""
+    model = make_light("squeezenet")
+    shape = model.graph.input[0].type.tensor_type.shape
+    for dim, extent in zip(shape.dim, (1, 3, 64, 64), strict=True):
+        dim.dim_value = extent
+    del model.graph.value_info[:]
+    return model
+
+
+def small_gpt2() -> onnx.ModelProto:
+    """GPT-2 with two narrow layers and 1000 tokens to choose from."""
+    import torch
+
+    from benchmarks.models.torch_models import export, gpt2
+
+    tokens = torch.arange(0, 800, 50).reshape(1, 16)
+    sizes = {"n_layer": 2, "vocab_size": 1000, "n_embd": 64, "n_head": 4}
+    return export(lambda: gpt2(**sizes), lambda: (tokens,))
+
+
+def small_mobilenet_v2() -> onnx.ModelProto:
+    """MobileNetV2 of the paper's configuration, on images of 64 by 64."""
+    from benchmarks.models.torch_models import export, noise, vision
+
+    return export(lambda: vision("MobileNetV2"), lambda: noise((1, 3, 64, 64)))
+
+
+def keep_model(
+    name: str,
+    make: Callable[[], onnx.ModelProto],
+    pins: Sequence[str],
+    folder: Path,
+    target: Target,
+) -> None:
+    """Keeps it beside the results of ONNX Runtime."""
+    import onnxruntime
+
+    proto = make()
+    session: Any = onnxruntime.InferenceSession(proto.SerializeToString())
+    rng = np.random.default_rng(0)
+    inputs = {
+        info.name: rng.integers(0, 800, info.shape)
+        if info.type == "tensor(int64)"
+        else rng.standard_normal(info.shape).astype(np.float32)
+        for info in session.get_inputs()
+    }
+    names = [info.name for info in session.get_outputs()]
+    expected = dict(zip(names, session.run(None, inputs), strict=True))
+    model = target.compiled(proto, pin=pins)
+    results = [np.asarray(expected[spec.name]) for spec in model.outputs]
+    given = [inputs[spec.name] for spec in model.inputs]
+    keep_case(folder, f"model_{name}", model, given, results, _shares(results, MODEL_SHARE))
+
+
+KINDS = {"node": node_tests, "small": small_models}
+
+
+def main() -> int:
+    """Run as a program."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--kind", choices=KINDS, default="node")
+    parser.add_argument("--target", default="gpu-h100")
+    parser.add_argument("--gpu-arch")
+    parser.add_argument("--seconds", type=float, default=600.0, help="after which none begins")
+    arguments = parser.parse_args()
+    deadline = monotonic() + arguments.seconds
+    target = Target(arguments.target, arguments.gpu_arch)
+    count = 0
+    for name, keep in KINDS[arguments.kind]():
+        if monotonic() > deadline:
+            break
+        try:
+            keep(arguments.folder, target)
+            count += 1
+        except BraidError as error:
+            print(f"{name}: {str(error).splitlines()[0]}", flush=True)
+    print(f"{count} cases")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

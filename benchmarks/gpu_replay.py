@@ -1,0 +1,116 @@
+"""Runs kept cases on this machine's GPU, which needs no compiler: only `braid-runtime` and numpy.
+
+``python -m benchmarks.gpu_replay DIRECTORY --json FILE``
+
+Cases are what ``pytest test/run/gpu --keep-gpu-cases DIRECTORY`` and ``python -m
+benchmarks.gpu_cases_of_models DIRECTORY`` have compiled. Each runs twice, with other inputs in
+between, in one of several processes: a crash, a hang or an error that stays in the driver costs one
+case. What is wrong is printed with the largest error, what is allowed, and the first place.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from benchmarks.case_process import READY, CaseLost, CaseProcess, run_side_by_side
+from benchmarks.kept_cases import KeptCase, kept_names
+from braid.support.errors import BraidError
+
+CASE_SECONDS = 20.0
+JOBS = 8
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What became of a case; `lost` where there are no results."""
+
+    name: str
+    right: bool
+    of_allowed: float = 0.0
+    note: str = ""
+    lost: bool = False
+    seconds: float = 0.0
+
+
+def serve(channel: Connection, folder: Path) -> None:
+    """Answers names of cases, for a `CaseProcess`."""
+    first: list[Any] = []
+    channel.send(READY)
+    while (name := channel.recv()) is not None:
+        begin = time.perf_counter()
+        try:
+            case = KeptCase.of(folder, name)
+            # A context of the driver, which takes longest to make, stays as long as a model.
+            first = first or [case.model]
+            answer = replay(name, case, begin)
+        except BraidError as error:
+            answer = Replayed(name, False, note=str(error).splitlines()[0], lost=True)
+        channel.send(answer)
+
+
+def replay(name: str, case: KeptCase, begin: float) -> Replayed:
+    """Runs a case twice, with other inputs in between, and compares."""
+    first = case.difference(case.model.run(case.inputs))
+    case.model.run(case.others())
+    again = case.difference(case.model.run(case.inputs))
+    worst, which = max((first, ""), (again, "again: "), key=lambda own: own[0].of_allowed)
+    note = (
+        f"{which}result {worst.result}: error {worst.error:.3g}, allowed {worst.allowed:.3g}, "
+        f"{worst.wrong} of {worst.of}, first at {list(worst.place)}: {worst.text}"
+        if worst.wrong
+        else ""
+    )
+    return Replayed(
+        name, not worst.wrong, worst.of_allowed, note, seconds=time.perf_counter() - begin
+    )
+
+
+def replay_all(
+    processes: Sequence[CaseProcess], names: Sequence[str], seconds: float
+) -> list[Replayed]:
+    """All of them by processes that `serve`; prints what is wrong as it is found."""
+    found: list[Replayed] = []
+    deadline = time.monotonic() + seconds
+    for process, name, answer in run_side_by_side(processes, names, CASE_SECONDS, deadline):
+        if isinstance(answer, CaseLost):
+            answer = Replayed(name, False, note=str(answer), lost=True)
+        elif answer.lost:
+            process.restart()  # What is wrong with a context of the driver stays so.
+        found.append(answer)
+        if not answer.right:
+            print(f"WRONG {answer.name}: {answer.note}", flush=True)
+    return found
+
+
+def main() -> int:
+    """Run as a program; 1 where something is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument("--seconds", type=float, default=300.0, help="after which no case begins")
+    parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names have it")
+    parser.add_argument("--json", type=Path)
+    arguments = parser.parse_args()
+    begin = time.monotonic()
+    names = [name for name in kept_names(arguments.folder) if arguments.only in name]
+    jobs = min(arguments.jobs, len(names))
+    processes = [CaseProcess(serve, (arguments.folder,)) for _ in range(jobs)]
+    found = replay_all(processes, names, arguments.seconds)
+    wrong, lost = sum(not own.right for own in found), sum(own.lost for own in found)
+    print(
+        f"{len(found)} of {len(names)} cases in {time.monotonic() - begin:.0f} s: "
+        f"{len(found) - wrong} right, {wrong - lost} wrong, {lost} without results"
+    )
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps([asdict(own) for own in found], indent=1) + "\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

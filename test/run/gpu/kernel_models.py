@@ -1,0 +1,163 @@
+"""A kernel as a model of its own, for a real GPU: it copies there, launches, and copies back.
+
+`pytest test/run/gpu --gpu-target gpu-h100` runs each kernel there too that the emulator has found
+right, and `--keep-gpu-cases FOLDER` keeps them for a machine without the compiler; see
+`benchmarks.gpu_replay`.
+"""
+
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
+from xdsl.ir import Attribute
+
+import braid
+from benchmarks.kept_cases import keep_case
+from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array
+from braid.lowering.gpu import backend
+from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.passes.outlining.outline_kernels import kernel_function
+from braid.targets.machines.resolve import resolve_target, set_target
+from test.run.fallback.conftest import stored_arrays
+
+CLUSTER = "cluster_0"
+DEVICE_NAME = "gpu:0"
+
+SHARES = {"float16": 4e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-12}
+"""How far results may be from those of the emulator, of the largest."""
+
+
+@dataclass(frozen=True)
+class GpuTarget:
+    """What kernels are compiled for: a target, as `braid.compile` takes it."""
+
+    name: str
+    architecture: str | None = None
+    cpu: str | None = None
+
+    @property
+    def has_tensor_maps(self) -> bool:
+        """Whether kernels of Hopper are for it."""
+        options = {"cpu": self.cpu, "gpu-arch": self.architecture}
+        target = resolve_target(self.name, {k: v for k, v in options.items() if v is not None})
+        return target.device(DEVICE_NAME).machine.cpu == "sm_90a"
+
+    def model(
+        self, kernel: GpuKernel, group: FusedOp, *, unaligned: bool = False, load: bool = True
+    ) -> braid.Model:
+        """A model that runs the kernel alone. Inputs and outputs are as stored.
+
+        With `unaligned`, its entries are those for buffers that begin anywhere.
+        """
+        chosen = _with_entries_for_any_buffers(kernel) if unaligned else kernel
+        module = _module(kernel.symbol, group)
+        set_target(module, self.name, self.cpu, self.architecture)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(backend, "_emitted", lambda *_: chosen)
+            return braid.compile(module, passes=(), jobs=1, load=load)
+
+
+def _with_entries_for_any_buffers(kernel: GpuKernel) -> GpuKernel:
+    launches = [
+        replace(one, entry=one.unaligned_entry or one.entry, unaligned_entry=None)
+        for one in kernel.launches.launches
+    ]
+    return replace(kernel, launches=replace(kernel.launches, launches=tuple(launches)))
+
+
+def _module(symbol: str, group: FusedOp) -> ModuleOp:
+    """What `outline-kernels` leaves of a model that is this group."""
+    operands, results = list(group.operand_types), list(group.result_types)
+    main = _function("main", operands, results)
+    launch = LaunchOp(CLUSTER, main.args, results)
+    landed = AwaitOp([launch.token], launch.outputs)
+    main.body.block.add_ops([launch, landed, ReturnOp(*landed.outputs)])
+    cluster = _function(CLUSTER, operands, results)
+    cluster.sym_visibility = StringAttr("private")
+    cluster.attributes[DEVICE] = StringAttr(DEVICE_NAME)
+    call = CallOp(SymbolRefAttr(symbol), cluster.args, results)
+    cluster.body.block.add_ops([call, ReturnOp(*call.results)])
+    return ModuleOp([main, cluster, kernel_function(symbol, group)])
+
+
+def _function(name: str, operands: Sequence[Attribute], results: Sequence[Attribute]) -> FuncOp:
+    return FuncOp(name, FunctionType.from_lists(list(operands), list(results)))
+
+
+Compare = Callable[[Sequence[Array]], None]
+
+
+@dataclass
+class BesidesEmulator:
+    """What is done with kernels that the emulator has found right: they run on a GPU, or are kept.
+
+    Neither happens to those with padded operands or results, which models have not, and to those
+    that the target's architecture has not.
+    """
+
+    target: GpuTarget
+    folder: Path | None = None
+    _names: Counter[str] = field(default_factory=Counter[str])
+
+    def take(
+        self,
+        kernel: GpuKernel,
+        group: FusedOp,
+        inputs: Sequence[Array],
+        outputs: Sequence[Array],
+        compare: Compare,
+        unaligned: bool = False,
+    ) -> None:
+        """Runs or keeps a kernel; `outputs` are those of the emulator."""
+        has_maps = any(own.tensor_maps for own in kernel.launches.launches)
+        if has_maps and not self.target.has_tensor_maps:
+            return
+        stored, _ = stored_arrays(group, inputs)
+        shapes = [type.get_shape() for type in (*group.inputs.types, *group.outputs.types)]
+        if [math.prod(shape) for shape in shapes] != [a.size for a in (*stored, *outputs)]:
+            return
+        if self.folder is not None:
+            model = self.target.model(kernel, group, unaligned=unaligned, load=False)
+            shares = [SHARES.get(array.dtype.name, 0.0) for array in outputs]
+            keep_case(self.folder, self._name(), model, stored, outputs, shares)
+            return
+        model = self.target.model(kernel, group, unaligned=unaligned)
+        given = [a.reshape(s) for a, s in zip(stored, shapes, strict=False)]
+        for _ in range(2):
+            found = model.run(given)
+            compare(
+                [np.asarray(a).reshape(own.shape) for a, own in zip(found, outputs, strict=True)]
+            )
+
+    def _name(self) -> str:
+        """Of the test that runs, and its how manieth kernel it is."""
+        test = os.environ["PYTEST_CURRENT_TEST"].rpartition("/")[2].partition(" ")[0]
+        name = re.sub("[^A-Za-z0-9]+", "_", test.replace(".py", "")).strip("_")
+        self._names[name] += 1
+        return f"{name}_{self._names[name]}"
+
+
+chosen: BesidesEmulator | None = None
+"""By the options of the command line, see `choose`."""
+
+
+def choose(config: pytest.Config) -> None:
+    """Takes what the command line asks for."""
+    global chosen
+    name, folder = config.getoption("--gpu-target"), config.getoption("--keep-gpu-cases")
+    if folder is not None:
+        target = GpuTarget(name or "gpu-h100", config.getoption("--gpu-arch"), "x86-64-v3")
+        chosen = BesidesEmulator(target, Path(folder).absolute())
+    elif name is not None:
+        chosen = BesidesEmulator(GpuTarget(name, config.getoption("--gpu-arch")))
