@@ -3,7 +3,8 @@
 ``python -m benchmarks.gpu_kept_models DIRECTORY --kind node --seconds 600``
 
 `node` are ONNX's node tests, first one of each combination of ops, `small` models of the usual
-kinds, whole and with ops that the host runs. ``python -m benchmarks.gpu_replay DIRECTORY`` runs them on a machine with the GPU.
+kinds, whole and with ops that the host runs. ``python -m benchmarks.gpu_replay DIRECTORY`` runs
+them on a machine with the GPU.
 """
 
 import argparse
