@@ -98,6 +98,12 @@ class Difference:
     place: tuple[int, ...] = ()
     text: str = ""
 
+    def __str__(self) -> str:
+        return (
+            f"result {self.result}: error {self.error:.3g}, allowed {self.allowed:.3g}, "
+            f"{self.wrong} of {self.of}, first at {list(self.place)}: {self.text}"
+        )
+
     @property
     def of_allowed(self) -> float:
         """The error, of what is allowed."""

@@ -5,16 +5,18 @@ import json
 import os
 import sys
 import time
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, bf16, f32
 
 from benchmarks.case_process import READY, CaseLost, CaseProcess, run_side_by_side
-from benchmarks.gpu_replay import Replayed, main, replay_all
+from benchmarks.gpu_replay import Replayed, main, replay, replay_all
 from benchmarks.kept_cases import KeptCase, kept_names
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.regions import FusedOp
@@ -124,6 +126,21 @@ def test_what_differs(kept: Path, driver: Driver) -> None:
     assert 0 < case.difference([near]).of_allowed < 1
     assert [a.shape for a in case.others()] == [a.shape for a in case.inputs]
     assert not np.array_equal(case.others()[0], case.inputs[0])
+
+
+def test_other_bits_are_a_race(kept: Path, driver: Driver) -> None:
+    """Within the tolerance too."""
+    case = KeptCase.of(kept, kept_names(kept)[0])
+    assert replay("equal", case, 3).right
+    runs = iter(range(9))
+
+    def run(inputs: object) -> list[object]:
+        last = case.results[0].copy()
+        last[0, 0] = np.float32(last[0, 0]) + 0.01 * (next(runs) == 3)
+        return [last]
+
+    found = replay("other", replace(case, model=SimpleNamespace(run=run)), 4)  # type: ignore[arg-type]
+    assert not found.right and found.note.startswith("other bits in run 2: ") and not found.lost
 
 
 def echo(channel: Connection) -> None:
