@@ -58,8 +58,21 @@ def gpu_function(
         plain = [DictionaryAttr({})] * len(arguments)
         function.properties["arg_attrs"] = ArrayAttr([*plain, *[aligned] * tensor_maps])
     if single:
-        function.attributes["nvvm.minctasm"] = IntegerAttr(1, i32)
+        limit_blocks(function, 1)
     return function
+
+
+READING_BLOCKS = 4
+"""Blocks of a multiprocessor with which threads that read much keep registers for it."""
+
+
+def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
+    """Leaves a thread the registers that it may have with so many blocks on a multiprocessor.
+
+    The assembler gives no more than as many blocks leave as there can be at all, and then reads one
+    element after the other where several could be on their way.
+    """
+    function.attributes["nvvm.minctasm"] = IntegerAttr(blocks, i32)
 
 
 def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:

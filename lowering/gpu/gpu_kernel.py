@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.lowering.gpu.aligned_entries import with_twins
+from braid.lowering.gpu.kernels.quotients import shorten_quotients
 from braid.lowering.gpu.launches import NO_LAUNCHES, Launches
 from braid.targets.kernels.kernel_family import InPlace, Kernel
 
@@ -44,6 +45,7 @@ class GpuKernel(Kernel):
         in_place: tuple[InPlace, ...] = (),
     ) -> "GpuKernel":
         """The kernel with the symbol of its launches, and twins of entries; see `with_twins`."""
+        shorten_quotients(module)
         complete = with_twins(module, launches)
         return GpuKernel(
             launches.symbol, module, 1, scratch_bytes, in_place, None, (), launches=complete

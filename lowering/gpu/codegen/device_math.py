@@ -69,6 +69,27 @@ define internal float @__nv_fmodf(float %x, float %y) alwaysinline nounwind {
 }
 """
 """The rest of a division, exactly, by shifts and subtractions; of normal numbers."""
+_ANGLE = """
+define internal float @__nv_{name}f(float %x) alwaysinline nounwind {{
+  %size = call float @llvm.fabs.f32(float %x)
+  %usual = fcmp ole float %size, 1.0e6
+  br i1 %usual, label %near, label %far
+near:
+  %n = call float @__nv_near_{name}f(float %x)
+  ret float %n
+far:
+  %f = call float @__nv_far_{name}f(float %x)
+  ret float %f
+}}
+define internal float @__nv_far_{name}f(float %x) noinline nounwind {{
+  %w = fpext float %x to double
+  %r = call double @__nv_{name}(double %w)
+  %s = fptrunc double %r to float
+  ret float %s
+}}
+"""
+"""Sine or cosine: angles that f32 cannot reduce are left to f64."""
+_ANGLES = {f"__nv_{name}f": name for name in ("sin", "cos")}
 _REMAINDERS = ("__nv_fmod", "__nv_fmodf")
 _REMAINDER_CALLS = ("fabs.f64(double)", "copysign.f64(double, double)")
 
@@ -89,6 +110,11 @@ def definitions(names: Sequence[str]) -> str:
             texts |= {_REMAINDERS[0]: "", _REMAINDERS[1]: _REMAINDER}
             declared |= {f"declare double @llvm.{one}" for one in _REMAINDER_CALLS}
             continue
+        if (angle := _ANGLES.get(name)) is not None:
+            texts[name] = _ANGLE.format(name=angle)
+            declared.add("declare float @llvm.fabs.f32(float)")
+            waiting += [f"__nv_near_{angle}f", f"__nv_{angle}"]
+            continue
         writer = _define(name)
         texts[name] = writer.text()
         declared |= writer.intrinsics
@@ -98,7 +124,7 @@ def definitions(names: Sequence[str]) -> str:
 
 def _define(name: str) -> FunctionWriter:
     base = name.removeprefix("__nv_")
-    single = base.endswith("f") and base[:-1] in {**DOUBLE, **_INTRINSICS}
+    single = base.endswith("f") and base[:-1] in {**DOUBLE, **SINGLE, **_INTRINSICS}
     own = base[:-1] if single else base
     if own in _INTRINSICS:
         count, intrinsic = _INTRINSICS[own]

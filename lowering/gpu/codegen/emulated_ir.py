@@ -9,6 +9,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from braid.lowering.gpu.codegen.emulated_assembly import without_assembly
+from braid.lowering.gpu.codegen.emulated_functions import (
+    EMULATED_FUNCTIONS,
+    INTRINSICS,
+    emulated_function,
+)
 from braid.lowering.gpu.launches import ENTRY_ALIGNMENT, MAP_BYTES, Launch, Launches, dynamic_shared
 from braid.support.errors import BraidError
 
@@ -52,7 +57,8 @@ def emulated_ir(optimized: str, kernel: Launches) -> str:
     """
     optimized = _with_dynamic_shared(optimized, kernel)
     optimized, shims = without_assembly(optimized)
-    lines = [line for text in optimized.splitlines() for line in _rewritten(text)]
+    lines = [line for text in optimized.splitlines() for line in rewritten(text)]
+    lines += [line for line in INTRINSICS if line not in lines]
     regions = list(_globals_of(optimized))
     launcher = "\n".join(_launcher(kernel, regions))
     return "\n".join([*_numbered_checks(lines), *shims, _RUNTIME, launcher])
@@ -69,12 +75,16 @@ def _with_dynamic_shared(optimized: str, kernel: Launches) -> str:
     return optimized
 
 
-def _rewritten(line: str) -> Iterator[str]:
+def rewritten(line: str) -> Iterator[str]:
+    """A line of a module with what the emulator checks before it, and does instead."""
     if line.startswith(("target ", "attributes ")):
         return
     line = re.sub(r" #\d+\b", "", line)
     if (declared := _DECLARED.match(line)) is not None:
         result, name, arguments = declared.groups()
+        if (own := emulated_function(name, _emulated_name(name))) is not None:
+            yield own
+            return
         plain = _ARGUMENT_WORDS.sub("", arguments)
         yield from _declaration(result.strip(), _emulated_name(name), plain)
         return
@@ -110,7 +120,8 @@ def _declaration(result: str, name: str, arguments: str) -> Iterator[str]:
 
 
 def _emulated_name(intrinsic: str) -> str:
-    return "braid_gpu_" + intrinsic.replace(".", "_")
+    name = "braid_gpu_" + intrinsic.replace(".", "_")
+    return f"{name}.own" if intrinsic in EMULATED_FUNCTIONS else name
 
 
 def _checks(line: str) -> Iterator[str]:

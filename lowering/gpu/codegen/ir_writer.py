@@ -116,12 +116,26 @@ class FunctionWriter:
         inside = self.select(self.compare("olt", x, least), least, x)
         return self.select(self.compare("ogt", inside, most), most, inside)
 
+    def kept_between(self, x: Value, low: float, high: float) -> Value:
+        """x between two bounds by two instructions of f32; NaN stays NaN."""
+        above = self.intrinsic("maximum", x, self.number(low))
+        return self.intrinsic("minimum", above, self.number(high))
+
     def intrinsic(self, name: str, *values: Value) -> Value:
         """One of LLVM's, overloaded by the type of its operands."""
         type = values[0].type
         symbol = f"llvm.{name}.{_INTRINSIC_SUFFIX[type]}"
         self.intrinsics.add(f"declare {type} @{symbol}({', '.join([type] * len(values))})")
         return self._call(symbol, type, values)
+
+    def instruction(self, name: str, *values: Value) -> Value:
+        """An instruction of NVIDIA's GPUs on f32, by the name of its intrinsic, such as `fma.rm.f`.
+
+        Those that approximate are as exact as the PTX ISA says ("Floating Point Instructions").
+        """
+        symbol = f"llvm.nvvm.{name}"
+        self.intrinsics.add(f"declare float @{symbol}({', '.join(['float'] * len(values))})")
+        return self._call(symbol, "float", values)
 
     def call(self, symbol: str, type: str, *values: Value) -> Value:
         """Another function of these."""

@@ -27,11 +27,14 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import (
+    READING_BLOCKS,
     buffer_bytes,
     expand_magnitudes,
     gpu_function,
     gpu_module,
+    limit_blocks,
 )
+from braid.lowering.gpu.fallback.contracted_sums import contract_sums
 from braid.lowering.gpu.fallback.known_places import known_places_as_maps
 from braid.lowering.gpu.fallback.split_sums import split_sums
 from braid.lowering.gpu.gpu_kernel import GpuKernel
@@ -47,7 +50,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 8
+VERSION = 9
 """Of this emitter, as the `version` of a family."""
 
 
@@ -62,6 +65,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     copies_as_nests(function)
     expand_magnitudes(function)
     known_places_as_maps(module, function)
+    contract_sums(function)
     in_place = in_place_arguments(function, operands)
     function.arg_attrs = argument_attributes(operands, results, in_place)
     if (program := RowProgram.of(function, operands)) is not None:
@@ -136,6 +140,7 @@ def _sums_kernel(
     for op in sums.constants:
         body.add_op(op.clone(values))
     sums.emit(Code(Builder(InsertPoint.at_end(body))), values)
+    limit_blocks(function, READING_BLOCKS)
     body.add_op(gpu.ReturnOp([]))
     outside = (*group.inputs.types, *group.outputs.types)
     sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
@@ -269,6 +274,8 @@ def _entry(
     body.add_op(gpu.ReturnOp([]))
     if spread is not None:
         _spread(body, threads, len(step))
+    if isinstance(spread, WideSums):
+        limit_blocks(function, READING_BLOCKS)
     launch = Launch(symbol, blocks_for(working, threads), threads, tuple(b.index for b in used))
     return function, launch
 

@@ -27,8 +27,9 @@ from braid.lowering.gpu.fallback.split_dims import Access, split_access
 from braid.lowering.gpu.kernels.row_program import combiner, neutral
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 
-_ENOUGH_THREADS = 2**14
-"""Of a GPU: more parts gain nothing."""
+_ENOUGH_POINTS = 2**19
+"""Of results and parts of them: more gain nothing. A thread computes up to 8 of them, and some 60
+thousand threads have as many bytes on their way as memory takes."""
 _MOST_PARTS = 128
 _LEAST_DEPTH = 256
 """Elements that a thread reduces without trouble."""
@@ -47,10 +48,10 @@ def _parts(own: ThreadNest) -> int:
     depth = 1
     for dim in own.reduced:
         depth *= own.extents[dim]
-    if not 0 < own.points < _ENOUGH_THREADS or depth < _LEAST_DEPTH:
+    if not 0 < own.points < _ENOUGH_POINTS or depth < _LEAST_DEPTH:
         return 1
     extent = own.extents[own.reduced[0]]
-    most = min(_MOST_PARTS, _ENOUGH_THREADS // own.points, depth // 8)
+    most = min(_MOST_PARTS, _ENOUGH_POINTS // own.points, depth // 8)
     return next(n for n in range(min(most, extent), 0, -1) if extent % n == 0)
 
 

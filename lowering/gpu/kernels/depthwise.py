@@ -7,6 +7,7 @@ A thread has neighbouring channels of a point of the result, whose window it rea
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import gpu
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -14,6 +15,8 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.entries import READING_BLOCKS, limit_blocks
+from braid.lowering.gpu.fallback.contracted_sums import contract_sums
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.kernels.contraction.candidate import (
     ProductEntry,
@@ -26,9 +29,12 @@ from braid.lowering.gpu.kernels.conv import CHANNELS_LAST, channels_last
 from braid.lowering.gpu.kernels.plain_candidate import PlainCandidate
 from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.launches import THREADS, blocks_for
+from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
+_CHANNELS_FIRST = 1.5
+"""How much longer it takes than channels last."""
 _WEIGHTS = {3: "bca", 4: "bcda", 5: "bcdea"}
 """Channels of the result innermost."""
 
@@ -39,7 +45,7 @@ class DepthwiseFamily:
 
     machine: Machine
     name: str = "gpu-depthwise"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -65,16 +71,23 @@ class _Depthwise(PlainCandidate):
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Channels last, and channels innermost in weights."""
+        """Channels last, with channels innermost in weights, and channels first."""
         operands = list(map(channels_last, self.group.inputs))
         weight = self.found.op.operands[1]
         assert isinstance(weight, BlockArgument)
         operands[weight.index] = Layout.parse(_WEIGHTS[len(shape_of(weight))])
-        return [LayoutChoice(tuple(operands), tuple(map(channels_last, self.group.outputs)))]
+        last = LayoutChoice(tuple(operands), tuple(map(channels_last, self.group.outputs)))
+        return [last, row_major_choice(self.group)]
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Channels first, windows are read by narrower accesses."""
+        first = choice == row_major_choice(self.group)
+        return super().seconds(choice) * (_CHANNELS_FIRST if first else 1.0)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry, a thread some channels of a point."""
         function = bufferized_product(self.group, symbol)
+        contract_sums(function)
         results = tuple(function.body.block.args[:-2])[len(self.group.inputs) :]
         sums = SumsWithEpilogue.of(function, results)
         if sums is None or sums.wide is None:
@@ -86,4 +99,7 @@ class _Depthwise(PlainCandidate):
             sums.constants,
             lambda code, values, _, __: sums.emit(code, values),
         )
-        return product_kernel([entry], function, symbol, self.group, self.machine)
+        kernel = product_kernel([entry], function, symbol, self.group, self.machine)
+        for made in [op for op in kernel.module.walk() if isinstance(op, gpu.FuncOp)]:
+            limit_blocks(made, READING_BLOCKS)
+        return kernel

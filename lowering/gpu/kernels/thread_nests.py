@@ -13,9 +13,15 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint
 
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.loop_nest import Nest, loops_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
+
+_BYTES = 16
+"""On their way for a thread, at least, of the narrowest operand."""
+_ENOUGH_THREADS = 2**18
+"""As many as a GPU holds at once."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +55,26 @@ class ThreadNest:
 
     @property
     def threads(self) -> int:
-        """How many threads have work: one a point."""
-        return self.points
+        """How many threads have work: one a point, or several where elements are narrow."""
+        return -(-self.points // self._each)
+
+    @property
+    def _each(self) -> int:
+        """Points of a thread, so that it has as many bytes on their way as a wide access.
+
+        One where it reduces, or where threads would be few.
+        """
+        nest = self.nest
+        if self.reduced or not isinstance(nest, linalg.GenericOp) or nest.body.block.args[-1].uses:
+            return 1
+        if any(op.regions for op in nest.body.block.ops):
+            return 1
+        used = [v for v, a in zip(nest.operands, nest.body.block.args, strict=True) if a.uses]
+        types = [cast(MemRefType[Any], v.type).element_type for v in (*used, *nest.outputs)]
+        each = _BYTES // min(map(bytes_of, types))
+        while each > 1 and self.points < each * _ENOUGH_THREADS:
+            each //= 2
+        return each
 
     @property
     def points(self) -> int:
@@ -59,15 +83,53 @@ class ThreadNest:
 
     def emit(self, builder: Builder, threads: int) -> None:
         """The code of one thread, of which there are `threads` in a block."""
-        index = global_thread(builder, threads)
+        each = self._each
+        index = global_thread(builder, threads, each)
         points = index_constant(builder, self.points)
+        if each == 1:
+            self._emit_inside(builder, index, points)
+            return
+        last = index_constant(builder, self.points - (each - 1) * threads)
+        whole = builder.insert(arith.CmpiOp(index, last, "ult")).result
+        first, second = scf.YieldOp(), scf.YieldOp()
+        builder.insert(scf.IfOp(whole, (), [Block([first])], [Block([second])]))
+        self._emit_several(Builder(InsertPoint.before(first)), index, threads)
+        rest = Builder(InsertPoint.before(second))
+        end = scf.YieldOp()
+        body = Block([end], arg_types=[IndexType()])
+        step = index_constant(rest, threads)
+        stop = rest.insert(arith.AddiOp(index, index_constant(rest, each * threads))).result
+        rest.insert(scf.ForOp(index, stop, step, (), body))
+        self._emit_inside(Builder(InsertPoint.before(end)), body.args[0], points)
+
+    def _emit_inside(self, builder: Builder, index: SSAValue, points: SSAValue) -> None:
+        """The point of this number, if there is one."""
         inside = builder.insert(arith.CmpiOp(index, points, "ult")).result
         end = scf.YieldOp()
         builder.insert(scf.IfOp(inside, (), [Block([end])]))
         body = Builder(InsertPoint.before(end))
+        self.emit_point(body, self._point(body, index))
+
+    def _point(self, builder: Builder, index: SSAValue) -> dict[int, SSAValue]:
         extents = [self.extents[dim] for dim in self.parallel]
-        point = dict(zip(self.parallel, delinearized(body, index, extents), strict=True))
-        self.emit_point(body, point)
+        return dict(zip(self.parallel, delinearized(builder, index, extents), strict=True))
+
+    def _emit_several(self, builder: Builder, index: SSAValue, threads: int) -> None:
+        """Points so many apart: all are read before one is written."""
+        nest = self.nest
+        assert isinstance(nest, linalg.GenericOp)
+        made: list[tuple[list[SSAValue], Sequence[SSAValue]]] = []
+        for number in range(self._each):
+            by = index_constant(builder, number * threads)
+            point = self._point(builder, builder.insert(arith.AddiOp(index, by)).result)
+            known = [point[dim] for dim in range(len(self.extents))]
+            unread = [_unread(builder, output) for output in nest.outputs]
+            made.append((known, self._element(builder, point, unread, {})))
+        maps = self.maps[len(nest.inputs) :]
+        for known, results in made:
+            for result, output, map in zip(results, nest.outputs, maps, strict=True):
+                place = _index(builder, map, known)
+                builder.insert(memref.StoreOp.get(result, output, place))
 
     def emit_point(self, builder: Builder, point: dict[int, SSAValue]) -> None:
         """What is computed at one point of the parallel dims."""
@@ -170,10 +232,13 @@ def reduction_loops(
     return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
 
 
-def global_thread(builder: Builder, threads: int) -> SSAValue:
-    """The number of the calling thread in the whole grid, whose blocks have `threads`."""
+def global_thread(builder: Builder, threads: int, each: int = 1) -> SSAValue:
+    """The number of the calling thread in the whole grid, whose blocks have `threads`.
+
+    With `each`, that of its first point, where blocks have so many times more of them.
+    """
     block = _dimension(builder, gpu.BlockIdOp)
-    size = index_constant(builder, threads)
+    size = index_constant(builder, each * threads)
     first = builder.insert(arith.MuliOp(block, size)).result
     return builder.insert(arith.AddiOp(first, _dimension(builder, gpu.ThreadIdOp))).result
 

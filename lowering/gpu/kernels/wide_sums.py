@@ -76,7 +76,7 @@ class WideSums:
         """With as many neighbours as all accesses allow; None for one alone."""
         own, lane, output = self.own, self.lane, len(self.nest.inputs)
         used = [n for n in range(output) if self.nest.body.block.args[n].uses]
-        spanned = [n for n in used if self.taps is not None and self.steps[n][self.taps] != 0]
+        spanned = [n for n in used if self.steps[n][lane] != 0 and self._has_taps(n)]
         wide = [n for n in used if n not in spanned and self.steps[n][lane] == 1]
         if stored is None and self.steps[output][lane] != 1:
             return None
@@ -98,6 +98,9 @@ class WideSums:
                     return replace(self, width=width, spans=known)
             width //= 2
         return None
+
+    def _has_taps(self, number: int) -> bool:
+        return self.taps is not None and self.steps[number][self.taps] != 0
 
     def _element_bytes(self, number: int) -> int:
         return bytes_of(cast(MemRefType[Any], self.nest.operands[number].type).element_type)

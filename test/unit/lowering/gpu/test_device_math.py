@@ -10,6 +10,8 @@ import numpy.typing as npt
 import pytest
 
 from braid.lowering.gpu.codegen.device_math import definitions
+from braid.lowering.gpu.codegen.emulated_functions import INTRINSICS
+from braid.lowering.gpu.codegen.emulated_ir import rewritten
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.codegen.objects import emit_object
 from braid.lowering.host.codegen.target_machine import host_machine
@@ -48,8 +50,38 @@ FUNCTIONS: dict[str, tuple[Callable[[float], float], Array]] = {
     "sqrt": (math.sqrt, REAL),
     "rsqrt": (lambda x: math.copysign(math.inf, x) if x == 0 else 1 / math.sqrt(x), REAL),
 }
+WORST = {"ex2_approx": 2, "rcp_approx": 1}
+"""Units of the last place that instructions may be off by."""
 ABSOLUTE = {"sin", "cos"}
 """Near their zeros the error is one of the angle."""
+
+
+def on_cpu(text: str) -> str:
+    """With the emulator's own functions for instructions of GPUs."""
+    pairs = [(one, line) for one in text.splitlines() for line in rewritten(one)]
+    lines = [inexact(line) if one.startswith("declare") else line for one, line in pairs]
+    known = {line for line in lines if line.startswith("declare ")}
+    return "\n".join([*lines, *(line for line in INTRINSICS if line not in known)])
+
+
+def inexact(definition: str) -> str:
+    """Of an instruction that approximates, with errors as large as the PTX ISA allows."""
+    ulp = next((n for name, n in WORST.items() if name in definition), 0)
+    return definition.replace(
+        "  %y = call",
+        f"""  %bits = bitcast float %r to i32
+  %mixed = mul i32 %bits, -1640531535
+  %upper = icmp slt i32 %mixed, 0
+  %by = select i1 %upper, i32 {ulp}, i32 {-ulp}
+  %moved = add i32 %bits, %by
+  %size = call float @llvm.fabs.f32(float %r)
+  %above = fcmp ogt float %size, 0.0
+  %below = fcmp olt float %size, 0x7FF0000000000000
+  %moves = and i1 %above, %below
+  %worst = bitcast i32 %moved to float
+  %given2 = select i1 %moves, float %worst, float %r
+  %y = call""",
+    ).replace("flushed(float %r)", "flushed(float %given2)")
 
 
 def compiled(name: str, operands: int, single: bool) -> Callable[..., Array]:
@@ -61,7 +93,7 @@ def compiled(name: str, operands: int, single: bool) -> Callable[..., Array]:
     )
     given = ", ".join(f"{type} %x{n}" for n in range(operands))
     pointers = ", ".join(f"ptr %i{n}" for n in range(operands))
-    text = f"""{definitions([name])}
+    text = f"""{on_cpu(definitions([name]))}
 define void @run({pointers}, ptr %o, i64 %n) {{
 entry:
   br label %loop

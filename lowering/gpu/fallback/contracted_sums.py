@@ -1,0 +1,23 @@
+"""Sums of products whose roundings between the product and the sum are left out."""
+
+from xdsl.dialects import arith
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+
+from braid.lowering.gpu.kernels.row_program import combiner
+from braid.lowering.gpu.kernels.thread_nests import ThreadNest
+
+_CONTRACTED = arith.FastMathFlagsAttr([arith.FastMathFlag.ALLOW_CONTRACT])
+
+
+def contract_sums(function: FuncOp) -> None:
+    """Lets nests that add up products do so by fused multiply-adds, half as many instructions."""
+    for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
+        if len(nest.outputs) != 1 or not ThreadNest.of(nest).reduced:
+            continue
+        total = combiner(nest)
+        if not isinstance(total, arith.AddfOp):
+            continue
+        products = [v.owner for v in total.operands if isinstance(v.owner, arith.MulfOp)]
+        for op in (total, *products) if products else ():
+            op.properties["fastmath"] = _CONTRACTED
