@@ -200,7 +200,7 @@ class GpuArrays:
     def peers(self, case: Case, inputs: Sequence[Any], compiled: bool) -> dict[str, Run]:
         """PyTorch's operators, or what ``torch.compile`` makes."""
         if case.make is not None:
-            return gpu_peers.model_runs(self._torch, case.name) if compiled else {}
+            return gpu_peers.model_runs(self._torch, case) if compiled else {}
         known = gpu_peers.compiled_runs if compiled else gpu_peers.library_runs
         return known(self._torch, case.kind, inputs)
 

@@ -28,7 +28,7 @@ def save(
     path = path_of(folder, case)
     model.save(path)
     if case.make is not None:
-        wanted = expected_of_model(source, inputs)
+        wanted = expected_of_model(case, source, inputs)
         arrays: dict[str, Any] = {f"input{i}": array for i, array in enumerate(inputs)}
         arrays |= {f"result{i}": sampled_rows(array) for i, array in enumerate(wanted)}
         np.savez_compressed(path.with_suffix(".npz"), **arrays)
@@ -45,10 +45,13 @@ def kept_arrays(folder: Path, case: Case, kind: str) -> list[Array]:
         return [kept[f"{kind}{i}"] for i in range(sum(name.startswith(kind) for name in kept))]
 
 
-def expected_of_model(source: onnx.ModelProto, inputs: Sequence[Array]) -> list[Array]:
-    """The results of ONNX Runtime."""
+def expected_of_model(case: Case, source: onnx.ModelProto, inputs: Sequence[Array]) -> list[Array]:
+    """The results of ONNX Runtime, of a model in f32 if the case is one of f16."""
     import onnxruntime
 
+    if case.element != "f32" and case.exact is not None:
+        source = case.exact()
+        inputs = [one.astype(np.float32) if one.dtype.kind == "f" else one for one in inputs]
     session: Any = onnxruntime.InferenceSession(source.SerializeToString())
     names = [one.name for one in session.get_inputs()]
     results = session.run(None, dict(zip(names, inputs, strict=True)))

@@ -20,7 +20,8 @@ class Case:
 
     `expected` computes rows of the result, by default a share of them, else as many as `sampled`.
     Operand `indices` has numbers of rows of the first operand. Where part of it runs `on_host`,
-    that part's operands lie there.
+    that part's operands lie there. What a model is to compute is computed by `exact`, where it makes
+    the same of wider numbers.
     """
 
     kind: str
@@ -32,6 +33,7 @@ class Case:
     moved: float = 0.0
     expected: Callable[[Sequence[Array], Array], Array] | None = None
     make: Callable[[], onnx.ModelProto] | None = None
+    exact: Callable[[], onnx.ModelProto] | None = None
     sampled: int = 0
     indices: int = -1
     on_host: bool = False

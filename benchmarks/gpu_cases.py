@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
+from onnx import ModelProto
 
 from benchmarks.gpu_case import DTYPES, Array, Case, function_text
 from benchmarks.gpu_moving import moving_cases
@@ -12,8 +13,8 @@ from benchmarks.models.make import makers
 
 PROJECTIONS = ((4096, 4096), (11008, 4096), (4096, 11008), (12288, 4096), (768, 768), (3072, 768))
 """Columns and depths of products in language models: 7e9 parameters, and BERT-base."""
-WHOLE = ("squeezenet", "resnet50", "mobilenet_v2", "bert_base", "gpt2", "vit_base")
-"""Models of `benchmarks.models`; all but the first need PyTorch to be exported."""
+WHOLE = ("resnet50", "mobilenet_v2", "bert_base", "gpt2", "vit_base")
+"""Models of `torch_models`, in f32 and f16."""
 CONVOLUTIONS = (
     *((64, 64, 58, 3), (128, 128, 30, 3), (256, 256, 16, 3), (512, 512, 9, 3)),
     *((64, 256, 56, 1), (1024, 256, 14, 1)),
@@ -150,6 +151,18 @@ def _expected_convolution(inputs: Sequence[Array], images: Array) -> Array:
     return np.einsum("nchwij,ocij->nohw", windows, w, optimize=True)
 
 
+def whole(name: str, element: str) -> Case:
+    """A model of `WHOLE`."""
+    make, exact = (partial(_make_regular, name, own) for own in (element, "f32"))
+    return Case("model", f"{name} {element}", element=element, make=make, exact=exact)
+
+
+def _make_regular(name: str, element: str) -> ModelProto:
+    from benchmarks.gpu_models import make_regular  # which takes PyTorch
+
+    return make_regular(name, element)
+
+
 def cases(small: bool) -> Iterator[Case]:
     """The most telling first."""
     if small:
@@ -174,7 +187,10 @@ def cases(small: bool) -> Iterator[Case]:
     )
     yield Case("model", "loop_if", make=make_loop_if, on_host=True)
     known = makers()
-    yield from (Case("model", name, make=known[name]) for name in WHOLE if name in known)
+    yield Case("model", "squeezenet", make=known["squeezenet"])
+    for name in WHOLE:
+        if name in known:  # PyTorch is there
+            yield from (whole(name, element) for element in ("f16", "f32"))
     yield linear(2048, 11008, 4096, "bf16")
     yield from (product(m, n, k, "bf16") for n, k in PROJECTIONS for m in TOKENS)
     yield from (product(4096, 4096, 4096, element) for element in ("f16", "i8", "f32"))

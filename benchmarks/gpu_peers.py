@@ -9,6 +9,9 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from benchmarks.gpu_case import DTYPES, Case
 from braid.runtime.dtypes import numpy_dtype
 
 Function = Callable[..., Any]
@@ -62,26 +65,40 @@ def compiled_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Ru
     return _runs(torch, kind, tensors, compiled)
 
 
-def model_runs(torch: Any, name: str) -> dict[str, Run]:
+def model_runs(torch: Any, case: Case) -> dict[str, Run]:
     """A model of `benchmarks.models` by ``torch.compile``; nothing for one of ONNX alone.
 
-    Launches are CUDA graphs, as braid's are.
+    Launches are CUDA graphs, as braid's are; attention is one kernel where there is one, and images
+    are channels last.
     """
     if importlib.util.find_spec("transformers") is None:
         return {}
     models = importlib.import_module("benchmarks.models.torch_models").MODELS
+    name = case.name.removesuffix(f" {case.element}")
     if name not in models:
         return {}
     make_module, make_inputs = models[name]
+    dtype = getattr(torch, np.dtype(DTYPES[case.element]).name)
     with torch.no_grad():
-        module = torch.compile(make_module().eval().cuda(), mode="reduce-overhead")
-        inputs = [tensor.cuda() for tensor in make_inputs()]
+        module = make_module().eval().to("cuda", dtype, memory_format=torch.channels_last)
+        if hasattr(module, "model"):
+            module.model.set_attn_implementation("sdpa")
+        module = torch.compile(module, mode="reduce-overhead")
+        inputs = [_on_gpu(torch, tensor, dtype) for tensor in make_inputs()]
 
     def run() -> Any:
         with torch.no_grad():
             return module(*inputs)
 
     return {COMPILED: run}
+
+
+def _on_gpu(torch: Any, tensor: Any, dtype: Any) -> Any:
+    tensor = tensor.cuda()
+    if not tensor.is_floating_point():
+        return tensor
+    last = torch.channels_last if tensor.dim() == 4 else torch.contiguous_format
+    return tensor.to(dtype, memory_format=last)
 
 
 def function_of(torch: Any, kind: str) -> tuple[str, Function] | None:

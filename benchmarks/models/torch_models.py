@@ -128,14 +128,26 @@ def export(
     dtype: torch.dtype = torch.float32,
 ) -> ModelProto:
     """A module in evaluation mode with weights of seed 0, in opset 18."""
-    inputs = (x.to(dtype) if x.is_floating_point() else x for x in make_inputs())
+    inputs = tuple(x.to(dtype) if x.is_floating_point() else x for x in make_inputs())
+    # Folded batch normalization would be f32.
+    optimize = dtype != torch.bfloat16
+    return export_module(with_weights(make_module, dtype), inputs, dynamic_shapes, optimize)
+
+
+def export_module(
+    module: nn.Module,
+    inputs: tuple[Tensor, ...],
+    dynamic_shapes: tuple[dict[int, str], ...] | None = None,
+    optimize: bool = True,
+) -> ModelProto:
+    """A module as it is, in opset 18."""
     program: Any = torch.onnx.export(
-        with_weights(make_module, dtype),
-        tuple(inputs),
+        module,
+        inputs,
         dynamic_shapes=dynamic_shapes,
         dynamo=True,
         opset_version=OPSET,
-        optimize=dtype != torch.bfloat16,  # folded batch normalization would be f32
+        optimize=optimize,
         verbose=False,
     )
     model: ModelProto = program.model_proto
