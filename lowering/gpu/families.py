@@ -6,6 +6,7 @@ from braid.lowering.gpu.kernels.attention import AttentionFamily
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.kernels.hopper_attention import HopperAttentionFamily
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.gpu.kernels.scan import ScanFamily
 from braid.lowering.gpu.kernels.top_k import TopKFamily
@@ -18,6 +19,7 @@ def gpu_families(
 ) -> tuple[KernelFamily, ...]:
     """All families for `machine`, in order of preference: first those of other packages."""
     own = (
+        HopperAttentionFamily(machine),
         AttentionFamily(machine),
         HopperGemmFamily(machine),
         GemmFamily(machine),

@@ -24,16 +24,22 @@ _PRODUCT = re.compile(
 )
 _KINDS = ("bf16", "f16", "tf32", "s8", "u8")
 """As the emulator numbers them."""
+_REPLACES = "setp.ne.b32 p, 0, 0;"
+"""Before a product: the predicate that says whether it is added."""
 _WAIT_FOR_PRODUCTS = "wgmma.wait_group.sync.aligned"
 
 
 @dataclass(frozen=True)
 class Assembly:
-    """One instruction: its opcode, its operands' text, and how many operands are results."""
+    """One instruction: its opcode, its operands' text, and how many operands are results.
+
+    A product `adds` to what its results hold before, or replaces it.
+    """
 
     opcode: str
     operands: str
     results: int
+    adds: bool = True
 
     @staticmethod
     def of(text: str, results: int) -> "Assembly":
@@ -46,7 +52,7 @@ class Assembly:
                 f"the emulator knows one instruction a piece of assembly, not '{text}'"
             )
         opcode, _, operands = found[0].partition(" ")
-        return Assembly(opcode, operands, results)
+        return Assembly(opcode, operands, results, _REPLACES not in text)
 
     def call(self, given: Sequence[str]) -> str:
         """The call of the emulator's function; `given` are the arguments with their types."""
@@ -68,9 +74,10 @@ class Assembly:
                 raise BraidError(
                     f"the emulator knows products that are added, not '{self.operands}'"
                 )
-            matrices = [value for value in values if value.startswith("i64 ")]
-            arguments = [*registers, *matrices, f"i32 {columns}", *numbers, *turns]
-            return _call("wgmma", arguments)
+            matrices = [value for value in values if "%" in value]
+            adds = f"i32 {int(self.adds)}"
+            arguments = [*registers, *matrices, f"i32 {columns}", *numbers, *turns, adds]
+            return _call("wgmma" if len(matrices) == 2 else "wgmma_registers", arguments)
         if self.opcode == _WAIT_FOR_PRODUCTS:
             registers = registers or ["ptr null"]
             registers.append(f"i32 {self.results}")

@@ -24,6 +24,7 @@ from braid.lowering.gpu.kernels.attention_tiles.problem import (
     fits,
     half,
     match_attention,
+    without_roundings,
 )
 from braid.lowering.gpu.kernels.attention_tiles.single_rows import emit_single_rows
 from braid.lowering.gpu.kernels.contraction.candidate import (
@@ -60,9 +61,9 @@ class AttentionFamily:
 
     machine: Machine
     name: str = "gpu-attention"
-    version: int = 2
+    version: int = 3
 
-    def match(self, group: FusedOp) -> "_AttentionCandidate | None":
+    def match(self, group: FusedOp) -> "AttentionCandidate | None":
         """See `match_attention`."""
         found = match_attention(group)
         if found is None or element_bits(found) is None:
@@ -70,11 +71,17 @@ class AttentionFamily:
         widths = shape_of(found.scores.operands[0])[-1], shape_of(found.values.output)[-1]
         if max(widths) > _WIDTHS[-1] or shape_of(found.scores.output)[-1] < 2:
             return None
-        return _AttentionCandidate(group, self.machine, found)
+        return AttentionCandidate(group, self.machine, found)
+
+
+Inside = Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
+"""The entry's values for arguments of both products too."""
 
 
 @dataclass(frozen=True, eq=False)
-class _AttentionCandidate:
+class AttentionCandidate:
+    """A `Candidate` whose kernel is an `Attention`."""
+
     group: FusedOp
     machine: Machine
     found: AttentionMatch
@@ -118,12 +125,12 @@ class _AttentionCandidate:
             {"rows": rows, "keys": keys, "stages": stages}
             for rows, keys, stages in _SHAPES
             if self._bytes(rows, keys, stages) <= shared_limit(self.machine)
-            and (rows == _SHAPES[-1][0] or max(self._widths) < _WIDTHS[-1])
+            and (rows == _SHAPES[-1][0] or max(self.widths) < _WIDTHS[-1])
         ]
         yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
 
     @property
-    def _widths(self) -> tuple[int, int]:
+    def widths(self) -> tuple[int, int]:
         """Elements of a key and of a value, as tiles have them."""
         own = shape_of(self.found.scores.operands[0])[-1], shape_of(self.found.values.output)[-1]
         first, second = (next(w for w in _WIDTHS if w >= width) for width in own)
@@ -131,7 +138,7 @@ class _AttentionCandidate:
 
     def _bytes(self, rows: int, keys: int, stages: int) -> int:
         """Of shared memory of a block."""
-        key, value = self._widths
+        key, value = self.widths
         staged = rows * Tiles(rows, value, 0, 0, _WARP_ROWS, value).staged_pitch
         return max(2 * (rows * key + stages * keys * (key + value)), staged)
 
@@ -142,22 +149,32 @@ class _AttentionCandidate:
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry, a block some queries of a head; with masks, one before that looks at these."""
         chosen = {**next(self.space(0)), **schedule}
-        attention = self._attention(symbol, chosen)
+        attention = self.attention(symbol, chosen["rows"], chosen["keys"], chosen["stages"])
         if attention is None:
             return emit_fallback(self.group, symbol)
-        scores, weighted = attention.scores, attention.weighted
+        work = self._work(chosen, attention.scores.product.columns)
+        return self.kernel(symbol, attention, lambda inside: _entry(attention, inside), work)
+
+    def kernel(
+        self,
+        symbol: str,
+        attention: Attention,
+        make: Callable[["Inside"], ProductEntry],
+        work: BlockWork,
+    ) -> Kernel:
+        """The kernel of an entry, behind one that looks at masks where they leave out keys."""
         function = bufferized_product(self.group, symbol)
         buffers = function.body.block.args[:-2]
-        outside: list[SSAValue] = [*self.group.body.block.args, *self.group.terminator.arguments]
+        scores, weighted = attention.scores, attention.weighted
 
         def inside(values: Mapping[SSAValue, SSAValue]) -> dict[SSAValue, SSAValue]:
-            known = {own: values[b] for own, b in zip(outside, buffers, strict=True)}
+            known = {own: values[b] for own, b in zip(self.outside, buffers, strict=True)}
             return {**values, **scores.values(known), **weighted.values(known)}
 
-        entry, work = _entry(attention, inside), self._work(chosen, scores.product.columns)
-        ranges = attention.ranges
+        entry, ranges = make(inside), attention.ranges
         if ranges is None:
             made = product_kernel([entry], function, symbol, self.group, self.machine)
+            without_roundings(made.module)
             return replace(made, work=(work,))
         before = ProductEntry(
             ranges.blocks,
@@ -170,12 +187,17 @@ class _AttentionCandidate:
         made = product_kernel(
             [before, entry], function, symbol, self.group, self.machine, ranges.bytes
         )
+        without_roundings(made.module)
         return replace(made, work=(looking, work))
 
-    def _attention(self, symbol: str, chosen: Schedule) -> Attention | None:
+    @property
+    def outside(self) -> list[SSAValue]:
+        """The group's values of the kernel's buffers, in their order."""
+        return [*self.group.body.block.args, *self.group.terminator.arguments]
+
+    def attention(self, symbol: str, rows: int, keys: int, stages: int) -> Attention | None:
         """Both products by tiles; None where one has no tiles, or they do not fit each other."""
-        rows, keys = chosen["rows"], chosen["keys"]
-        key, value = self._widths
+        key, value = self.widths
         scores = half(
             self.found.before,
             [self.found.softmax.input],
@@ -190,12 +212,12 @@ class _AttentionCandidate:
         )
         if scores is None or weighted is None or not fits(scores.product, weighted.product):
             return None
-        return Attention(scores, weighted, chosen["stages"])
+        return Attention(scores, weighted, stages)
 
     def _work(self, chosen: Schedule, columns: int) -> BlockWork:
         """Of a block, over so many keys."""
         rows, keys = chosen["rows"], chosen["keys"]
-        key, value = self._widths
+        key, value = self.widths
         tiles, tile = -(-columns // keys), 2 * keys * (key + value)
         return BlockWork(
             2.0 * rows * tiles * keys * (key + value),
@@ -206,9 +228,7 @@ class _AttentionCandidate:
         )
 
 
-def _entry(
-    attention: Attention, inside: Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
-) -> ProductEntry:
+def _entry(attention: Attention, inside: Inside) -> ProductEntry:
     """All tiles of a block, or rows one by one where operands are not aligned."""
 
     def emit(
@@ -218,7 +238,7 @@ def _entry(
         code.choose(
             is_aligned(code.builder),
             lambda own: attention.emit(own, inner, name, *rest),
-            lambda own: emit_single_rows(own, attention, inner, name),
+            lambda own: emit_single_rows(own, attention, inner, name, attention.place(own)),
         )
 
     return ProductEntry(

@@ -15,7 +15,7 @@ from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.attention import AttentionFamily
-from braid.lowering.gpu.kernels.attention_tiles import kernel
+from braid.lowering.gpu.kernels.attention_tiles import kernel, weights
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
@@ -203,7 +203,7 @@ def _without(name: str) -> Mutate:
 
 
 def _constant(name: str, value: Any) -> Mutate:
-    return lambda patch: patch.setattr(kernel, name, value)
+    return lambda patch: patch.setattr(weights, name, value)
 
 
 def _waits_for_less(patch: pytest.MonkeyPatch) -> None:
@@ -224,8 +224,8 @@ def _across_two(patch: pytest.MonkeyPatch) -> None:
 
 
 def _weights_swapped(patch: pytest.MonkeyPatch) -> None:
-    original = kernel._packed
-    patch.setattr(kernel, "_packed", lambda code, pair, type: original(code, pair[::-1], type))
+    original = kernel.packed
+    patch.setattr(kernel, "packed", lambda code, pair, type: original(code, pair[::-1], type))
 
 
 def _behind_the_end(patch: pytest.MonkeyPatch) -> None:
@@ -256,9 +256,9 @@ def _property(name: str, change: Callable[[Any], Any]) -> Mutate:
 
 
 def _maxima_of_sums(patch: pytest.MonkeyPatch) -> None:
-    original = kernel._across
+    original = weights.across
     patch.setattr(
-        kernel, "_across", lambda code, value, op: original(code, value, arith.MaximumfOp)
+        weights, "across", lambda code, value, op: original(code, value, arith.MaximumfOp)
     )
 
 

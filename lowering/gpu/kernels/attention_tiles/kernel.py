@@ -8,25 +8,28 @@ Better Parallelism and Work Partitioning", 2023. What the warp's fragments of sc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import log2
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import Float32Type, MemRefType, VectorType, i32
+from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.attention_tiles.key_ranges import KeyRanges
 from braid.lowering.gpu.kernels.attention_tiles.problem import Half
+from braid.lowering.gpu.kernels.attention_tiles.weights import (
+    MINUS_INFINITY,
+    RunningWeights,
+    elementwise_scores,
+    normalized,
+    packed,
+)
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
-from braid.lowering.gpu.kernels.contraction.epilogue import merge_points, point_of
 from braid.lowering.gpu.kernels.contraction.problem import Operand
 from braid.lowering.gpu.kernels.contraction.tensor_cores import STEP_BYTES, TensorCores
 from braid.lowering.gpu.kernels.contraction.tiles import Place
 from braid.lowering.gpu.launches import dynamic_shared
 
-LOG2_E = log2(2.718281828459045)
-MINUS_INFINITY = float("-inf")
 _HELD_DEPTH = 128
 """Up to so many elements of a query, its fragments stay in registers."""
 _HALVES = 2
@@ -78,6 +81,12 @@ class Attention:
         staged = self.rows * self.weighted.product.tiles.staged_pitch
         return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
 
+    def place(self, code: Code) -> tuple[Value, Value]:
+        """The batch and the first row of a block."""
+        block = code.block()
+        row = code.mul(code.rem(block, self.row_tiles), self.rows)
+        return code.div(block, self.row_tiles), row
+
     @cached_property
     def _queries(self) -> Place:
         return Place(0, self.rows, self.scores.product.tiles.depth, True)
@@ -120,12 +129,10 @@ class Attention:
 
         `scratch` is where the ranges of keys are, where there are any.
         """
-        thread, block = code.thread(), code.block()
-        batch, row_tile = code.div(block, self.row_tiles), code.rem(block, self.row_tiles)
-        row = code.mul(row_tile, self.rows)
+        thread, (batch, row) = code.thread(), self.place(code)
         begin, end = code.number(0), code.number(-(-self.scores.product.columns // self.keys))
         if self.ranges is not None and scratch is not None:
-            begin, end = self.ranges.load(code, scratch, batch, row_tile)
+            begin, end = self.ranges.load(code, scratch, batch, code.div(row, self.rows))
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         queries = self._copy(values, self.scores.product.problem.a, self._queries, self.rows)
         moving = [
@@ -143,7 +150,8 @@ class Attention:
             self._issue(code, moving, code.at(shared, slot), code.mul(begin, self.keys))
         code.intrinsic("llvm.nvvm.cp.async.commit.group", [], [])
         state = self._loop(code, values, shared, moving, (thread, batch, row), (begin, end))
-        sums = self._normalized(code, state)
+        running = RunningWeights.of(state, _HALVES)
+        sums = normalized(code, running, state[len(running.values) :])
         code.intrinsic("llvm.nvvm.cp.async.wait.all", [], [])
         code.barrier()
         self._value_cores.stage(code, shared, sums)
@@ -202,8 +210,8 @@ class Attention:
             own.barrier()
             return state
 
-        zero, least = code.number(0, Float32Type()), code.number(MINUS_INFINITY, Float32Type())
-        start = [least] * _HALVES + [zero] * (_HALVES + self._value_cores.sums)
+        none = RunningWeights.none(code, _HALVES).values
+        start = [*none, *[code.number(0, Float32Type())] * self._value_cores.sums]
         return code.loop(begin, end, code.number(1), start, turn)
 
     @property
@@ -225,72 +233,32 @@ class Attention:
         for step, own in enumerate(queries):
             sums = cores.multiply(code, sums, [*own, *cores.load_b(code, slot, step)])
         _, batch, row = where
-        count = self.scores.product.columns
+        product = self.scores.product
+        count = product.columns
         quad, eighth = code.rem(cores.lane, 4), code.div(cores.lane, 4)
         first = code.add(code.add(row, cores.row), eighth)
         scores: list[Value] = []
         for pair in range(len(sums) // 2):
-            m = code.least(code.add(first, 8 * (pair % 2)), self.scores.product.rows - 1)
+            m = code.least(code.add(first, 8 * (pair % 2)), product.rows - 1)
             n = code.add(code.add(key, code.mul(quad, 2)), 8 * (pair // 2))
-            lanes = self._elementwise(code, sums[2 * pair : 2 * pair + 2], (batch, m, n), values)
+            own = sums[2 * pair : 2 * pair + 2]
+            lanes = elementwise_scores(code, product, own, (batch, m, n), values)
             for place, lane in enumerate(lanes):
                 inside = code.below(code.add(n, place), count)
                 least = code.number(MINUS_INFINITY, Float32Type())
                 scores.append(lane if count % self.keys == 0 else code.select(inside, lane, least))
         return scores
 
-    def _elementwise(
-        self,
-        code: Code,
-        sums: Sequence[Value],
-        place: tuple[Value, Value, Value],
-        values: Mapping[SSAValue, SSAValue],
-    ) -> list[Value]:
-        """Two neighbouring scores, as f32: together where they lie so in operands."""
-        product = self.scores.product
-        problem, count = product.problem, product.columns
-        batch, row, column = place
-        width = 2 if count % 2 == 0 else 1
-        lane = problem.columns[-1].dim if problem.columns else None
-        (result,) = product.epilogue.results
-        found: list[Value] = []
-        for first in range(0, 2, width):
-            n = code.least(code.add(column, first), count - width)
-            parts = (problem.batches, problem.rows, problem.columns)
-            points = [point_of(code, p, v) for p, v in zip(parts, (batch, row, n), strict=True)]
-            own = list(sums[first : first + width])
-            held = product.epilogue.compute(code, own, merge_points(code, *points), lane, values)
-            found += [single(code, cast(Value, value)) for value in held[result]]
-        return found
-
     def _weigh(
         self, code: Code, slot: Value, scores: Sequence[Value], carried: Sequence[Value]
     ) -> list[Value]:
         """What is carried on after the keys of these scores."""
-        maxima, totals = list(carried[:_HALVES]), list(carried[_HALVES : 2 * _HALVES])
-        sums = list(carried[2 * _HALVES :])
-        weights: list[Value] = list(scores)
-        log2_e = code.number(LOG2_E, Float32Type())
-        for half in range(_HALVES):
-            own = [n for n in range(len(scores)) if n // 2 % 2 == half]
-            most = maxima[half]
-            for n in own:
-                most = code.insert(arith.MaximumfOp(most, scores[n]))
-            most = _across(code, most, arith.MaximumfOp)
-            none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
-            base = code.select(none, code.number(0, most.type), most)
-            base = code.insert(arith.MulfOp(base, log2_e))
-            scale = code.power_of_two(less(code, maxima[half], log2_e, base))
-            total = code.insert(arith.MulfOp(totals[half], scale))
-            for n in own:
-                weights[n] = code.power_of_two(less(code, scores[n], log2_e, base))
-                total = code.insert(arith.AddfOp(total, weights[n]))
-            maxima[half], totals[half] = most, total
-            for n in range(len(sums)):
-                if n // 2 % 2 == half:
-                    sums[n] = code.insert(arith.MulfOp(sums[n], scale))
-        sums = self._add_values(code, slot, weights, sums)
-        return [*maxima, *totals, *sums]
+        before = RunningWeights.of(carried, _HALVES)
+        running, weights, scales = before.after(code, scores)
+        sums = list(carried[len(before.values) :])
+        for n, own in enumerate(sums):
+            sums[n] = code.insert(arith.MulfOp(own, scales[n // 2 % _HALVES]))
+        return [*running.values, *self._add_values(code, slot, weights, sums)]
 
     def _add_values(
         self, code: Code, slot: Value, weights: Sequence[Value], sums: list[Value]
@@ -300,20 +268,8 @@ class Attention:
         type = cast(MemRefType[Any], self.weighted.product.problem.b.value.type).element_type
         for step in range(self.keys // 16):
             own = weights[8 * step : 8 * step + 8]
-            a = [_packed(code, own[n : n + 2], type) for n in range(0, 8, 2)]
+            a = [packed(code, own[n : n + 2], type) for n in range(0, 8, 2)]
             sums = cores.multiply(code, sums, [*a, *cores.load_b(code, slot, step)])
-        return sums
-
-    def _normalized(self, code: Code, state: Sequence[Value]) -> list[Value]:
-        """The weighted values by the sums of weights."""
-        totals, sums = state[_HALVES : 2 * _HALVES], list(state[2 * _HALVES :])
-        one = code.number(1, Float32Type())
-        for half in range(_HALVES):
-            total = _across(code, totals[half], arith.AddfOp)
-            inverse = code.insert(arith.DivfOp(one, total))
-            for n in range(len(sums)):
-                if n // 2 % 2 == half:
-                    sums[n] = code.insert(arith.MulfOp(sums[n], inverse))
         return sums
 
 
@@ -338,36 +294,6 @@ class _Moving:
         """What threads do for a tile."""
         own = replace(self.operand, value=buffer)
         return TileCopy(own, self.place, not self.contiguous, self.width, self.count, threads)
-
-
-def single(code: Code, value: Value) -> Value:
-    """A float in 32 bits."""
-    if isinstance(value.type, Float32Type):
-        return value
-    return code.insert(arith.ExtFOp(value, Float32Type()))
-
-
-def less(code: Code, a: Value, factor: Value, b: Value) -> Value:
-    """a · factor - b."""
-    negative = code.insert(arith.NegfOp(b))
-    return code.insert(llvm.FMAOp(a, factor, negative))
-
-
-def _across(code: Code, value: Value, op: Any) -> Value:
-    """The total or maximum of the four lanes that have elements of a row."""
-    for distance in (1, 2):
-        operands = [code.number(-1), value, code.number(distance), code.number(31)]
-        (other,) = code.intrinsic("llvm.nvvm.shfl.sync.bfly.f32", operands, [value.type])
-        value = code.insert(op(value, other))
-    return value
-
-
-def _packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
-    """Two numbers, rounded, in one register."""
-    narrow = [code.insert(arith.TruncFOp(value, type)) for value in pair]
-    vector = code.vector(narrow)
-    assert isinstance(vector.type, VectorType)
-    return code.insert(llvm.BitcastOp(vector, i32))
 
 
 def _wait(code: Code, left: int) -> None:

@@ -3,8 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.rewriter import Rewriter
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -94,6 +97,10 @@ class Half:
         pairs = zip(arguments, self.outside, strict=True)
         return {argument: known[value] for argument, value in pairs if value in known}
 
+    def outside_of(self, argument: SSAValue) -> SSAValue:
+        """The group's value of an argument."""
+        return self.outside[list(self.function.body.block.args).index(argument)]
+
 
 def half(
     ops: Sequence[Operation], results: Sequence[SSAValue], symbol: str, tiles: Tiles
@@ -128,3 +135,12 @@ def element_bits(match: AttentionMatch) -> int | None:
     values = (*match.scores.operands, *match.values.operands)
     types = {str(element_type_of(value)) for value in values}
     return 16 if types in ({"bf16"}, {"f16"}) else None
+
+
+def without_roundings(module: ModuleOp) -> None:
+    """What is rounded to 16 bits between ops of the group, and widened at once, stays in f32."""
+    for op in list(module.walk()):
+        if isinstance(op, arith.ExtFOp) and isinstance(op.input.owner, arith.TruncFOp):
+            wide = op.input.owner.input
+            if wide.type == op.result.type:
+                Rewriter.replace_op(op, [], [wide])

@@ -7,10 +7,10 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
-from braid.lowering.gpu.kernels.attention_tiles.kernel import (
+from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
+from braid.lowering.gpu.kernels.attention_tiles.weights import (
     LOG2_E,
     MINUS_INFINITY,
-    Attention,
     less,
     single,
 )
@@ -22,12 +22,18 @@ from braid.lowering.gpu.launches import dynamic_shared
 
 
 def emit_single_rows(
-    code: Code, attention: Attention, values: Mapping[SSAValue, SSAValue], entry: str
+    code: Code,
+    attention: Attention,
+    values: Mapping[SSAValue, SSAValue],
+    entry: str,
+    where: tuple[Value, Value],
 ) -> None:
-    """The code of a thread: weighted values add up in shared memory, where they are staged."""
-    thread, block = code.thread(), code.block()
-    batch = code.div(block, attention.row_tiles)
-    row = code.mul(code.rem(block, attention.row_tiles), attention.rows)
+    """The code of a thread: weighted values add up in shared memory, where they are staged.
+
+    `where` is a batch and the first row; threads may be more than `attention` has.
+    """
+    batch, row = where
+    thread = code.thread()
     shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
     weighted = replace(attention.weighted.product, narrow=True)
     own = code.at(shared, code.mul(thread, weighted.tiles.staged_pitch))
@@ -37,8 +43,11 @@ def emit_single_rows(
         lambda at: _emit_row(at, attention, values, (batch, m), own),
     )
     code.barrier()
-    where = (thread, batch, row, code.number(0))
-    weighted.write_staged(code, shared, weighted.whole_tile(where, values))
+    tile = weighted.whole_tile((thread, batch, row, code.number(0)), values)
+    code.choose(
+        code.below(thread, weighted.tiles.threads),
+        lambda at: weighted.write_staged(at, shared, tile),
+    )
 
 
 def _emit_row(

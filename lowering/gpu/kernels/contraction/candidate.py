@@ -238,7 +238,7 @@ def bufferized_product(group: FusedOp, symbol: str) -> FuncOp:
 
 Emit = Callable[[Code, Mapping[SSAValue, SSAValue], str, Sequence[SSAValue]], None]
 """Emits the code of a thread: of the entry's arguments for the kernel's, its name, and what else
-it has: the beginning of scratch memory, or tensor maps."""
+it has: the beginning of scratch memory, if there is any, and tensor maps."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,9 @@ def kernel_of_entries(
             body.add_op(op.clone(values))
         code = Code(Builder(InsertPoint.at_end(body)))
         rest = body.args[len(buffers) :]
-        own.emit(code, values, name, [code.pointer(rest[0])] if scratch else rest)
+        if scratch:
+            rest = [code.pointer(rest[0]), *rest[1:]]
+        own.emit(code, values, name, rest)
         body.add_op(gpu.ReturnOp([]))
         if own.shared_bytes:
             ops.append(_shared_memory(name))

@@ -6,6 +6,7 @@ Syntax and semantics: PTX ISA, "mbarrier", "cp.async.bulk.tensor", "wgmma.mma_as
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.problem import Number
@@ -106,14 +107,18 @@ def wait_for_products(code: Code, left: int, sums: Sequence[Value]) -> list[Valu
 def multiply(
     code: Code,
     sums: Sequence[Value],
-    a: Value,
+    a: Value | Sequence[Value],
     b: Value,
     numbers: tuple[Number, Number],
     b_by_rows: bool,
+    adds: bool = True,
 ) -> list[Value]:
-    """Adds the product of the matrices that two descriptors are of, to come when it is waited for.
+    """Adds the product of two matrices to sums, to come when it is waited for.
 
-    Of A by lines of depths, of B too unless `b_by_rows`: then by lines of columns.
+    The right one is told by its descriptor, the left one too or by its fragment: registers of
+    pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Of A
+    by lines of depths, of B too unless `b_by_rows`: then by lines of columns. Unless it `adds`,
+    what the sums were before does not matter.
     """
     count = len(sums)
     depth = STEP_BYTES // {Number.S8: 1, Number.U8: 1}.get(numbers[0], 2)
@@ -121,7 +126,13 @@ def multiply(
     types = ".".join([total, *(number.value for number in numbers)])
     registers = ", ".join(f"${n}" for n in range(count))
     opcode = f"wgmma.mma_async.sync.aligned.m{BLOCK_ROWS}n{2 * count}k{depth}.{types}"
-    flags = "" if total == "s32" else f", 1, 1, 0, {int(b_by_rows)}"
-    operands = f"{{{registers}}}, ${count}, ${count + 1}, p{flags}"
-    text = f"{{ .reg .pred p; setp.ne.b32 p, 1, 0; {opcode} {operands}; }}"
-    return code.assembly(text, [a, b], [value.type for value in sums], sums)
+    fragment = [] if isinstance(a, SSAValue) else list(a)
+    left = f"${count}"
+    if fragment:
+        left = f"{{{', '.join(f'${count + n}' for n in range(len(fragment)))}}}"
+    given = [*(fragment or [a]), b]
+    turns = f", {int(b_by_rows)}" if fragment else f", 0, {int(b_by_rows)}"
+    flags = "" if total == "s32" else f", 1, 1{turns}"
+    operands = f"{{{registers}}}, {left}, ${count + len(given) - 1}, p{flags}"
+    text = f"{{ .reg .pred p; setp.ne.b32 p, {int(adds)}, 0; {opcode} {operands}; }}"
+    return code.assembly(text, given, [value.type for value in sums], sums if adds else ())

@@ -105,8 +105,8 @@ class Ring:
         tiles = self.tiles
         first = code.insert(arith.CmpiOp(lane, code.number(0), "eq"))
         address = code.address(self.shared)
-        rows = _low(code, code.add(address, code.mul(group, tiles.blocks * _block_bytes())))
-        columns = _low(code, code.add(address, tiles.a_bytes))
+        rows = low_bits(code, code.add(address, code.mul(group, tiles.blocks * _block_bytes())))
+        columns = low_bits(code, code.add(address, tiles.a_bytes))
 
         def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
             stage, parity, previous, *sums = values
@@ -137,10 +137,10 @@ class Ring:
         leading = 1 if self.b_along_depth else self.depth * LINE >> 4
         by_lines = 2 if self.b_along_depth else (LINE * 2 * _ROWS_OF_ATOM) >> 4
         for step in range(4):
-            right = _descriptor(code, code.add(b, step * by_lines), leading)
+            right = descriptor(code, code.add(b, step * by_lines), leading)
             for block in range(self.tiles.blocks):
                 place = step * 2 + block * (_block_bytes() >> 4)
-                left = _descriptor(code, code.add(a, place), 1)
+                left = descriptor(code, code.add(a, place), 1)
                 own = made[block * count : (block + 1) * count]
                 made[block * count : (block + 1) * count] = multiply(
                     code, own, left, right, self.numbers, not self.b_along_depth
@@ -153,12 +153,12 @@ def _block_bytes() -> int:
     return 64 * LINE
 
 
-def _low(code: Code, address: Value) -> Value:
+def low_bits(code: Code, address: Value) -> Value:
     """The bits of an address that a descriptor has."""
     return code.bits(code.div(address, 16), _ADDRESS_MASK)
 
 
-def _descriptor(code: Code, low: Value, leading: int) -> Value:
+def descriptor(code: Code, low: Value, leading: int) -> Value:
     """Of the matrix there, `leading` chunks from 64 elements of a line to the next."""
     rest = code.number(_DESCRIPTOR | leading << 16, code.wide(low).type)
     return code.insert(arith.OrIOp(code.wide(low), rest))

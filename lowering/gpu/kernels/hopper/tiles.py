@@ -12,7 +12,7 @@ STORE_ROWS = 16
 STORE_BUFFERS = 2
 WARPS = 4
 """Of a group of threads that multiply together."""
-_BARRIER_BYTES = 8
+BARRIER_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class HopperTiles:
 
     def full(self, stage: int = 0) -> int:
         """Where a stage's mbarrier for copies is."""
-        return self.barrier_start + _BARRIER_BYTES * stage
+        return self.barrier_start + BARRIER_BYTES * stage
 
     def empty(self, stage: int = 0) -> int:
         """Where a stage's mbarrier for products is."""

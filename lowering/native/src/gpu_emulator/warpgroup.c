@@ -17,6 +17,7 @@ enum {
   MAX_K = 32,
   MAX_OPEN = 4, /* accumulators of a group that are not waited for */
   MAX_REGISTERS = MAX_N / 2,
+  FRAGMENT = 4, /* registers of A, each of two elements */
   MAX_COMMITS = 64,
   ADDRESS_BITS = 18,
   SWIZZLED = 1, /* by 128 bytes: the only layout here */
@@ -42,7 +43,9 @@ typedef struct product {
   const char *shape;
   int n;
   number a_kind, b_kind;
-  bool b_rows; /* B lies by rows of columns: "N-major" */
+  bool b_rows;      /* B lies by rows of columns: "N-major" */
+  bool a_registers; /* A is in registers, and `a` says nothing */
+  bool adds;        /* to what the sums were before */
   uint64_t a, b;
 } product;
 
@@ -50,6 +53,7 @@ typedef struct warpgroup {
   int arrived;
   product what;
   sum *registers[GROUP];
+  uint32_t fragments[GROUP][FRAGMENT];
   accumulator *open[MAX_OPEN];
   uint32_t products;          /* issued so far: shadows of an earlier launch have numbers too */
   uint32_t commits;           /* in this block */
@@ -113,21 +117,25 @@ static char *element(uint64_t descriptor, int line, int byte, bool by_lines, int
   return found;
 }
 
-static float float_of(const char *at, number kind) {
-  uint32_t bits = 0;
-  if (kind == TF32) {
-    memcpy(&bits, at, sizeof bits);
-    bits &= 0xffffe000;
-  } else {
-    uint16_t half;
-    memcpy(&half, at, sizeof half);
-    if (kind == F16)
-      return braid_gpu_float_of_half(half);
-    bits = (uint32_t)half << 16;
-  }
+static float float_of_bits(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
+}
+
+static float float_of_16_bits(uint16_t bits, number kind) {
+  return kind == F16 ? braid_gpu_float_of_half(bits) : float_of_bits((uint32_t)bits << 16);
+}
+
+static float float_of(const char *at, number kind) {
+  if (kind == TF32) {
+    uint32_t bits;
+    memcpy(&bits, at, sizeof bits);
+    return float_of_bits(bits & 0xffffe000);
+  }
+  uint16_t half;
+  memcpy(&half, at, sizeof half);
+  return float_of_16_bits(half, kind);
 }
 
 /* Checks the line of a matrix for all warps, and notes that the product reads it. */
@@ -150,6 +158,22 @@ typedef struct matrices {
   sum a[M][MAX_K];
   sum b[MAX_K][MAX_N];
 } matrices;
+
+static int row_of(int thread, int place) {
+  return thread / WARP * 16 + thread % WARP / 4 + place / 2 % 2 * 8;
+}
+
+static int column_of(int thread, int place) { return place / 4 * 8 + thread % 4 * 2 + place % 2; }
+
+/* Elements of A lie in registers as sums do. */
+static void read_fragments(const warpgroup *own, matrices *into) {
+  for (int t = 0; t < GROUP; ++t)
+    for (int place = 0; place < 2 * FRAGMENT; ++place) {
+      uint16_t half = (uint16_t)(own->fragments[t][place / 2] >> place % 2 * 16);
+      into->a[row_of(t, place)][column_of(t, place)].f =
+          float_of_16_bits(half, own->what.a_kind);
+    }
+}
 
 static void read_matrix(int group, const product *of, bool is_b, matrices *into) {
   number kind = is_b ? of->b_kind : of->a_kind;
@@ -184,12 +208,6 @@ static uint32_t name_of(int number, int place) {
   return 0xffe00000u | (uint32_t)number << 8 | (uint32_t)place;
 }
 
-static int row_of(int thread, int place) {
-  return thread / WARP * 16 + thread % WARP / 4 + place / 2 % 2 * 8;
-}
-
-static int column_of(int thread, int place) { return place / 4 * 8 + thread % 4 * 2 + place % 2; }
-
 static int named(const sum *registers, int count) {
   int number = (int)(registers[0].i >> 8 & 0xff);
   if (number >= MAX_OPEN)
@@ -202,7 +220,7 @@ static int named(const sum *registers, int count) {
 
 /* The open accumulator that the registers name, or a new one with what they hold. */
 static int accumulator_for(warpgroup *own, int first, int count) {
-  int number = named(own->registers[0], count);
+  int number = own->what.adds ? named(own->registers[0], count) : -1;
   if (number >= 0 && own->open[number] != NULL && own->open[number]->open)
     return number;
   for (number = 0; number < MAX_OPEN && own->open[number] != NULL && own->open[number]->open;)
@@ -221,7 +239,7 @@ static int accumulator_for(warpgroup *own, int first, int count) {
   for (int t = 0; t < GROUP; ++t) {
     if (!waiters[first + t].fenced)
       braid_gpu_fail("wgmma of registers without wgmma.fence before it");
-    for (int place = 0; place < count; ++place)
+    for (int place = 0; place < count && own->what.adds; ++place)
       own->open[number]->values[row_of(t, place)][column_of(t, place)] = own->registers[t][place];
   }
   return number;
@@ -231,9 +249,14 @@ static void multiply(warpgroup *own, accumulator *into) {
   int group = (int)(own - groups), depth = depth_of(own->what.a_kind), n = own->what.n;
   static matrices read;
   ++own->products;
-  read_matrix(group, &own->what, false, &read);
+  if (own->what.a_registers)
+    read_fragments(own, &read);
+  else
+    read_matrix(group, &own->what, false, &read);
   read_matrix(group, &own->what, true, &read);
   bool is_float = own->what.a_kind <= TF32;
+  if (!own->what.adds)
+    memset(into->values, 0, sizeof into->values);
   for (int row = 0; row < M; ++row)
     for (int k = 0; k < depth; ++k) {
       sum left = read.a[row][k], *total = into->values[row];
@@ -255,7 +278,7 @@ static void run(warpgroup *own) {
     return;
   for (int t = 0; t < GROUP; ++t) {
     bool same = named(own->registers[t], count) == named(own->registers[0], count);
-    if (!same)
+    if (own->what.adds && !same)
       braid_gpu_fail("wgmma of sums that thread %d has used or moved before they were waited for",
                      first + t);
   }
@@ -270,7 +293,7 @@ static void run(warpgroup *own) {
   }
 }
 
-static void issue(sum *registers, product what) {
+static void issue(sum *registers, product what, const uint32_t *fragment) {
   int group = L->thread / GROUP;
   if (group >= MAX_WARPGROUPS || (group + 1) * GROUP > L->threads) {
     braid_gpu_fail("wgmma outside of the first %d whole groups of %d threads", MAX_WARPGROUPS,
@@ -282,6 +305,11 @@ static void issue(sum *registers, product what) {
     braid_gpu_fail("wgmma of other matrices than other threads of the group multiply");
   own->what = what;
   own->registers[L->thread % GROUP] = registers;
+  if (fragment != NULL) {
+    if (!waiters[L->thread].fenced)
+      braid_gpu_fail("wgmma of registers without wgmma.fence before it");
+    memcpy(own->fragments[L->thread % GROUP], fragment, sizeof own->fragments[0]);
+  }
   if (++own->arrived == GROUP)
     run(own);
   else
@@ -290,18 +318,38 @@ static void issue(sum *registers, product what) {
 
 /* `results` are the sums before and after. */
 EMULATED void braid_gpu_wgmma(uint32_t *results, uint64_t a, uint64_t b, int32_t n, int32_t a_kind,
-                              int32_t b_kind, int32_t a_rows, int32_t b_rows) {
+                              int32_t b_kind, int32_t a_rows, int32_t b_rows, int32_t adds) {
   product what;
   memset(&what, 0, sizeof what);
   what.n = n;
   what.a_kind = (number)a_kind;
   what.b_kind = (number)b_kind;
   what.b_rows = b_rows != 0;
+  what.adds = adds != 0;
   what.a = a;
   what.b = b;
   if (a_rows)
     braid_gpu_fail("wgmma of a transposed A");
-  issue((sum *)(void *)results, what);
+  issue((sum *)(void *)results, what, NULL);
+}
+
+/* The same with A of 16-bit floats in registers. */
+EMULATED void braid_gpu_wgmma_registers(uint32_t *results, uint32_t a0, uint32_t a1, uint32_t a2,
+                                        uint32_t a3, uint64_t b, int32_t n, int32_t a_kind,
+                                        int32_t b_kind, int32_t b_rows, int32_t adds) {
+  const uint32_t fragment[FRAGMENT] = {a0, a1, a2, a3};
+  product what;
+  memset(&what, 0, sizeof what);
+  what.n = n;
+  what.a_kind = (number)a_kind;
+  what.b_kind = (number)b_kind;
+  what.b_rows = b_rows != 0;
+  what.a_registers = true;
+  what.adds = adds != 0;
+  what.b = b;
+  if (what.a_kind > F16)
+    braid_gpu_fail("wgmma of registers of other types than 16-bit floats");
+  issue((sum *)(void *)results, what, fragment);
 }
 
 /* ---- Order ---- */

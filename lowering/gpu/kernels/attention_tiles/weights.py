@@ -1,0 +1,154 @@
+"""Scores in registers: what is elementwise on them, their maxima, and weights for values.
+
+A thread has pairs of neighbours in two rows, 8 apart, whose other elements three more lanes have,
+as `mma.sync` and `wgmma` leave sums.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log2
+from typing import Any, cast
+
+from xdsl.dialects import arith, llvm
+from xdsl.dialects.builtin import Float32Type, VectorType, i32
+from xdsl.ir import SSAValue
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.contraction.epilogue import merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.kernel import Product
+
+LOG2_E = log2(2.718281828459045)
+MINUS_INFINITY = float("-inf")
+_CHAINS = 2
+"""Maxima and sums of a row that do not wait for each other."""
+
+
+@dataclass(frozen=True)
+class RunningWeights:
+    """Of each of a thread's rows: the largest score so far, and the sum of the thread's weights."""
+
+    maxima: tuple[Value, ...]
+    totals: tuple[Value, ...]
+
+    @staticmethod
+    def none(code: Code, rows: int) -> "RunningWeights":
+        """Before the first score."""
+        least, zero = (code.number(n, Float32Type()) for n in (MINUS_INFINITY, 0.0))
+        return RunningWeights((least,) * rows, (zero,) * rows)
+
+    @staticmethod
+    def of(values: Sequence[Value], rows: int) -> "RunningWeights":
+        """The inverse of `values`, which may have others behind."""
+        return RunningWeights(tuple(values[:rows]), tuple(values[rows : 2 * rows]))
+
+    @property
+    def values(self) -> list[Value]:
+        """What loops carry."""
+        return [*self.maxima, *self.totals]
+
+    def after(
+        self, code: Code, scores: Sequence[Value]
+    ) -> tuple["RunningWeights", list[Value], list[Value]]:
+        """With more scores; the weights of these, and what sums so far are to be scaled by.
+
+        Weights are powers of e, by the largest score of the row.
+        """
+        weights, maxima, totals, scales = list(scores), [], [], []
+        log2_e = code.number(LOG2_E, Float32Type())
+        for row, before in enumerate(self.maxima):
+            own = [n for n in range(len(scores)) if n // 2 % len(self.maxima) == row]
+            most = _chained(code, [scores[n] for n in own], arith.MaximumfOp)
+            most = across(code, code.insert(arith.MaximumfOp(before, most)), arith.MaximumfOp)
+            none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
+            base = code.select(none, code.number(0, most.type), most)
+            base = code.insert(arith.MulfOp(base, log2_e))
+            scale = code.power_of_two(less(code, before, log2_e, base))
+            for n in own:
+                weights[n] = code.power_of_two(less(code, scores[n], log2_e, base))
+            total = code.insert(arith.MulfOp(self.totals[row], scale))
+            total = code.insert(
+                arith.AddfOp(total, _chained(code, [weights[n] for n in own], arith.AddfOp))
+            )
+            maxima.append(most)
+            totals.append(total)
+            scales.append(scale)
+        return RunningWeights(tuple(maxima), tuple(totals)), weights, scales
+
+
+def normalized(code: Code, running: RunningWeights, sums: Sequence[Value]) -> list[Value]:
+    """Weighted values by the sums of weights."""
+    made = list(sums)
+    one = code.number(1, Float32Type())
+    for row, own in enumerate(running.totals):
+        inverse = code.insert(arith.DivfOp(one, across(code, own, arith.AddfOp)))
+        for n in range(len(sums)):
+            if n // 2 % len(running.totals) == row:
+                made[n] = code.insert(arith.MulfOp(sums[n], inverse))
+    return made
+
+
+def elementwise_scores(
+    code: Code,
+    product: Product,
+    sums: Sequence[Value],
+    place: tuple[Value, Value, Value],
+    values: Mapping[SSAValue, SSAValue],
+) -> list[Value]:
+    """Two neighbouring scores after what follows, as f32: together where they lie so in operands.
+
+    `place` is a batch, a row, and a column that may be behind the last one.
+    """
+    problem, count = product.problem, product.columns
+    batch, row, column = place
+    width = 2 if count % 2 == 0 else 1
+    lane = problem.columns[-1].dim if problem.columns else None
+    (result,) = product.epilogue.results
+    found: list[Value] = []
+    for first in range(0, 2, width):
+        n = code.least(code.add(column, first), count - width)
+        parts = (problem.batches, problem.rows, problem.columns)
+        points = [point_of(code, p, v) for p, v in zip(parts, (batch, row, n), strict=True)]
+        own = list(sums[first : first + width])
+        held = product.epilogue.compute(code, own, merge_points(code, *points), lane, values)
+        found += [single(code, cast(Value, value)) for value in held[result]]
+    return found
+
+
+def single(code: Code, value: Value) -> Value:
+    """A float in 32 bits."""
+    if isinstance(value.type, Float32Type):
+        return value
+    return code.insert(arith.ExtFOp(value, Float32Type()))
+
+
+def less(code: Code, a: Value, factor: Value, b: Value) -> Value:
+    """a · factor - b."""
+    negative = code.insert(arith.NegfOp(b))
+    return code.insert(llvm.FMAOp(a, factor, negative))
+
+
+def across(code: Code, value: Value, op: Any) -> Value:
+    """The total or maximum of the four lanes that have elements of a row."""
+    for distance in (1, 2):
+        operands = [code.number(-1), value, code.number(distance), code.number(31)]
+        (other,) = code.intrinsic("llvm.nvvm.shfl.sync.bfly.f32", operands, [value.type])
+        value = code.insert(op(value, other))
+    return value
+
+
+def packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
+    """Two numbers, rounded, in one register."""
+    narrow = [code.insert(arith.TruncFOp(value, type)) for value in pair]
+    vector = code.vector(narrow)
+    assert isinstance(vector.type, VectorType)
+    return code.insert(llvm.BitcastOp(vector, i32))
+
+
+def _chained(code: Code, values: Sequence[Value], op: Callable[[Value, Value], Any]) -> Value:
+    """The sum or maximum."""
+    ends = list(values[:_CHAINS])
+    for n, value in enumerate(values[_CHAINS:]):
+        ends[n % _CHAINS] = code.insert(op(ends[n % _CHAINS], value))
+    while len(ends) > 1:
+        ends = [code.insert(op(ends[0], ends[1])), *ends[2:]]
+    return ends[0]

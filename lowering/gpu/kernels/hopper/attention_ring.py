@@ -1,0 +1,186 @@
+"""Tiles of queries, keys and values in shared memory: who copies and who multiplies them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
+from braid.lowering.gpu.kernels.hopper.instructions import (
+    BLOCK_ROWS,
+    STEP_BYTES,
+    expect,
+    initialize,
+    load_box,
+    multiply,
+    publish_barriers,
+    wait,
+)
+from braid.lowering.gpu.kernels.hopper.maps import Boxes
+from braid.lowering.gpu.kernels.hopper.order import Tile
+from braid.lowering.gpu.kernels.hopper.pipeline import descriptor, low_bits
+from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS
+
+_STEP = 16
+"""Depths of an instruction."""
+_STEPS_OF_LINE = LINE // STEP_BYTES
+
+
+@dataclass(frozen=True)
+class AttentionRing:
+    """Queries lie by lines of their elements, values too; keys so, or by lines of keys.
+
+    `width` elements of a key are multiplied.
+    """
+
+    tiles: AttentionTiles
+    shared: Value
+    boxes: tuple[Boxes, Boxes, Boxes, bool]
+    number: Number
+    width: int
+
+    def at(self, code: Code, offset: int) -> Value:
+        """So many bytes into shared memory."""
+        return code.at(self.shared, offset)
+
+    def numbered(self, code: Code, first: int, number: Value) -> Value:
+        """An mbarrier of several, which begin at `first`."""
+        return code.at(code.at(self.shared, code.mul(number, 8)), first)
+
+    def following(self, code: Code, stage: Value, parity: Value) -> tuple[Value, Value]:
+        """The next stage, and which phase of its mbarriers comes next."""
+        more = code.add(stage, 1)
+        wraps = code.insert(arith.CmpiOp(more, code.number(self.tiles.stages), "eq"))
+        turned = code.xor(parity, 1)
+        return code.select(wraps, code.number(0), more), code.select(wraps, turned, parity)
+
+    def initialize(self, code: Code) -> None:
+        """What one thread does before the others begin."""
+        tiles, warps = self.tiles, WARPS * self.tiles.groups
+        initialize(code, self.at(code, tiles.queries_full()), 1)
+        initialize(code, self.at(code, tiles.queries_empty()), warps)
+        for of_values in (False, True):
+            for stage in range(tiles.stages):
+                initialize(code, self.at(code, tiles.full(of_values, stage)), 1)
+                initialize(code, self.at(code, tiles.empty(of_values, stage)), warps)
+        if tiles.turns:
+            for group in range(tiles.groups):
+                initialize(code, self.at(code, tiles.turn(group)), WARPS)
+        publish_barriers(code)
+
+    # ---- The thread that copies ----
+
+    def fill(
+        self,
+        code: Code,
+        place: Tile,
+        keys: tuple[Value, Value],
+        maps: Sequence[Value],
+        carried: Sequence[Value],
+    ) -> list[Value]:
+        """Copies some queries, and the tiles of keys and values that they need, from the last on.
+
+        `carried` are a stage, the parity of its phase, and that of queries. Keys of a tile come
+        before values of the one before, as they are needed.
+        """
+        stage, parity, queries = carried
+        batch, row, _ = place
+        begin, end = keys
+        self._copy_queries(code, maps[0], row, batch, queries)
+        last = code.insert(arith.SubiOp(end, code.number(1)))
+        self._copy(code, maps[1], False, last, batch, stage, parity)
+
+        def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
+            tile = own.insert(arith.SubiOp(last, number))
+            next, next_parity = self.following(own, *values)
+            self._copy(own, maps[1], False, tile, batch, next, next_parity)
+            self._copy(own, maps[2], True, own.add(tile, 1), batch, *values)
+            return [next, next_parity]
+
+        count = code.insert(arith.SubiOp(end, begin))
+        one = code.number(1)
+        stage, parity = code.loop(one, count, one, [stage, parity], turn)
+        self._copy(code, maps[2], True, begin, batch, stage, parity)
+        return [*self.following(code, stage, parity), code.xor(queries, 1)]
+
+    def _copy_queries(self, code: Code, map: Value, row: Value, batch: Value, turn: Value) -> None:
+        tiles, boxes = self.tiles, self.boxes[0]
+        full = self.at(code, tiles.queries_full())
+        wait(code, self.at(code, tiles.queries_empty()), code.xor(turn, 1))
+        expect(code, full, tiles.query_bytes)
+        for part in range(tiles.key_width // LINE_ELEMENTS):
+            at = boxes.at(code, code.number(part * LINE_ELEMENTS), row, batch)
+            load_box(code, self.at(code, part * tiles.rows * LINE), map, at, full)
+
+    def _copy(
+        self,
+        code: Code,
+        map: Value,
+        of_values: bool,
+        tile: Value,
+        batch: Value,
+        stage: Value,
+        parity: Value,
+    ) -> None:
+        """A tile of keys or values, by boxes of 64 elements in each line."""
+        tiles = self.tiles
+        boxes, width = self.boxes[1 + of_values], tiles.value_width
+        if not of_values:
+            width = tiles.key_width
+        bytes, start = 2 * tiles.keys * width, tiles.value_start if of_values else tiles.query_bytes
+        wait(code, self.numbered(code, tiles.empty(of_values), stage), code.xor(parity, 1))
+        full = self.numbered(code, tiles.full(of_values), stage)
+        expect(code, full, bytes)
+        target = code.at(code.at(self.shared, code.mul(stage, bytes)), start)
+        key = code.mul(tile, tiles.keys)
+        along_width = of_values or self.boxes[3]
+        lines = tiles.keys if along_width else width
+        for part in range(bytes // (lines * LINE)):
+            first = part * LINE_ELEMENTS
+            inner, outer = (code.number(first), key) if along_width else (key, code.number(0))
+            if not along_width:
+                inner = code.add(key, first)
+            at = boxes.at(code, inner, outer, batch)
+            load_box(code, code.at(target, part * lines * LINE), map, at, full)
+
+    # ---- Threads that multiply ----
+
+    def multiply_keys(self, code: Code, group: Value, stage: Value) -> list[Value]:
+        """Products of a group's queries and a tile of keys."""
+        tiles = self.tiles
+        queries = self._low(code, 0, group, BLOCK_ROWS * LINE)
+        keys = self._low(code, tiles.query_bytes, stage, tiles.key_bytes)
+        sums: list[Value] = [code.number(0, Float32Type())] * (tiles.keys // 2)
+        along_width = self.boxes[3]
+        leading = 1 if along_width else tiles.key_width * LINE >> 4
+        for step in range(-(-self.width // _STEP)):
+            line, inside = divmod(step, _STEPS_OF_LINE)
+            inside *= STEP_BYTES
+            own = code.add(queries, line * tiles.rows * LINE + inside >> 4)
+            other = line * tiles.keys * LINE + inside if along_width else step * _STEP * LINE
+            right = descriptor(code, code.add(keys, other >> 4), leading)
+            left = descriptor(code, own, 1)
+            numbers = (self.number, self.number)
+            sums = multiply(code, sums, left, right, numbers, not along_width, step > 0)
+        return sums
+
+    def multiply_values(
+        self, code: Code, stage: Value, weights: Sequence[Value], sums: Sequence[Value]
+    ) -> list[Value]:
+        """The sums, and products of weights in registers and a tile of values."""
+        tiles = self.tiles
+        values = self._low(code, tiles.value_start, stage, tiles.value_bytes)
+        leading, made = tiles.keys * LINE >> 4, list(sums)
+        for step in range(tiles.keys // _STEP):
+            right = descriptor(code, code.add(values, step * _STEP * LINE >> 4), leading)
+            left = weights[4 * step : 4 * step + 4]
+            made = multiply(code, made, left, right, (self.number, self.number), True)
+        return made
+
+    def _low(self, code: Code, start: int, number: Value, bytes: int) -> Value:
+        """The low half of the descriptor of one of several tiles that begin at `start`."""
+        address = code.add(code.address(self.shared), start)
+        return low_bits(code, code.add(address, code.mul(number, bytes)))

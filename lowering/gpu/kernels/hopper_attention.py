@@ -1,0 +1,140 @@
+"""Attention on sm_90a by `wgmma`, with tensor maps and warps that only copy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.gpu_kernel import BlockWork
+from braid.lowering.gpu.kernels.attention import AttentionCandidate, AttentionFamily, Inside
+from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry
+from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
+from braid.lowering.gpu.kernels.hopper.attention import HopperAttention
+from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
+from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.machines.machine import Machine
+
+_ARCHITECTURE = "sm_90a"
+_LEAST = 33
+"""Queries and keys that fill tiles of 64 more than half."""
+_WIDEST = 256
+_CHUNK = 8
+"""Elements of 16 bytes, which strides of tensor maps are multiples of."""
+_SHAPES = (
+    {"keys": 128, "groups": 2, "stages": 2, "turns": 1},
+    {"keys": 64, "groups": 2, "stages": 2, "turns": 1},
+    {"keys": 128, "groups": 1, "stages": 2, "turns": 0},
+    {"keys": 64, "groups": 1, "stages": 2, "turns": 0},
+)
+"""Of schedules; the preferred first."""
+_MOST_REGISTERS = 200
+"""Of a thread, for scores, weights and weighted values."""
+_SHARES = {1: 0.35, 2: 0.65}
+"""Which part of the peak rate is assumed, by groups."""
+
+
+@dataclass(frozen=True)
+class HopperAttentionFamily:
+    """As `AttentionFamily`, for `sm_90a`, where rows of operands begin at multiples of 16 bytes."""
+
+    machine: Machine
+    name: str = "gpu-hopper-attention"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_HopperAttention | None":
+        """As `AttentionFamily`, without what is too small or has no tensor maps."""
+        plain = AttentionFamily(self.machine).match(group)
+        if self.machine.cpu != _ARCHITECTURE or plain is None:
+            return None
+        queries, keys = shape_of(plain.found.scores.output)[-2:]
+        widths = (
+            shape_of(plain.found.scores.operands[0])[-1],
+            shape_of(plain.found.values.output)[-1],
+        )
+        if min(queries, keys, *widths) < _LEAST or any(width % _CHUNK for width in widths):
+            return None
+        made = _HopperAttention(group, self.machine, plain.found)
+        return made if any(True for _ in made.space(0)) else None
+
+
+@dataclass(frozen=True, eq=False)
+class _HopperAttention(AttentionCandidate):
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of whole waves of blocks at a part of the peak rate, or of the memory's."""
+        tiles = self._tiles(next(self.space(0)))
+        *batches, queries, keys = shape_of(self.found.scores.output)
+        processors = int(self.machine.fact("multiprocessors", 132))
+        blocks = prod(batches) * -(-queries // tiles.rows)
+        waves = -(-blocks // processors)
+        work = 2 * waves * processors * tiles.rows * keys * (tiles.key_width + tiles.value_width)
+        values = (*self.group.inputs, *self.group.outputs)
+        moved = sum(storage_bytes(value.type) for value in values)
+        slow = 1.0 if choice == self.layouts[0] else 1.001
+        return slow * max(
+            work / (self._rate * _SHARES[tiles.groups]),
+            moved / self.machine.fact("memory_bandwidth", 3.35e12),
+        )
+
+    @property
+    def _rate(self) -> float:
+        return self.machine.fact("tensor_bf16_flops", 989e12)
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Tiles that fit shared memory and registers: the preferred at level 0, others at 1."""
+        fitting = [schedule for schedule in _SHAPES if self._fits(self._tiles(schedule))]
+        yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
+
+    def _fits(self, tiles: AttentionTiles) -> bool:
+        registers = tiles.keys // 2 + tiles.keys // 4 + tiles.sums
+        return tiles.shared_bytes <= shared_limit(self.machine) and registers <= _MOST_REGISTERS
+
+    def _tiles(self, schedule: Schedule) -> AttentionTiles:
+        own = shape_of(self.found.scores.operands[0])[-1], shape_of(self.found.values.output)[-1]
+        key, value = (-(-width // LINE_ELEMENTS) * LINE_ELEMENTS for width in own)
+        turns = bool(schedule["turns"])
+        sizes = {name: schedule[name] for name in ("keys", "groups", "stages")}
+        return AttentionTiles(**sizes, turns=turns, key_width=key, value_width=value)
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
+        tiles = self._tiles({**next(self.space(0)), **schedule})
+        attention = self.attention(symbol, tiles.rows, tiles.keys, tiles.stages)
+        processors = int(self.machine.fact("multiprocessors", 132))
+        made = None if attention is None else HopperAttention.of(attention, tiles, processors)
+        if attention is None or made is None:
+            return AttentionCandidate(self.group, self.machine, self.found).emit(symbol, {})
+        columns = attention.scores.product.columns
+        each = -(-attention.blocks // made.order.blocks)
+        tile, turns = tiles.key_bytes + tiles.value_bytes, -(-columns // tiles.keys)
+        work = BlockWork(
+            2.0 * each * tiles.rows * turns * tiles.keys * (tiles.key_width + tiles.value_width),
+            self._rate,
+            _SHARES[tiles.groups],
+            each * (tiles.query_bytes + turns * tile),
+            (tiles.stages - 1) * tile,
+        )
+        return self.kernel(symbol, attention, lambda inside: self._entry(made, inside), work)
+
+    def _entry(self, made: HopperAttention, inside: Inside) -> ProductEntry:
+        def emit(
+            code: Code, values: Mapping[SSAValue, SSAValue], name: str, rest: Sequence[SSAValue]
+        ) -> None:
+            scratch = rest[0] if made.plain.ranges is not None else None
+            maps = rest[0 if scratch is None else 1 :]
+            made.emit(code, inside(values), name, maps, scratch)
+
+        constants = (
+            *made.plain.scores.product.constants,
+            *made.plain.weighted.product.constants,
+        )
+        maps = made.tensor_maps(self.outside)
+        tiles = made.tiles
+        return ProductEntry(
+            made.order.blocks, tiles.threads, tiles.shared_bytes, constants, emit, maps
+        )
