@@ -178,7 +178,10 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", type=Path)
     given = parser.parse_args(arguments)
     results: dict[str, dict[str, dict[str, float]]] = {}
-    for path in sorted((given.data / "autotuning").glob("*.csv.gz")):
+    paths = sorted((given.data / "autotuning").glob("*.csv.gz"))
+    if not paths:
+        parser.error(f"'{given.data}/autotuning' has no spaces (*.csv.gz)")
+    for path in paths:
         space = read_space(path)
         near = sum(time is not None and time <= space.goal for time in space.times.values())
         print(f"{space.name}: {len(space.times)} configurations, {near} near the optimum")

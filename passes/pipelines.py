@@ -36,7 +36,6 @@ DEFAULT = (
     "prepare-backends",
     # Fusion sees ops of one shape: what follows a product joins it, whatever it is reshaped to.
     "sink-reshapes",
-    "canonicalize",
     # Groups come before layouts, since layouts are those of what groups read and write.
     "select-fusion",
     "apply-fusion",

@@ -1,14 +1,21 @@
 """`sink-reshapes`: what follows a product elementwise is computed in the product's shape."""
 
 import math
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence, Set
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.pattern_rewriter import (
+    PatternRewriter,
+    PatternRewriterListener,
+    PatternRewriteWalker,
+    RewritePattern,
+)
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
@@ -19,7 +26,8 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ReshapeOp
-from braid.dialects.braid.names import derive_names
+from braid.dialects.braid.names import derive_names, inherit_names
+from braid.passes.canonicalize.tensor_patterns import TensorPatterns
 
 Shape = Sequence[int]
 
@@ -30,7 +38,8 @@ class SinkReshapesPass(ModulePass):
 
     In: any module. Out: those ops are in the product's own shape, so that fusion can make them its
     epilogue; their other operands are reshaped, which moves nothing. Importers and exporters write
-    products of more than two dims as reshape, product, reshape.
+    products of more than two dims as reshape, product, reshape. Where an op moved, reshapes are
+    canonical again. A second run moves nothing.
 
     ```mlir
     %y = braid.matmul %x, %w : (tensor<128x768xf32>, tensor<768x3072xf32>) -> tensor<128x3072xf32>
@@ -49,6 +58,7 @@ class SinkReshapesPass(ModulePass):
         """In order, so that a whole chain of ops moves in one pass."""
         for func in runtime_functions(op):
             if count := _sink_all(func):
+                _canonicalize_reshapes(func)
                 message = f"{count} elementwise ops are in the shape of a product"
                 emit_remark(func, self.name, message, ops=count)
 
@@ -59,60 +69,96 @@ def _sink_all(func: Operation) -> int:
     made, count = set[SSAValue](), 0
     for op in list(func.walk()):
         if isinstance(op, ElementwiseOp):
-            if (moved := _sink(op, made)) is not None:
+            if not _follows(op, made) and (moved := _sink(op, made)) is not None:
                 op, count = moved, count + 1
-            same = (each for each in op.inputs if shape_of(each) == shape_of(op.output))
-            if not made.isdisjoint(same):
+            if _follows(op, made):
                 made.add(op.output)
         elif isinstance(op, ConvOp | MatmulOp):
             made.add(op.output)
     return count
 
 
+def _follows(op: ElementwiseOp, made: Set[SSAValue]) -> bool:
+    """Whether `op` has the shape of a product that it reads."""
+    shape = shape_of(op.output)
+    return not made.isdisjoint(each for each in op.inputs if shape_of(each) == shape)
+
+
 def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
-    """`op` in the shape of a product that it reads through a reshape, if it can be."""
-    read = (value.owner for value in op.inputs)
-    reshape = next((each for each in read if _is_of_product(each, made)), None)
-    if not isinstance(reshape, ReshapeOp) or not run_together(reshape, op):
-        return None
-    source, shape = shape_of(reshape.input), shape_of(reshape.output)
-    shapes = [_shape_before(shape_of(operand), source, shape) for operand in op.inputs]
-    if shape_of(op.output) != shape or None in shapes:
-        return None
+    """`op` in the shape of a product that it reads through reshapes, if it can be."""
+    shape = shape_of(op.output)
+    for value in op.inputs:
+        if shape_of(value) != shape or (product := _product_behind(value, made)) is None:
+            continue
+        source = shape_of(product)
+        shapes = [_shape_before(shape_of(operand), source, shape) for operand in op.inputs]
+        if None not in shapes and run_together(op, *_reshapes_of(value)):
+            return _moved(op, source, [each for each in shapes if each is not None])
+    return None
+
+
+def _moved(op: ElementwiseOp, shape: Shape, shapes: Sequence[Shape]) -> ElementwiseOp:
+    """Replaces `op` by one of result `shape` and its reshape; `shapes` are those of operands."""
     moved = op.clone()
     moved.operands = [
-        _reshaped(operand, wanted, op)
-        for operand, wanted in zip(op.inputs, shapes, strict=True)
-        if wanted is not None
+        _reshaped(operand, wanted, op) for operand, wanted in zip(op.inputs, shapes, strict=True)
     ]
     Rewriter.insert_op(moved, InsertPoint.before(op))
-    kind = TensorType(element_type_of(op.output), source)
+    kind = TensorType(element_type_of(op.output), shape)
     result = Rewriter.replace_value_with_new_type(moved.output, kind)
-    back = ReshapeOp.get(result, shape)
+    back = ReshapeOp.get(result, shape_of(op.output))
     back.location = op.location
     derive_names(back, op, "reshape")
     Rewriter.replace_op(op, back)
-    if reshape.output.first_use is None:
-        Rewriter.erase_op(reshape)
     return moved
 
 
-def _is_of_product(op: Operation | Block, made: Container[SSAValue]) -> bool:
-    """Whether `op` reshapes what a product, or what follows one, has made."""
-    if not isinstance(op, ReshapeOp) or op.input not in made:
-        return False
-    return not {0, DYNAMIC} & {*shape_of(op.input), *shape_of(op.output)}
+def _reshapes_of(value: SSAValue) -> Iterator[ReshapeOp]:
+    """The reshapes that make `value` of another one, the last one first."""
+    while isinstance(value.owner, ReshapeOp):
+        yield value.owner
+        value = value.owner.input
+
+
+def _product_behind(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
+    """What a product, or what follows one, has made, and `value` is reshaped from."""
+    sources = (reshape.input for reshape in _reshapes_of(value))
+    found = next((source for source in sources if source in made), None)
+    if found is None or {0, DYNAMIC} & {*shape_of(found), *shape_of(value)}:
+        return None
+    return found
 
 
 def _reshaped(value: SSAValue, shape: Shape, op: ElementwiseOp) -> SSAValue:
     """`value` in another shape: what it was reshaped from, or a view before `op`."""
-    if isinstance(value.owner, ReshapeOp) and shape_of(value.owner.input) == tuple(shape):
-        return value.owner.input
+    sources = (value, *(reshape.input for reshape in _reshapes_of(value)))
+    alike = [source for source in sources if shape_of(source) == tuple(shape)]
+    if alike:
+        return alike[-1]
     view = ReshapeOp.get(value, shape)
     view.location = op.location
     derive_names(view, op, "reshape")
     Rewriter.insert_op(view, InsertPoint.before(op))
     return view.output
+
+
+class _Reshapes(RewritePattern):
+    """What `canonicalize` does with reshapes, and with no other op."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if isinstance(op, ReshapeOp):
+            _PATTERNS.match_and_rewrite(op, rewriter)
+
+
+_PATTERNS = TensorPatterns()
+
+
+def _canonicalize_reshapes(func: Operation) -> None:
+    """Merges and folds those that are left, and drops what is not read any more."""
+    names = PatternRewriterListener(operation_replacement_handler=[inherit_names])
+    walker = PatternRewriteWalker(_Reshapes(), post_walk_func=region_dce, listener=names)
+    for region in func.regions:
+        walker.rewrite_region(region)
 
 
 def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | None:

@@ -60,3 +60,46 @@ func.func @main(%x: !x, %w: !w, %o: !o) -> !v {{
     if all(extent == 1 for extent in other) or other == shape:
         (moved,) = (op for op in module.walk() if op.name == "braid.add")
         assert shape_of(moved.results[0]) == tuple(product)
+
+
+def random_program(draw: st.DrawFn) -> str:
+    """Two products, and chains of reshapes, sums and activations of what is there."""
+    values = {"%a": [4, 6], "%b": [8, 3]}
+    lines = [
+        "%a = braid.matmul %x, %v : (tensor<4x2xf32>, tensor<2x6xf32>) -> tensor<4x6xf32>",
+        "%b = braid.matmul %y, %w : (tensor<8x2xf32>, tensor<2x3xf32>) -> tensor<8x3xf32>",
+    ]
+    for number in range(draw(st.integers(1, 8))):
+        name, value = f"%{number}", draw(st.sampled_from(sorted(values)))
+        alike = sorted(key for key, shape in values.items() if shape == values[value])
+        match draw(st.sampled_from(["reshape", "reshape", "sum", "tanh"])):
+            case "reshape":
+                shape = draw(st.sampled_from([[24], [4, 6], [8, 3], [2, 12], [2, 4, 3], [4, 2, 3]]))
+                op, operands = "reshape", [value]
+            case "sum":
+                shape, op = values[value], "add"
+                operands = [value, draw(st.sampled_from(alike))]
+            case _:
+                shape, op, operands = values[value], "tanh", [value]
+        types = ", ".join(tensor(values[each]) for each in operands)
+        lines.append(f"{name} = braid.{op} {', '.join(operands)} : ({types}) -> {tensor(shape)}")
+        values[name] = shape
+    body, types = "\n  ".join(lines), ", ".join(map(tensor, values.values()))
+    arguments = "%x: tensor<4x2xf32>, %y: tensor<8x2xf32>, %v: tensor<2x6xf32>, %w: tensor<2x3xf32>"
+    returned = f"func.return {', '.join(values)} : {types}"
+    return f"func.func @main({arguments}) -> ({types}) {{\n  {body}\n  {returned}\n}}"
+
+
+@given(st.composite(random_program)())
+def test_a_second_run_moves_nothing(text: str) -> None:
+    context = make_context()
+    module = Parser(context, text).parse_module()
+    inputs = [np.ones(shape, np.float32) for shape in ((4, 2), (8, 2), (2, 6), (2, 3))]
+    expected = interpret(module, inputs)
+    SinkReshapesPass().apply(context, module)
+    module.verify()
+    for found, wanted in zip(interpret(module, inputs), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    once = str(module)
+    SinkReshapesPass().apply(context, module)
+    assert str(module) == once
