@@ -12,17 +12,21 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
 from braid.lowering.fpga.circuit import Circuit
+from braid.lowering.fpga.part import part_name
 from braid.lowering.fpga.refusal import refusal
 from braid.lowering.fpga.report import report, taken_of
 from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.lowering.fpga.timeline import timeline
 from braid.support.errors import BraidError
+from braid.support.tar import tar_of
 from braid.targets.backend import Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
 RTL = "rtl"
 """Kind of code: a shared object with the verilated circuit of a function; the plugin for it."""
+PROJECT = "hls-project"
+"""Stage: a tar archive with a folder for each circuit, a project for Vitis HLS."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ class FpgaBackend:
     stages: tuple[str, ...] = (
         "hls",
         "hls-cpp",
+        PROJECT,
         "verilog",
         "testbench",
         "report",
@@ -109,14 +114,18 @@ class FpgaKernels:
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
         """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches.
 
+        At `hls-project` it is one archive of all of them, for the part that the machine names.
         At `report`, what they take of the part and how many frames a second they make; at
         `synthesis` what Yosys counts, and the longest path; at `timeline` what a page draws.
         """
         circuits = self._circuits(functions)
+        machine = self.job.device.machine
         if stage == "report":
-            return [report(circuit, self.job.device.machine) for circuit in circuits]
+            return [report(circuit, machine) for circuit in circuits]
         if stage == "timeline":
-            return [timeline(circuit, self.job.device.machine) for circuit in circuits]
+            return [timeline(circuit, machine) for circuit in circuits]
+        if stage == PROJECT:
+            return [_archive(circuits, part_name(machine))]
         return [circuit.at(stage) for circuit in circuits]
 
     @cached_property
@@ -129,3 +138,14 @@ class FpgaKernels:
         return Circuit.of_all(
             functions, self.job.weights(), budget_of(machine), self._clock, memory_of(machine)
         )
+
+
+def _archive(circuits: Sequence[Circuit], part: str) -> bytes:
+    """Of the projects of circuits, in folders of their names."""
+    return tar_of(
+        {
+            f"{circuit.name}/{name}": text.encode()
+            for circuit in circuits
+            for name, text in circuit.project(part).items()
+        }
+    )

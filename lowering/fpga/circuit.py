@@ -18,6 +18,8 @@ from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.convert.whole_function import whole_function
 from braid.lowering.fpga.cpp.check import check_rules
 from braid.lowering.fpga.cpp.design_text import design_text
+from braid.lowering.fpga.cpp.project import project_texts
+from braid.lowering.fpga.cpp.testbench_text import testbench_text
 from braid.lowering.fpga.rtl.control_module import Counted, control_module
 from braid.lowering.fpga.rtl.design_module import (
     design_modules,
@@ -26,7 +28,7 @@ from braid.lowering.fpga.rtl.design_module import (
 )
 from braid.lowering.fpga.rtl.harness import harness
 from braid.lowering.fpga.rtl.launch import PortTensor, launch_source
-from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.ports import Port, lanes_of_beats
 from braid.lowering.fpga.rtl.resources import PARTS
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.testbench import testbench
@@ -146,7 +148,29 @@ class Circuit:
         return "\n".join(lines) + "\n"
 
     def _testbench(self) -> str:
-        """With random numbers, and what the interpreter makes of them."""
+        """For the modules, with the numbers of an image."""
+        given, made = self._image()
+        inputs, outputs = self._counted("s"), self._counted("m")
+        return testbench(
+            self.name,
+            [(one, one.port.beats(array)) for one, array in zip(inputs, given, strict=True)],
+            [(one, one.port.beats(array)) for one, array in zip(outputs, made, strict=True)],
+            10 * self.cycles,
+            weights_of(self.converted.design),
+        )
+
+    def project(self, part: str) -> dict[str, str]:
+        """The files of a project for Vitis HLS, which checks itself; `part` as the tool says it."""
+        design, (given, made) = self.converted.design, self._image()
+        sides = [
+            [lanes_of_beats(array).astype(np.int64) for array in side] for side in (given, made)
+        ]
+        return project_texts(
+            design, part, round(1e9 / self.clock, 3), testbench_text(design, *sides)
+        )
+
+    def _image(self) -> tuple[list[Array], list[Array]]:
+        """Random numbers for the inputs, and what the interpreter makes of them."""
         random = np.random.default_rng(0)
         ports = self.converted.ports
         given = [_random(value, random) for value in self.whole.body.block.args]
@@ -158,14 +182,7 @@ class Circuit:
         module = ModuleOp([self.whole])
         interpret(module, given, function=self.name, parameters=self.weights, observer=observe)
         self.whole.detach()
-        inputs, outputs = self._counted("s"), self._counted("m")
-        return testbench(
-            self.name,
-            [(c, c.port.beats(seen[v])) for c, v in zip(inputs, ports.inputs, strict=True)],
-            [(c, c.port.beats(seen[v])) for c, v in zip(outputs, ports.outputs, strict=True)],
-            10 * self.cycles,
-            weights_of(self.converted.design),
-        )
+        return [seen[one] for one in ports.inputs], [seen[one] for one in ports.outputs]
 
     def library(self) -> bytes:
         """A shared object for the device plugin `rtl`."""

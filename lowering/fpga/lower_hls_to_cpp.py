@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.dialects.braid_hls.design import only_design
-from braid.lowering.fpga.cpp.project import write_project
+from braid.lowering.fpga.cpp.project import project_texts, write_texts
 from braid.lowering.fpga.schedule.select import check_applied
 from braid.support.errors import BraidError, SourceLocation
 
@@ -40,7 +40,7 @@ class LowerHlsToCppPass(ModulePass):
         design = only_design(op)
         check_applied(design)
         try:
-            write_project(design, Path(self.output), self.part, self.clock)
+            write_texts(project_texts(design, self.part, self.clock), Path(self.output))
         except OSError as error:
             raise BraidError(
                 f"cannot write the design: {error.strerror}", location=SourceLocation(self.output)

@@ -2,6 +2,7 @@
 
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.support.errors import BraidError
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import target_of
 
@@ -12,3 +13,14 @@ def part_of(module: ModuleOp, target: str | None) -> Machine | None:
         if any(name == "dsp" for name, _ in device.machine.facts):
             return device.machine
     return None
+
+
+def part_name(machine: Machine) -> str:
+    """That of its vendor's tools. Raises BraidError where the target does not say it."""
+    if not machine.part:
+        raise BraidError(
+            f"machine '{machine.name}' does not say which part it is",
+            hint="'part' of a [[machine]] is the name in the vendor's tools, with package and "
+            'speed grade: part = "xc7z020clg400-1"',
+        )
+    return machine.part

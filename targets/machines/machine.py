@@ -27,6 +27,8 @@ class Machine:
     of these: `tensor_bf16_flops`, `tensor_tf32_flops`, `tensor_int8_ops`, and where `mma.sync` is
     slower than another instruction, `mma_bf16_flops` and so on for it.
 
+    An FPGA has the `part`, its package and speed grade in the spelling of its vendor's tools.
+
     What `braid targets calibrate` measures besides is in `calibration.py`.
     """
 
@@ -35,6 +37,7 @@ class Machine:
     cpu: str = ""
     features: str = ""
     facts: tuple[tuple[str, float], ...] = ()
+    part: str = ""
 
     @property
     def enabled_features(self) -> tuple[str, ...]:

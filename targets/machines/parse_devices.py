@@ -88,7 +88,7 @@ def _devices(
 
 def _machine(table: Table) -> Machine:
     """A machine of the file: a known CPU with other facts, one of LLVM's, or nothing but facts."""
-    table.expect_only("name", "cpu", "triple", "features", "facts")
+    table.expect_only("name", "cpu", "triple", "features", "facts", "part")
     name, cpu = table.name(), table.get("cpu", str, "")
     triple, features = table.get("triple", str, ""), table.get("features", str, "")
     if triple or not cpu:
@@ -97,7 +97,8 @@ def _machine(table: Table) -> Machine:
         base = table.located(lambda: cpu_machine(f"{cpu},{features}" if features else cpu))
     given = Table(table.get("facts", dict, {}), f"{table.path}.facts", table.location)
     facts = {**dict(base.facts), **{key: _fact(given, key) for key in given.data}}
-    return Machine(name, base.triple, base.cpu, base.features, tuple(sorted(facts.items())))
+    kept, part = tuple(sorted(facts.items())), table.get("part", str, "")
+    return Machine(name, base.triple, base.cpu, base.features, kept, part)
 
 
 def _fact(table: Table, name: str) -> float:

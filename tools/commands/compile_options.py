@@ -11,7 +11,13 @@ from braid.tools.commands.options import seconds_option
 
 ARTIFACT = "artifact"
 LIBRARY = "so"
-_SUFFIXES = {ARTIFACT: ".braid", LIBRARY: ".so", "obj": ".o", "stream": ".bin"}
+_SUFFIXES = {
+    ARTIFACT: ".braid",
+    LIBRARY: ".so",
+    "obj": ".o",
+    "stream": ".bin",
+    "hls-project": ".tar",
+}
 _STAGES = {".bin": "stream", ".txt": "stream-text"}
 """What a file of this suffix is for targets that have such a stage."""
 _OF_THE_KEY = frozenset(

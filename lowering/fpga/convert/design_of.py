@@ -59,8 +59,6 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
     Its stages compute an output at once. Raises UnsupportedError naming what stages do not have.
     """
     trees, ports, plans = _planned(function, parameters)
-    if not plans:
-        raise UnsupportedError(f"function '{function.sym_name.data}' computes nothing on an FPGA")
     block = Block(arg_types=[stream_type(argument) for argument in ports.inputs])
     streams: dict[SSAValue, SSAValue] = dict(zip(ports.inputs, block.args, strict=True))
     for plan in plans:
@@ -71,8 +69,12 @@ def design_of(function: FuncOp, parameters: Mapping[str, Array]) -> Converted:
         stage = _stage(trees, plan, inputs)
         block.add_op(stage)
         streams[plan.value] = stage.output
-    outputs = [_channel(block, streams[value]) for value in ports.outputs]
-    block.add_op(OutputOp(outputs))
+    results = [streams[value] for value in ports.outputs]
+    if not block.ops:
+        results = [
+            _copied(block, value, one) for value, one in zip(ports.outputs, results, strict=True)
+        ]
+    block.add_op(OutputOp([_channel(block, one) for one in results]))
     return Converted(DesignOp(function.sym_name.data, block), ports)
 
 
@@ -230,6 +232,17 @@ def _moved(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
         made = PermuteOp(channel, kind, order, fewest_passes(order, order.size // given, lanes, 1))
     block.add_op(made)
     return made.output
+
+
+def _copied(block: Block, value: SSAValue, stream: SSAValue) -> SSAValue:
+    """A stage that passes on beats: what computes nothing is a design all the same."""
+    kind = stream_of(stream)
+    body = Block(arg_types=[lanes_type(kind.lanes.data, window_bits(kind.element))])
+    body.add_op(YieldOp(body.args[0]))
+    loops = pointwise(pixels_of(value)[0])
+    stage = StageOp("copy", [_channel(block, stream)], kind, loops, 0, body)
+    block.add_op(stage)
+    return stage.output
 
 
 def _stage(trees: Trees, plan: _Plan, inputs: list[SSAValue]) -> StageOp:

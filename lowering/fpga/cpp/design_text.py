@@ -29,8 +29,6 @@ def design_text(design: DesignOp) -> str:
     block = design.body.block
     workers, channels = workers_of(design), channels_of(design)
     memories = weights_of(design)
-    made = (one.output for one in (*workers, *memories))
-    kinds = dict.fromkeys(stream_of(one) for one in (*block.args, *made))
     names: dict[SSAValue, str] = {channel.output: f"c{at}" for at, channel in enumerate(channels)}
     names |= {op.output: f"w{at}" for at, op in enumerate(memories)}
     behind: dict[SSAValue, list[str]] = {}
@@ -69,15 +67,20 @@ def design_text(design: DesignOp) -> str:
         calls.append(f"sink{at}({names[value]}, m{at});")
     return "\n".join(
         [
-            "#include <ap_int.h>",
-            "#include <hls_stream.h>",
-            "",
-            *(_beat(kind) for kind in kinds),
+            *declarations(design),
             *functions,
             *_top(design, channels, names, declared, calls),
             "",
         ]
     )
+
+
+def declarations(design: DesignOp) -> Iterator[str]:
+    """What the top function and those that call it include, and the types of beats."""
+    yield from ("#include <ap_int.h>", "#include <hls_stream.h>", "")
+    made = (one.output for one in (*workers_of(design), *weights_of(design)))
+    for kind in dict.fromkeys(stream_of(one) for one in (*design.body.block.args, *made)):
+        yield _beat(kind)
 
 
 def _beat(kind: StreamType) -> str:
@@ -118,6 +121,19 @@ def ports_of(design: DesignOp) -> list[tuple[str, StreamType]]:
     return [*arguments, *outputs]
 
 
+def signature(design: DesignOp) -> str:
+    """The top function without its body: streams of the ports, and memories of weights."""
+    shown = [f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports_of(design)]
+    shown += [memory_parameter(at, op) for at, op in enumerate(weights_of(design))]
+    return f'extern "C" void {top_name(design)}({", ".join(shown)})'
+
+
+def call_text(design: DesignOp) -> str:
+    """A call of the top function with what has the names of its parameters."""
+    memories = [memory_name(at) for at in range(len(weights_of(design)))]
+    return f"{top_name(design)}({', '.join([*(one for one, _ in ports_of(design)), *memories])})"
+
+
 def _top(
     design: DesignOp,
     channels: list[ChannelOp],
@@ -125,13 +141,9 @@ def _top(
     declared: list[str],
     calls: list[str],
 ) -> Iterator[str]:
-    ports = ports_of(design)
-    shown = [f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports]
-    memories = list(enumerate(weights_of(design)))
-    shown += [memory_parameter(at, op) for at, op in memories]
-    yield f'extern "C" void {top_name(design)}({", ".join(shown)}) {{'
-    yield from (f"#pragma HLS INTERFACE axis port={name}" for name, _ in ports)
-    for at, op in memories:
+    yield f"{signature(design)} {{"
+    yield from (f"#pragma HLS INTERFACE axis port={name}" for name, _ in ports_of(design))
+    for at, op in enumerate(weights_of(design)):
         yield from memory_pragmas(at, op)
     yield "#pragma HLS INTERFACE s_axilite port=return"
     yield "#pragma HLS DATAFLOW"

@@ -1,18 +1,20 @@
 """The files of a project for Vitis HLS: the design, what drives it, `hls.tcl` and a Makefile."""
 
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 from braid.dialects.braid_hls.design import DesignOp
 from braid.lowering.fpga.cpp.check import check_rules
-from braid.lowering.fpga.cpp.design_text import design_text, ports_of, top_name
+from braid.lowering.fpga.cpp.design_text import call_text, design_text, ports_of, top_name
 from braid.lowering.fpga.cpp.stage_text import beat_text
-from braid.lowering.fpga.cpp.weights_text import memory_content, memory_name
+from braid.lowering.fpga.cpp.weights_text import memory_content
 from braid.lowering.fpga.streams import weights_of
 
 RUN = "braid_hls_run"
 """`void run(const int64_t *const *in, const int64_t *beats_in, int64_t *const *out,
 const int64_t *beats_out, int64_t images)`: lanes of beats, one number each."""
+TESTBENCH = "testbench.cpp"
 HEADERS = ("ap_int.h", "hls_stream.h")
 
 
@@ -45,9 +47,7 @@ def driver_text(design: DesignOp) -> str:
             f"    {one}.write(beat);",
             "  }",
         ]
-    memories = [memory_name(at) for at in range(len(weights_of(design)))]
-    call = ", ".join([*(one for one, _ in ports), *memories])
-    lines.append(f"  for (int64_t image = 0; image < images; image++) {name}({call});")
+    lines.append(f"  for (int64_t image = 0; image < images; image++) {call_text(design)};")
     for at, (one, kind) in enumerate(ports[len(inputs) :]):
         lines += [
             f"  for (int64_t b = 0; b < images * beats_out[{at}]; b++) {{",
@@ -59,49 +59,72 @@ def driver_text(design: DesignOp) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def script_text(name: str, part: str, clock: float, *, floats: bool = False) -> str:
+def script_text(
+    name: str, part: str, clock: float, *, floats: bool = False, testbench: bool = False
+) -> str:
     """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns.
 
-    Sums of `floats` have to become trees of adders: their order is left to the tool.
+    Sums of `floats` have to become trees of adders: their order is left to the tool. A `testbench`
+    runs before it.
     """
+    checks = (f"add_files -tb {TESTBENCH}\n", "csim_design\n") if testbench else ("", "")
     options = "config_compile -unsafe_math_optimizations\n" if floats else ""
     return f"""open_project -reset {name}_hls
 set_top {name}
 add_files {name}.cpp
-open_solution -reset solution
+{checks[0]}open_solution -reset solution
 set_part {part}
 create_clock -period {clock}
-{options}csynth_design
+{options}{checks[1]}csynth_design
 export_design -format ip_catalog
 exit
 """
 
 
-def makefile_text(name: str) -> str:
-    """`make` synthesizes by Vitis; `make simulate` compiles the driver by the C++ compiler."""
-    return f""".PHONY: all simulate
-all:
-\tvitis_hls -f hls.tcl
+def makefile_text(name: str, *, testbench: bool = False) -> str:
+    """`make` synthesizes by Vitis; `make simulate` compiles the driver by the C++ compiler.
 
-simulate: lib{name}.so
+    A `testbench` is compiled and run, too.
+    """
+    compile = "$(CXX) -std=c++17 -O2 -Wno-unknown-pragmas -I include -o $@"
+    lines = [
+        ".PHONY: all simulate",
+        "all:",
+        "\tvitis_hls -f hls.tcl",
+        "",
+        f"simulate: {'testbench' if testbench else f'lib{name}.so'}",
+        *(["\t./testbench"] if testbench else []),
+        "",
+        f"lib{name}.so: {name}.cpp driver.cpp",
+        f"\t{compile} -fPIC -shared driver.cpp",
+    ]
+    if testbench:
+        files = f"{TESTBENCH} lib{name}.so"
+        lines += ["", f"testbench: {files}", f"\t{compile} {files} -Wl,-rpath,'$$ORIGIN'"]
+    return "\n".join([*lines, ""])
 
-lib{name}.so: {name}.cpp driver.cpp
-\t$(CXX) -std=c++17 -O2 -fPIC -shared -Wno-unknown-pragmas -I include -o $@ driver.cpp
-"""
 
+def project_texts(
+    design: DesignOp, part: str, clock: float, testbench: str | None = None
+) -> dict[str, str]:
+    """All files by their names; raises BraidError for a design that breaks a rule of synthesis.
 
-def write_project(design: DesignOp, folder: Path, part: str, clock: float) -> None:
-    """Writes all files; raises BraidError for a design that breaks a rule of synthesis."""
-    name = top_name(design)
-    text = design_text(design)
+    `part` is as the tool spells it, `clock` its period in ns.
+    """
+    name, text, checks = top_name(design), design_text(design), testbench is not None
     check_rules(text)
-    texts = {
+    return {
         f"{name}.cpp": text,
         "driver.cpp": driver_text(design),
-        "hls.tcl": script_text(name, part, clock),
-        "Makefile": makefile_text(name),
+        "hls.tcl": script_text(name, part, clock, testbench=checks),
+        "Makefile": makefile_text(name, testbench=checks),
+        **({} if testbench is None else {TESTBENCH: testbench}),
         **{f"include/{one}": header(one) for one in HEADERS},
     }
-    (folder / "include").mkdir(parents=True, exist_ok=True)
+
+
+def write_texts(texts: Mapping[str, str], folder: Path) -> None:
+    """Writes files into a folder, which is made."""
     for file, content in texts.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(content, encoding="utf-8")

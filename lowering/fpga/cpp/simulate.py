@@ -10,8 +10,8 @@ import numpy as np
 
 from braid.dialects.braid_hls.design import DesignOp
 from braid.lowering.fpga.cpp.design_text import ports_of, top_name
-from braid.lowering.fpga.cpp.project import RUN, write_project
-from braid.lowering.fpga.rtl.ports import Array
+from braid.lowering.fpga.cpp.project import RUN, project_texts, write_texts
+from braid.lowering.fpga.rtl.ports import Array, lanes_of_beats
 from braid.support.errors import BraidError
 
 
@@ -22,7 +22,7 @@ class CompiledDesign:
         self._ports = ports_of(design)
         self._folder = tempfile.TemporaryDirectory(prefix="braid-hls-")
         folder = Path(self._folder.name)
-        write_project(design, folder, "xcu280-fsvh2892-2L-e", 3.33)
+        write_texts(project_texts(design, "xcu280-fsvh2892-2L-e", 3.33), folder)
         done = subprocess.run(
             ["make", "-s", "-C", str(folder), "simulate"], capture_output=True, text=True
         )
@@ -35,7 +35,7 @@ class CompiledDesign:
         self, inputs: Sequence[Array], shapes: Sequence[tuple[int, ...]], images: int
     ) -> list[Array]:
         """Outputs of these shapes: so many images, one behind the other in the first dimension."""
-        given = [_lanes(array) for array in inputs]
+        given = [np.ascontiguousarray(lanes_of_beats(one).astype(np.int64)) for one in inputs]
         taken = [np.zeros((_beats(shape), shape[1]), np.int64) for shape in shapes]
         pointers = [
             (ctypes.c_void_p * len(side))(*(one.ctypes.data for one in side))
@@ -47,13 +47,6 @@ class CompiledDesign:
         ]
         self._run(pointers[0], counts[0], pointers[1], counts[1], ctypes.c_int64(images))
         return [_tensor(one, shape) for one, shape in zip(taken, shapes, strict=True)]
-
-
-def _lanes(array: Array) -> Array:
-    """[beats, lanes] of a tensor."""
-    return np.ascontiguousarray(
-        np.moveaxis(array, 1, -1).reshape(-1, array.shape[1]).astype(np.int64)
-    )
 
 
 def _beats(shape: tuple[int, ...]) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.cpp.check import check_rules
-from braid.lowering.fpga.cpp.project import header, makefile_text, script_text
+from braid.lowering.fpga.cpp.project import header, makefile_text, script_text, write_texts
 from braid.lowering.fpga.floats.design import FloatDesign, Port, texts_of
 from braid.lowering.fpga.floats.statements import HELPERS
 from braid.support.errors import BraidError
@@ -59,9 +59,7 @@ def write_float_project(design: FloatDesign, folder: Path, part: str, clock: flo
         "Makefile": makefile_text(design.name),
         "include/hls_stream.h": header("hls_stream.h"),
     }
-    (folder / "include").mkdir(parents=True, exist_ok=True)
-    for file, content in texts.items():
-        (folder / file).write_text(content, encoding="utf-8")
+    write_texts(texts, folder)
 
 
 def run_project(folder: Path, design: FloatDesign, given: Sequence[Array]) -> list[Array]:

@@ -12,6 +12,11 @@ from braid.dialects.braid_hls.design import StreamType
 Array = npt.NDArray[Any]
 
 
+def lanes_of_beats(array: Array) -> Array:
+    """[beats, lanes] of a tensor `[1, C, H, W]` or `[M, C]`, or of images behind it."""
+    return np.moveaxis(array, 1, -1).reshape(-1, array.shape[1])
+
+
 @dataclass(frozen=True)
 class Port:
     """Stream number `number` on its side of a design."""
@@ -37,8 +42,7 @@ class Port:
 
     def beats(self, array: Array) -> Array:
         """Words [beats, words] of a tensor `[1, C, H, W]` or `[M, C]`, or of images behind it."""
-        pixels = np.moveaxis(array, 1, -1).reshape(-1, array.shape[1])
-        lanes = np.ascontiguousarray(pixels.astype(self.dtype))
+        lanes = np.ascontiguousarray(lanes_of_beats(array).astype(self.dtype))
         as_bytes = lanes.view(np.uint8).reshape(len(lanes), -1)
         padded = np.zeros((len(lanes), self.words * 4), np.uint8)
         padded[:, : as_bytes.shape[1]] = as_bytes

@@ -1,9 +1,12 @@
 """Models whose integer part runs as a circuit beside the CPU: `--target fpga-sim`."""
 
+import io
 import re
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -92,6 +95,48 @@ def test_frames_and_resources_are_those_of_the_report(small: ModelProto, tmp_pat
         done = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         assert f"fpga:0 takes {frames} frames per second in a stream" in done
         assert f"{slices} of 220 DSP slices" in done and f"{tables} of 53,200 look-up" in done
+
+
+def unpacked(model: ModelProto, folder: Path, **options: Any) -> Path:
+    """The only project in the archive of `--emit=hls-project`."""
+    content = emit_model(model, "hls-project", **options)
+    assert isinstance(content, bytes)
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        archive.extractall(folder, filter="data")
+    (project,) = folder.iterdir()
+    return project
+
+
+def simulated(project: Path) -> subprocess.CompletedProcess[str]:
+    command = ["make", "-C", project, "simulate"]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_project_for_vitis_checks_itself(small: ModelProto, tmp_path: Path) -> None:
+    """For the part and at the clock of the target; a circuit that is wrong shows."""
+    project = unpacked(small, tmp_path / "u250", target="fpga-u250")
+    script = (project / "hls.tcl").read_text()
+    assert "set_part xcu250-figd2104-2L-e\ncreate_clock -period 3.333\ncsim_design" in script
+    done = simulated(project)
+    assert done.returncode == 0 and "PASSED" in done.stdout, done.stderr
+    source = project / f"{project.name}.cpp"
+    changed, count = re.subn(
+        r"const (beat_\w+ beat = in0.read\(\);)",
+        r"\1 beat.lane[0] = beat.lane[0] + 1;",
+        source.read_text(),
+    )
+    assert count == 2
+    source.write_text(changed)
+    done = simulated(project)
+    assert done.returncode and "FAILED" in done.stdout
+
+
+def test_a_project_names_its_part(small: ModelProto, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
+    path.write_text(re.sub("^part = .*\n", "", text, flags=re.MULTILINE))
+    with pytest.raises(BraidError, match="machine 'xc7z020' does not say which part"):
+        emit_model(small, "hls-project", target=str(path))
 
 
 def test_a_stream_of_requests(small: ModelProto) -> None:

@@ -15,6 +15,7 @@ from test.unit.runtime.test_run_model import run_model as run_model
 
 Array = np.ndarray
 KINDS = {
+    "u16": (TensorProto.UINT16, np.uint16, 0, 65535),
     "i8": (TensorProto.INT8, np.int8, -128, 127),
     "u8": (TensorProto.UINT8, np.uint8, 0, 255),
     "i4": (TensorProto.INT4, np.int8, -8, 7),
@@ -273,6 +274,18 @@ def test_integers_from_c(run_model: Path, tmp_path: Path) -> None:
         for name in ("circuit", "host")
     ]
     assert printed[0].stdout == printed[1].stdout and b": 0" not in printed[0].stdout
+
+
+def test_a_circuit_that_only_reshapes() -> None:
+    """Its neighbours are the host's: sums of so many numbers of 16 bits exceed 32 bits."""
+    net = Network(22)
+    x = net.both(net.input(1, 4, 9, 10), kind="u16", zero=900, scale=1e-4)
+    flat = net.op("Reshape", net.op("Neg", x), net.constant(np.array([1, 360])))
+    product = net.op("MatMul", net.both(flat, kind="u16", zero=900, scale=1e-4), net.weight(360, 3))
+    model = net.model(product)
+    compiled, inputs = braid.compile(model, target="fpga-sim"), given(model)
+    assert "fpga:0" in compiled.devices
+    np.testing.assert_array_equal(compiled(*inputs), braid.compile(model)(*inputs))
 
 
 def test_convolutions_that_share_a_padding_on_two_devices() -> None:

@@ -7,12 +7,10 @@ import pytest
 
 import braid
 from braid.analysis.interpreter.interpret import interpret
-from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules
 from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.cpp.simulate import CompiledDesign
-from braid.support.errors import UnsupportedError
 from test.run.fpga.designs import IMAGES, check, images, parse, random_like, scheduled
 
 Pair = tuple[int, int]
@@ -203,10 +201,15 @@ def test_a_model_of_integers_alone() -> None:
             np.testing.assert_array_equal(result, correct)
 
 
+def views_and_arguments() -> str:
+    made = Integers("1x2x3x4xi8", "1x2x3x3xi16")
+    return made.text(made.op("reshape", ["%x0"], "1x24xi8"), "%x1", "%x1")
+
+
 def test_what_computes_nothing() -> None:
     text = Integers("1x2x3x3xi8").text("%x0")
-    with pytest.raises(UnsupportedError, match="computes nothing on an FPGA"):
-        design_of(function_named(parse(text), "main"), {})
+    for each in (text, views_and_arguments()):
+        check(parse(each), 24, seeds=(1, 5))
     x = np.arange(18, dtype=np.int8).reshape(1, 2, 3, 3)
     for target in ("fpga-sim", "gpu-emulated", "npu-small"):
         np.testing.assert_array_equal(braid.compile(text.encode(), target=target)(x), x)

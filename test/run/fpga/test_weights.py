@@ -34,7 +34,7 @@ from braid.support.errors import BraidError
 from braid.universe import make_context
 from test.run.fpga.designs import IMAGES, check, images, parse, scheduled
 from test.run.fpga.exported import plain, quantized
-from test.run.fpga.test_devices import image
+from test.run.fpga.test_devices import image, simulated, unpacked
 from test.run.fpga.test_kernels import convolution, flattened, matmul
 from test.run.fpga.testbenches import run_testbench
 from test.unit.runtime.test_run_model import run_model as run_model
@@ -181,6 +181,13 @@ def test_a_model_that_does_not_fit(
     assert "PASSED" in run_testbench(
         top.replace("_control", "_testbench"), [verilog, bench], tmp_path
     )
+
+
+@pytest.mark.slow
+def test_a_project_that_reads_weights(model: ModelProto, tiny_part: str, tmp_path: Path) -> None:
+    project = unpacked(model, tmp_path, target=tiny_part)
+    assert "m_axi" in (project / f"{project.name}.cpp").read_text()
+    assert "PASSED" in simulated(project).stdout
 
 
 @pytest.mark.slow
