@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import (
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
     IntegerType,
@@ -119,14 +120,15 @@ def _scheduled(
 def dense(values: Integers) -> DenseIntOrFPElementsAttr:
     """A table of numbers as an attribute."""
     kind = TensorType(i64, values.shape)
-    return DenseIntOrFPElementsAttr.from_list(kind, [int(value) for value in values.ravel()])
+    return DenseIntOrFPElementsAttr(kind, BytesAttr(values.astype("<i8").tobytes()))
 
 
 def rows_of_table(attribute: DenseIntOrFPElementsAttr) -> Integers:
     """The numbers of a table, [rows, lanes]."""
-    values = np.array(list(cast(Any, attribute).get_values()), np.int64)
     shape = attribute.get_shape()
-    return np.broadcast_to(values, shape) if values.size == 1 else values.reshape(shape)
+    if attribute.get_element_type() == i64:
+        return np.frombuffer(attribute.data.data, "<i8").astype(np.int64).reshape(shape)
+    return np.array(list(cast(Any, attribute).get_values()), np.int64).reshape(shape)
 
 
 @irdl_op_definition

@@ -8,7 +8,7 @@ op were timed, the faster ones come first; else the priorities of the lists hold
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from xdsl.dialects.builtin import DictionaryAttr
@@ -42,6 +42,13 @@ class ProbedSupport:
     """What mapping lists and trying say of the backends of a target; make one for each pass."""
 
     target: Target
+    _refusals: dict[tuple[Operation, str], str | None] = field(
+        default_factory=dict[tuple[Operation, str], str | None],
+        init=False,
+        repr=False,
+        compare=False,
+    )
+    """Backends may try an op to say that."""
 
     def of(self, op: Operation) -> dict[str, int]:
         """The backends that run `op`, with the priority of each, 1 is the best.
@@ -82,8 +89,10 @@ class ProbedSupport:
         """
         if isinstance(op, OpaqueOp) or name not in backend_names():
             return None
-        asked = backend(name)
-        return asked.refusal(op) if isinstance(asked, Selective) else None
+        key, asked = (op, name), backend(name)
+        if key not in self._refusals:
+            self._refusals[key] = asked.refusal(op) if isinstance(asked, Selective) else None
+        return self._refusals[key]
 
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:
         listed = priority_on(op, backend)

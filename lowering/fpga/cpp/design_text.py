@@ -1,10 +1,11 @@
 """A design as HLS C++: a top function whose stages run at the same time, joined by FIFOs."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid_hls.design import ChannelOp, DesignOp, StreamType, stream_of
+from braid.dialects.braid_hls.design import DesignOp, StreamType, stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.lowering.fpga.cpp.permute_text import drain_function, fill_function, memory_declaration
 from braid.lowering.fpga.cpp.stage_text import beat_text, element_text, indented, stage_function
@@ -24,55 +25,90 @@ from braid.lowering.fpga.streams import (
 )
 
 
+@dataclass(frozen=True)
+class _Process:
+    """Functions that run beside the others, what they share, and the calls that start them."""
+
+    functions: tuple[str, ...]
+    declared: tuple[str, ...]
+    calls: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Names:
+    """Of the channels of a design, by the value that is read, and of those behind a stream."""
+
+    of: Mapping[SSAValue, str]
+    behind: Mapping[SSAValue, list[str]]
+
+    @staticmethod
+    def given(design: DesignOp) -> "_Names":
+        channels = channels_of(design)
+        names: dict[SSAValue, str] = {one.output: f"c{at}" for at, one in enumerate(channels)}
+        names |= {op.output: f"w{at}" for at, op in enumerate(weights_of(design))}
+        behind: dict[SSAValue, list[str]] = {}
+        for one in channels:
+            behind.setdefault(one.stream, []).append(names[one.output])
+        return _Names(names, behind)
+
+
 def design_text(design: DesignOp) -> str:
     """A file that Vitis HLS and g++ compile; each call of the top function is one image."""
-    block = design.body.block
-    workers, channels = workers_of(design), channels_of(design)
-    memories = weights_of(design)
-    names: dict[SSAValue, str] = {channel.output: f"c{at}" for at, channel in enumerate(channels)}
-    names |= {op.output: f"w{at}" for at, op in enumerate(memories)}
-    behind: dict[SSAValue, list[str]] = {}
-    for channel in channels:
-        behind.setdefault(channel.stream, []).append(names[channel.output])
-    functions: list[str] = []
-    calls: list[str] = []
-    for at, argument in enumerate(block.args):
-        outputs = behind.get(argument, [])
-        functions.append(
-            _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
+    names = _Names.given(design)
+    processes = [
+        *_sources(design, names),
+        *_reads(design, names),
+        *_workers(design, names),
+        *_sinks(design, names),
+    ]
+    functions = [text for one in processes for text in one.functions]
+    return "\n".join([*declarations(design), *functions, *_top(design, names, processes), ""])
+
+
+def _sources(design: DesignOp, names: _Names) -> Iterator[_Process]:
+    for at, argument in enumerate(design.body.block.args):
+        outputs = names.behind.get(argument, [])
+        copy = _copy(f"source{at}", stream_of(argument), len(outputs), beats_read(argument))
+        yield _Process((copy,), (), (f"source{at}({', '.join([f's{at}', *outputs])});",))
+
+
+def _reads(design: DesignOp, names: _Names) -> Iterator[_Process]:
+    """What reads weights from memory."""
+    for at, op in enumerate(weights_of(design)):
+        name = names.of[op.output]
+        yield _Process(
+            (weights_function(f"read{at}", op),),
+            tuple(weights_stream(name, op)),
+            (f"read{at}({memory_name(at)}, {name});",),
         )
-        calls.append(f"source{at}({', '.join([f's{at}', *outputs])});")
-    declared: list[str] = []
-    for at, op in enumerate(memories):
-        functions.append(weights_function(f"read{at}", op))
-        declared += weights_stream(names[op.output], op)
-        calls.append(f"read{at}({memory_name(at)}, {names[op.output]});")
-    for at, op in enumerate(workers):
-        outputs = behind.get(op.output, [])
-        given = [names[value] for value in op.operands]
+
+
+def _workers(design: DesignOp, names: _Names) -> Iterator[_Process]:
+    for at, op in enumerate(workers_of(design)):
+        given = [names.of[value] for value in op.operands]
+        outputs = names.behind.get(op.output, [])
         if isinstance(op, PermuteOp):
-            functions += [
-                fill_function(f"fill{at}", op),
-                drain_function(f"drain{at}", op, len(outputs)),
-            ]
-            declared += memory_declaration(f"memory{at}", op)
-            calls.append(f"fill{at}({', '.join([*given, f'memory{at}'])});")
-            calls.append(f"drain{at}({', '.join([f'memory{at}', *outputs])});")
+            yield _Process(
+                (
+                    fill_function(f"fill{at}", op),
+                    drain_function(f"drain{at}", op, len(outputs)),
+                ),
+                tuple(memory_declaration(f"moved{at}", op)),
+                (
+                    f"fill{at}({', '.join([*given, f'moved{at}'])});",
+                    f"drain{at}({', '.join([f'moved{at}', *outputs])});",
+                ),
+            )
         else:
-            functions.append(stage_function(f"stage{at}", op, len(outputs)))
-            calls.append(f"stage{at}({', '.join([*given, *outputs])});")
+            call = f"stage{at}({', '.join([*given, *outputs])});"
+            yield _Process((stage_function(f"stage{at}", op, len(outputs)),), (), (call,))
+
+
+def _sinks(design: DesignOp, names: _Names) -> Iterator[_Process]:
     sinks = network_of(design).processes[-len(design.output.streams) :]
     for at, (value, process) in enumerate(zip(design.output.streams, sinks, strict=True)):
-        functions.append(_copy(f"sink{at}", stream_of(value), 1, process.reads.size))
-        calls.append(f"sink{at}({names[value]}, m{at});")
-    return "\n".join(
-        [
-            *declarations(design),
-            *functions,
-            *_top(design, channels, names, declared, calls),
-            "",
-        ]
-    )
+        copy = _copy(f"sink{at}", stream_of(value), 1, process.reads.size)
+        yield _Process((copy,), (), (f"sink{at}({names.of[value]}, m{at});",))
 
 
 def declarations(design: DesignOp) -> Iterator[str]:
@@ -134,22 +170,17 @@ def call_text(design: DesignOp) -> str:
     return f"{top_name(design)}({', '.join([*(one for one, _ in ports_of(design)), *memories])})"
 
 
-def _top(
-    design: DesignOp,
-    channels: list[ChannelOp],
-    names: dict[SSAValue, str],
-    declared: list[str],
-    calls: list[str],
-) -> Iterator[str]:
+def _top(design: DesignOp, names: _Names, processes: Sequence[_Process]) -> Iterator[str]:
     yield f"{signature(design)} {{"
     yield from (f"#pragma HLS INTERFACE axis port={name}" for name, _ in ports_of(design))
     for at, op in enumerate(weights_of(design)):
         yield from memory_pragmas(at, op)
     yield "#pragma HLS INTERFACE s_axilite port=return"
     yield "#pragma HLS DATAFLOW"
-    for channel in channels:
-        name = names[channel.output]
+    for channel in channels_of(design):
+        name = names.of[channel.output]
         yield f'  hls::stream<{beat_text(stream_of(channel.output))}> {name}("{name}");'
         yield f"#pragma HLS STREAM variable={name} depth={channel.depth.value.data}"
-    yield from indented([*declared, *calls])
+    yield from indented(line for one in processes for line in one.declared)
+    yield from indented(line for one in processes for line in one.calls)
     yield "}"

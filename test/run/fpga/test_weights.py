@@ -27,7 +27,7 @@ from braid.lowering.fpga.schedule.select import (
     scheduled_design,
     select_schedule,
 )
-from braid.lowering.fpga.streams import stages_of, weights_of
+from braid.lowering.fpga.streams import permutes_of, stages_of, weights_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError
@@ -36,6 +36,7 @@ from test.run.fpga.designs import IMAGES, check, images, parse, scheduled
 from test.run.fpga.exported import plain, quantized
 from test.run.fpga.test_devices import image, simulated, unpacked
 from test.run.fpga.test_kernels import convolution, flattened, matmul
+from test.run.fpga.test_unusual import Integers
 from test.run.fpga.testbenches import run_testbench
 from test.unit.runtime.test_run_model import run_model as run_model
 
@@ -80,6 +81,21 @@ def test_kernels_in_cpp_read_their_weights(name: str) -> None:
         found = compiled.run(given, [array.shape for array in expected], IMAGES)
         for output, array in zip(found, expected, strict=True):
             np.testing.assert_array_equal(output, array)
+
+
+def test_a_transpose_beside_weights_in_cpp() -> None:
+    """Both have memories, which have names of their own."""
+    made = Integers("1x4x5x6xi8")
+    turned = made.op("transpose", ["%x0"], "1x6x4x5xi8", "{permutation = array<i64: 0, 3, 1, 2>}")
+    module = parse(made.text(made.conv(turned, made.weights(4, 6, 3, 3))))
+    converted, _ = scheduled(function_named(module, "main"), {}, 8, Memory(512, 12))
+    assert weights_of(converted.design) and permutes_of(converted.design)
+    written = design_text(converted.design)
+    assert not list(broken_rules(written))
+    given, expected = images(module, converted, None, 1)
+    found = CompiledDesign(converted.design).run(given, [one.shape for one in expected], IMAGES)
+    for output, array in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(output, array)
 
 
 def limited(lut: int, memory: Memory | None, bits: int = WITHOUT_LIMIT) -> Schedule:
