@@ -47,6 +47,7 @@ RUNS = 20
 CHECKS = ("memcheck", "racecheck", "synccheck")
 PORTABLE = "x86-64-v3"
 """The host's CPU for code that another machine runs."""
+SANITIZER = "compute-sanitizer"
 LEFT_OUT = "left out: no time"
 
 
@@ -107,7 +108,7 @@ def add_compiled_peers(
 
 def sanitize(settings: Settings, deadline: Deadline) -> Iterator[Outcome]:
     """One small case of each kind by compute-sanitizer, several at once."""
-    tool = shutil.which("compute-sanitizer")
+    tool = shutil.which(SANITIZER)
     first: dict[str, Case] = {}
     for case in cases(small=True):
         if case.make is None:
@@ -196,9 +197,16 @@ def show(outcome: Outcome) -> None:
 
 
 def outcomes(
-    settings: Settings, deadline: Deadline, compile_only: bool = False, begin: str = ""
+    settings: Settings,
+    deadline: Deadline,
+    compile_only: bool = False,
+    begin: str = "",
+    skipped: Sequence[str] = (),
 ) -> Iterator[list[Outcome]]:
-    """All that is known after each step, of cases whose names begin so; each shows its line."""
+    """All that is known after each step, of cases whose names begin so; each shows its line.
+
+    Of the steps behind the cases, those `skipped` are left out.
+    """
     chosen = [case for case in cases(settings.small) if case.name.startswith(begin)]
     found: list[Outcome] = []
     if compile_only:
@@ -214,12 +222,12 @@ def outcomes(
         show(outcome)
         found.append(outcome)
         yield found
-    if not settings.small:
+    if not settings.small and SANITIZER not in skipped:
         for outcome in sanitize(settings, deadline):
             show(outcome)
             found.append(outcome)
             yield found
-    if settings.peers:
+    if settings.peers and gpu_peers.COMPILED not in skipped:
         for outcome in add_compiled_peers(chosen, found[: len(chosen)], process, deadline):
             show(outcome)
             yield found
@@ -236,6 +244,7 @@ def main() -> int:
     parser.add_argument("--compile", action="store_true", help="and run nothing")
     parser.add_argument("--artifacts", type=Path, metavar="DIRECTORY")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases that begin with it")
+    parser.add_argument("--skip", default=[], nargs="*", choices=(SANITIZER, gpu_peers.COMPILED))
     parser.add_argument("--runs", type=int, default=RUNS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--json", type=Path, help="written after each case")
@@ -254,7 +263,8 @@ def main() -> int:
     facts = facts_of(settings) if settings.peers else {}
     print(*(f"{name} {value}" for name, value in facts.items()), sep=", ")
     found: list[Outcome] = []
-    for known in outcomes(settings, deadline, arguments.compile, arguments.only):
+    steps = outcomes(settings, deadline, arguments.compile, arguments.only, arguments.skip)
+    for known in steps:
         found = known
         if arguments.json is not None:
             write(arguments.json, target, facts, deadline, found)
