@@ -139,8 +139,8 @@ class GpuArrays:
     """In PyTorch, on the GPU."""
 
     FLUSHED = 1 << 30
-    """Bytes written before each timed run: none of the operands stay in caches, and what the host
-    has to do for the run, it has done when they are written."""
+    """Bytes written and read before each timed run: none of the operands stay in caches, nor lines
+    that must go to memory first, and what the host has to do for the run, it has done by then."""
 
     def __init__(self, exact: bool) -> None:
         """Take PyTorch, whose products of f32 are `exact` or of tf32."""
@@ -201,8 +201,12 @@ class GpuArrays:
         """PyTorch's operators, or what ``torch.compile`` makes."""
         if case.make is not None:
             return gpu_peers.model_runs(self._torch, case) if compiled else {}
-        known = gpu_peers.compiled_runs if compiled else gpu_peers.library_runs
-        return known(self._torch, case.kind, inputs)
+        if compiled:
+            return gpu_peers.compiled_runs(self._torch, case.kind, inputs)
+        return {
+            **gpu_peers.library_runs(self._torch, case.kind, inputs),
+            **gpu_peers.copy_runs(self._torch, case.moved),
+        }
 
     def seconds(
         self, model: braid.Model, run: Run, peers: Mapping[str, Run], runs: int
@@ -226,9 +230,10 @@ class GpuArrays:
 
     def _flush(self) -> None:
         if self._flushed is None:
-            dtype = self._torch.uint8
-            self._flushed = self._torch.empty(self.FLUSHED, dtype=dtype, device="cuda")
+            dtype = self._torch.int32
+            self._flushed = self._torch.empty(self.FLUSHED // 4, dtype=dtype, device="cuda")
         self._flushed.zero_()
+        self._flushed.max()
 
     def _of_peer(self, run: Run) -> float:
         begin, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))

@@ -17,6 +17,7 @@ from braid.runtime.dtypes import numpy_dtype
 Function = Callable[..., Any]
 Run = Callable[[], Any]
 COMPILED = "torch.compile"
+COPY = "copy"
 
 
 def available() -> bool:
@@ -54,6 +55,16 @@ def dtype_of(torch: Any, name: str) -> Any:
 def library_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run]:
     """PyTorch's own operator on these tensors, by whose kernels it is; none where it has none."""
     return _runs(torch, kind, tensors, lambda name, function: (name, function))
+
+
+def copy_runs(torch: Any, moved: float) -> dict[str, Run]:
+    """A copy that reads and writes so many bytes together: what memory allows; none for none."""
+    if not moved:
+        return {}
+    source, target = (
+        torch.ones(int(moved) // 2, dtype=torch.uint8, device="cuda") for _ in range(2)
+    )
+    return {COPY: lambda: target.copy_(source)}
 
 
 def compiled_runs(torch: Any, kind: str, tensors: Sequence[Any]) -> dict[str, Run]:

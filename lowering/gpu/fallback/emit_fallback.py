@@ -36,6 +36,7 @@ from braid.lowering.gpu.entries import (
 )
 from braid.lowering.gpu.fallback.contracted_sums import contract_sums
 from braid.lowering.gpu.fallback.known_places import known_places_as_maps
+from braid.lowering.gpu.fallback.row_steps import row_program_of
 from braid.lowering.gpu.fallback.split_sums import split_sums
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
@@ -68,9 +69,12 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     contract_sums(function)
     in_place = in_place_arguments(function, operands)
     function.arg_attrs = argument_attributes(operands, results, in_place)
-    if (program := RowProgram.of(function, operands)) is not None:
+    program = RowProgram.of(function, operands)
+    is_whole = program is not None and not program.is_starved
+    if program is not None and (is_whole or not split_sums(function)):
         return _row_kernel(program, module, symbol, group, in_place)
-    split_sums(function)
+    if program is None:
+        split_sums(function)
     arguments = tuple(function.body.block.args[:-2])
     if (sums := SumsWithEpilogue.of(function, arguments[operands:])) is not None:
         return _sums_kernel(sums, arguments, symbol, group, in_place)
@@ -85,7 +89,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     launches: list[Launch] = []
     for step in _steps(function):
         if (entry := _entry(step, f"{symbol}_{len(launches)}", buffers)) is not None:
-            entries.append(entry[0])
+            entries += entry[0]
             launches.append(entry[1])
     return GpuKernel.of(
         Launches(symbol, tuple(launches), tuple(sizes), operands, scratch_bytes > 0),
@@ -108,13 +112,7 @@ def _row_kernel(
     function = gpu_function(entry, [buffer.type for buffer in buffers], program.threads)
     body = function.body.block
     values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=True))
-    for op in program.function.body.block.ops:
-        if isinstance(op, arith.ConstantOp):
-            body.add_op(op.clone(values))
-    shared = shared_memory(program, f"{symbol}_shared")
-    emitter = LongRowEmitter if program.is_long else RowEmitter
-    emit_rows(Builder(InsertPoint.at_end(body)), program, values, shared, emitter)
-    body.add_op(gpu.ReturnOp([]))
+    shared = _emit_rows(body, program, values, f"{symbol}_shared")
     outside = (*group.inputs.types, *group.outputs.types)
     sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
     launch = Launch(entry, program.blocks, program.threads, tuple(range(len(buffers))))
@@ -123,6 +121,20 @@ def _row_kernel(
         ModuleOp([gpu_module([*shared, function])]),
         in_place=in_place,
     )
+
+
+def _emit_rows(
+    body: Block, program: RowProgram, values: dict[SSAValue, SSAValue], shared_symbol: str
+) -> list[memref.GlobalOp]:
+    """The code of an entry, `values` being its arguments for the program's; its shared memory."""
+    for op in program.function.body.block.ops:
+        if isinstance(op, arith.ConstantOp):
+            body.add_op(op.clone(values))
+    shared = shared_memory(program, shared_symbol)
+    emitter = LongRowEmitter if program.is_long else RowEmitter
+    emit_rows(Builder(InsertPoint.at_end(body)), program, values, shared, emitter)
+    body.add_op(gpu.ReturnOp([]))
+    return shared
 
 
 def _sums_kernel(
@@ -249,16 +261,19 @@ def _outside_values(op: Operation) -> set[SSAValue]:
 
 def _entry(
     step: Sequence[Operation], symbol: str, buffers: Sequence[BlockArgument]
-) -> tuple[gpu.FuncOp, Launch] | None:
-    """The function of a step, and its launch; None for a nest without points."""
+) -> tuple[list[Operation], Launch] | None:
+    """The function of a step, what it shares, and its launch; None for a nest without points."""
     parent = step[0].parent_block()
     assert parent is not None
     needed = _setup_of(step, parent)
-    spread = _spread_nest(step)
+    rows = row_program_of(step)
+    spread = _spread_nest(step) if rows is None else None
     working = 1 if spread is None else spread.threads
     if working == 0:
         return None
     threads = 1 if spread is None else THREADS
+    if rows is not None:
+        threads = rows[0].threads
     used = [
         buffer
         for buffer in buffers
@@ -269,6 +284,12 @@ def _entry(
     values: dict[SSAValue, SSAValue] = dict(zip(used, body.args, strict=True))
     for op in needed:
         body.add_op(op.clone(values))
+    numbers = tuple(b.index for b in used)
+    if rows is not None:
+        program, own = rows
+        known = {a: values[v] for a, v in zip(program.arguments, own, strict=True)}
+        shared = _emit_rows(body, program, known, f"{symbol}_shared")
+        return [*shared, function], Launch(symbol, program.blocks, threads, numbers)
     for op in step:
         body.add_op(op.clone(values))
     body.add_op(gpu.ReturnOp([]))
@@ -276,8 +297,7 @@ def _entry(
         _spread(body, threads, len(step))
     if isinstance(spread, WideSums):
         limit_blocks(function, READING_BLOCKS)
-    launch = Launch(symbol, blocks_for(working, threads), threads, tuple(b.index for b in used))
-    return function, launch
+    return [function], Launch(symbol, blocks_for(working, threads), threads, numbers)
 
 
 def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:

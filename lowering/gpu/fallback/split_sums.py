@@ -35,12 +35,14 @@ _LEAST_DEPTH = 256
 """Elements that a thread reduces without trouble."""
 
 
-def split_sums(function: FuncOp) -> None:
-    """Rewrites the nests of the function that reduce many elements to few."""
+def split_sums(function: FuncOp) -> bool:
+    """Rewrites the nests of the function that reduce many elements to few; whether there are."""
+    found = False
     for nest in [op for op in function.body.block.ops if isinstance(op, linalg.GenericOp)]:
         own = ThreadNest.of(nest)
         if own.reduced and (parts := _parts(own)) > 1:
-            _split(nest, own, parts)
+            found |= _split(nest, own, parts)
+    return found
 
 
 def _parts(own: ThreadNest) -> int:
@@ -55,12 +57,12 @@ def _parts(own: ThreadNest) -> int:
     return next(n for n in range(min(most, extent), 0, -1) if extent % n == 0)
 
 
-def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> None:
+def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> bool:
     combine = combiner(nest) if len(nest.outputs) == 1 else None
     places = own.maps[-1].results
     is_plain = all(isinstance(expr, AffineDimExpr) for expr in places)
     if combine is None or not is_plain:
-        return
+        return False
     dim, rank = own.reduced[0], len(own.extents)
     place = {n: n + (n > dim) for n in range(rank)}
     sizes = {dim: own.extents[dim] // parts}
@@ -70,7 +72,7 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> None:
     ]
     inputs = [access for access in found if access is not None]
     if len(inputs) < len(found) or any(isinstance(o, linalg.IndexOp) for o in nest.body.walk()):
-        return
+        return False
     output = nest.outputs[0]
     type = cast(MemRefType[Any], output.type)
     scratch = memref.AllocOp.get(type.element_type, 64, [parts, *type.get_shape()])
@@ -85,6 +87,7 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> None:
     partial = AffineMap(rank + 1, 0, (AffineExpr.dimension(dim), *written))
     before.insert(_generic(inputs, (scratch.memref, partial), body, kinds))
     _reduce_parts(nest, scratch.memref, output, combine)
+    return True
 
 
 def _move_start(nest: linalg.GenericOp) -> None:

@@ -9,11 +9,12 @@ from enum import Enum
 from math import prod
 from typing import Any, cast
 
-from xdsl.dialects.builtin import MemRefType, NoneAttr
+from xdsl.dialects.builtin import MemRefType
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineMap
 
+from braid.lowering.gpu.kernels.linear_access import LinearAccess
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 
 _REPEATED = 8
@@ -158,17 +159,10 @@ def _dense_steps(extents: Sequence[int], dims: Sequence[int]) -> list[int]:
 
 
 def _steps(buffer: SSAValue, map: AffineMap) -> dict[int, int] | None:
-    """By how many elements of a dense buffer each dim goes on; None for other maps or buffers."""
-    if not isinstance(type := buffer.type, MemRefType):
+    """By how many elements each dim goes on; None where that, or where it begins, is not known."""
+    if not isinstance(buffer.type, MemRefType):
         return {}
-    shape = cast(MemRefType[Any], type).get_shape()
-    if not isinstance(cast(MemRefType[Any], type).layout, NoneAttr):
+    access = LinearAccess.of(buffer, map)
+    if access is None or access.offset != 0:
         return None
-    steps: dict[int, int] = {}
-    for place, expr in enumerate(map.results):
-        stride = prod(shape[place + 1 :])
-        if isinstance(expr, AffineDimExpr):
-            steps[expr.position] = steps.get(expr.position, 0) + stride
-        elif not isinstance(expr, AffineConstantExpr) or expr.value != 0:
-            return None
-    return steps
+    return {dim: step for dim, step in enumerate(access.steps) if step}

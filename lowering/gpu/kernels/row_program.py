@@ -28,6 +28,10 @@ ROWS_PER_BLOCK = 4
 """Of rows that a warp each works on."""
 _MOST_ELEMENTS = 32
 """Of a row that a thread holds, for each buffer."""
+_MOST_BYTES = 64
+"""Of them, where more threads can hold the rest."""
+_FEW_ROWS = 64
+"""So few blocks leave most of a GPU without work."""
 _THREADS = (WARP, 128, 256, 512)
 
 _NEUTRAL: dict[type[Operation], float] = {
@@ -77,9 +81,17 @@ class RowProgram:
         return self.rows.columns > _THREADS[-1] * _MOST_ELEMENTS
 
     @property
+    def is_starved(self) -> bool:
+        """Whether few blocks would reduce long rows to a number each, and nothing else is made."""
+        nests = [nest for nest in self.nests if not isinstance(nest.nest.nest, linalg.FillOp)]
+        few = self.rows.count <= _FEW_ROWS and self.is_long
+        return few and not any(nest.over_columns and not nest.reduces for nest in nests)
+
+    @property
     def threads_of_row(self) -> int:
         """How many threads work on a row together."""
-        enough = (n for n in _THREADS if self.rows.columns <= n * _MOST_ELEMENTS // 2)
+        each = min(_MOST_ELEMENTS, _MOST_BYTES // self._narrowest)
+        enough = (n for n in _THREADS if self.rows.columns <= n * each)
         return next(enough, _THREADS[-1])
 
     @property
@@ -100,15 +112,20 @@ class RowProgram:
     @property
     def width(self) -> int:
         """How many elements a thread reads at once: 16 bytes of the narrowest, where rows allow."""
+        width = ACCESS_BYTES // self._narrowest
+        fits = width > 1 and self.rows.columns % width == 0
+        return width if fits else 1
+
+    @property
+    def _narrowest(self) -> int:
+        """Bytes of an element of a row, as those are in memory."""
         sizes = [
             bytes_of(cast(MemRefType[Any], value.type).element_type)
             for nest in self.nests
             for value, access in zip(nest_buffers(nest), nest.accesses, strict=True)
             if access is Access.ELEMENT
         ]
-        width = ACCESS_BYTES // min(sizes, default=ACCESS_BYTES)
-        fits = width > 1 and self.rows.columns % width == 0
-        return width if fits else 1
+        return min(sizes, default=ACCESS_BYTES)
 
     @property
     def reductions(self) -> int:

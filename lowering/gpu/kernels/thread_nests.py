@@ -71,10 +71,7 @@ class ThreadNest:
             return 1
         used = [v for v, a in zip(nest.operands, nest.body.block.args, strict=True) if a.uses]
         types = [cast(MemRefType[Any], v.type).element_type for v in (*used, *nest.outputs)]
-        each = _BYTES // min(map(bytes_of, types))
-        while each > 1 and self.points < each * _ENOUGH_THREADS:
-            each //= 2
-        return each
+        return groups_of_thread(min(map(bytes_of, types)), self.points)
 
     @property
     def points(self) -> int:
@@ -230,6 +227,14 @@ def reduction_loops(
     inner = reduction_loops(inside, dict(rest), own, block.args[1:], element)
     inside.insert(scf.YieldOp(*inner))
     return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
+
+
+def groups_of_thread(size: int, groups: int) -> int:
+    """How many of so many accesses, of `size` bytes, a thread has on their way at once."""
+    each = max(1, _BYTES // size)
+    while each > 1 and groups < each * _ENOUGH_THREADS:
+        each //= 2
+    return each
 
 
 def global_thread(builder: Builder, threads: int, each: int = 1) -> SSAValue:

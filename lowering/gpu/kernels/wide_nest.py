@@ -41,7 +41,11 @@ from braid.lowering.gpu.kernels.linear_access import (
     memory_size,
     merged_dims,
 )
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
+from braid.lowering.gpu.kernels.thread_nests import (
+    ThreadNest,
+    global_thread,
+    groups_of_thread,
+)
 from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES, store_vector
 
 _MOST_BYTES = 64
@@ -95,8 +99,17 @@ class WideNest:
         if along.width * plain._narrowest >= ACCESS_BYTES:
             return along._widened()
         across = plain._with_width(True)
-        best = max(along, across, key=lambda one: one.width)
+        best = along if across._reads_single and along.width > 1 else across
+        best = max(along, best, key=lambda one: one.width)
         return best if best.width > 1 else None
+
+    @property
+    def _reads_single(self) -> bool:
+        """Whether what neighbours through all dims read is found one by one."""
+        read = [access for _, _, _, access in self._inputs()]
+        if _uses_indices(self.nest):
+            return True
+        return not all(a is not None and (self._is_whole(a) or not any(a.steps)) for a in read)
 
     def _with_copies(self) -> "WideNest":
         """Dims along which nothing that is read differs are left to each thread, if short."""
@@ -190,23 +203,44 @@ class WideNest:
     @property
     def threads(self) -> int:
         """How many threads have work."""
-        return -(-self.points // self.width)
+        return -(-self.points // (self.width * self._each))
+
+    @property
+    def _each(self) -> int:
+        """Groups of neighbours of a thread, a block's threads apart, where they are narrow."""
+        groups = -(-self.points // self.width)
+        return groups_of_thread(self.width * self._narrowest, groups)
 
     def emit(self, builder: Builder, threads: int) -> None:
         """The code of one thread, of which there are `threads` in a block."""
-        index = global_thread(builder, threads)
-        width, points = (index_constant(builder, n) for n in (self.width, self.points))
+        each = self._each
+        index = global_thread(builder, threads, each)
+        width = index_constant(builder, self.width)
         start = builder.insert(arith.MuliOp(index, width)).result
-        last = index_constant(builder, self.points - self.width)
+        span = self.width * ((each - 1) * threads + 1)
+        last = index_constant(builder, self.points - span)
         fits = builder.insert(arith.CmpiOp(start, last, "ule")).result
         wide = builder.insert(arith.AndIOp(fits, is_aligned(builder))).result
         first, second = scf.YieldOp(), scf.YieldOp()
         builder.insert(scf.IfOp(wide, (), [Block([first])], [Block([second])]))
-        self._emit_wide(Builder(InsertPoint.before(first)), start)
+        self._emit_wide(Builder(InsertPoint.before(first)), start, self.width * threads)
         rest = Builder(InsertPoint.before(second))
+        if each == 1:
+            self._emit_rest(rest, start)
+            return
+        end = scf.YieldOp()
+        body = Block([end], arg_types=[IndexType()])
+        stop = rest.insert(arith.AddiOp(start, index_constant(rest, span))).result
+        step = index_constant(rest, self.width * threads)
+        rest.insert(scf.ForOp(start, stop, step, (), body))
+        self._emit_rest(Builder(InsertPoint.before(end)), body.args[0])
+
+    def _emit_rest(self, rest: Builder, start: SSAValue) -> None:
+        """What is left of a group of neighbours, one by one."""
+        width, points = (index_constant(rest, n) for n in (self.width, self.points))
         end = rest.insert(arith.AddiOp(start, width)).result
         stop = rest.insert(arith.MinUIOp(end, points)).result
-        if self.points % self.width == 0:
+        if self.points % self.width == 0 and self._each == 1:
             # Nothing is left over for buffers that are aligned.
             none = rest.insert(arith.SelectOp(is_aligned(rest), start, stop)).result
             stop = none
@@ -229,18 +263,28 @@ class WideNest:
             for place in self._places(inside, access, point):
                 inside.insert(memref.StoreOp.get(value, buffer, [place]))
 
-    def _emit_wide(self, builder: Builder, start: SSAValue) -> None:
-        point = delinearized(builder, start, self.extents)
-        points = _Points(self, start, point)
-        values = {
-            argument: self._lanes(builder, operand, map, access, points)
-            for argument, operand, map, access in self._inputs()
-        }
+    def _emit_wide(self, builder: Builder, start: SSAValue, apart: int) -> None:
+        """Groups of neighbours so many points `apart`: all are read before one is written."""
+        groups: list[tuple[_Points, dict[SSAValue, Lanes]]] = []
+        for number in range(self._each):
+            own = behind(builder, start, number * apart)
+            points = _Points(self, own, delinearized(builder, own, self.extents))
+            values = {
+                argument: self._lanes(builder, operand, map, access, points)
+                for argument, operand, map, access in self._inputs()
+            }
+            groups.append((points, values))
+        for points, values in groups:
+            self._write_wide(builder, points, values)
+
+    def _write_wide(
+        self, builder: Builder, points: "_Points", values: dict[SSAValue, Lanes]
+    ) -> None:
         body = LaneBody(builder, self.width, values, lambda b, dim: self._index(b, dim, points))
         results = body.results(self.nest.body.block)
         for lanes, output, access in zip(results, self.nest.outputs, self._results, strict=True):
             buffer = flat_view(builder, output)
-            for place in self._places(builder, access, point):
+            for place in self._places(builder, access, points.first):
                 store_vector(builder, lanes, buffer, place)
 
     def _places(

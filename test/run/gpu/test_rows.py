@@ -257,3 +257,15 @@ def test_a_total_of_all_elements() -> None:
         (),
     )
     check_group(group, emit_fallback)
+
+
+@pytest.mark.parametrize("kind", ["add", "maximum"])
+@pytest.mark.parametrize("shape", [(40, 1000), (8, 3, 6, 1000), (2, 20000)], ids=str)
+def test_few_long_rows_are_reduced_by_many_blocks(kind: str, shape: Sequence[int]) -> None:
+    """In parts, each of which is a row of its own."""
+    group = make_group(
+        [TensorType(f16, shape)], lambda x: [ReduceOp.get(x, kind, range(len(shape)))], ()
+    )
+    check_group(group, emit_fallback)
+    first, *_ = emit_fallback(group, "tested").launches.launches
+    assert first.blocks > 1
