@@ -29,10 +29,17 @@ from braid.lowering.common.element_types import (
 )
 from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import delinearized
+from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.plain_candidate import AlongDim
 from braid.lowering.gpu.kernels.shuffles import UP, shuffled
+from braid.lowering.gpu.kernels.wide_access import (
+    ACCESS_BYTES,
+    element_of,
+    load_vector,
+    store_vector,
+)
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
@@ -43,13 +50,29 @@ _MOST = 1 << 31
 """Elements: they are numbered in 32 bits."""
 
 
+def _load(code: Code, buffer: SSAValue, place: Sequence[SSAValue], width: int) -> list[SSAValue]:
+    if width == 1:
+        return [code.insert(memref.LoadOp.get(buffer, place))]
+    loaded = load_vector(code.builder, buffer, place, width)
+    return [element_of(code.builder, loaded, number) for number in range(width)]
+
+
+def _store(
+    code: Code, elements: Sequence[SSAValue], buffer: SSAValue, place: Sequence[SSAValue]
+) -> None:
+    if len(elements) == 1:
+        code.builder.insert(memref.StoreOp.get(elements[0], buffer, place))
+    else:
+        store_vector(code.builder, elements, buffer, place)
+
+
 @dataclass(frozen=True)
 class ScanFamily:
     """A `braid.scan` alone, of any kind along any dim."""
 
     machine: Machine
     name: str = "gpu-scan"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Scan | None":
         """One op of static extents, not empty, on the operand of the group."""
@@ -100,42 +123,71 @@ class _Scan(AlongDim):
         type: Attribute = compute_type(signless(self._type))
         return cast(Value, constant(code.builder, number, type))
 
+    @property
+    def _width(self) -> int:
+        """Elements of a row that a thread reads at once: 16 bytes of them, where rows allow."""
+        width = ACCESS_BYTES // bytes_of(self._type)
+        along_last = self.dim == len(self.outer)
+        return width if along_last and self._extent % width == 0 else 1
+
     def _emit(self, code: Code, buffers: Sequence[SSAValue], entry: str) -> None:
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        if self._width == 1:
+            self._emit_row(code, buffers, shared, 1)
+            return
+        code.choose(
+            cast(Value, is_aligned(code.builder)),
+            lambda own: self._emit_row(own, buffers, shared, self._width),
+            lambda own: self._emit_row(own, buffers, shared, 1),
+        )
+
+    def _emit_row(self, code: Code, buffers: Sequence[SSAValue], shared: Value, width: int) -> None:
+        """The row of a block by tiles, of which a thread has `width` elements."""
         thread, row = code.thread(), code.index(code.block())
         source, target = buffers
         point = delinearized(code.builder, row, self.outer)
-        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         none = self._neutral(code)
 
         def place(at: Code, number: Value) -> list[SSAValue]:
+            """The least of the indices of `width` elements from `number` on."""
             if self.op.reverse.value.data:
-                number = at.insert(arith.SubiOp(at.number(self._extent - 1), number))
+                number = at.insert(arith.SubiOp(at.number(self._extent - width), number))
             return [*point[: self.dim], at.index(number), *point[self.dim :]]
 
         def tile(at: Code, first: Value, carried: Sequence[Value]) -> Sequence[Value]:
-            number = at.add(first, thread)
+            number = at.add(first, at.mul(thread, width))
             inside = at.below(number, self._extent)
-            loaded = at.insert(
-                memref.LoadOp.get(source, place(at, at.least(number, self._extent - 1)))
-            )
-            value = at.select(inside, cast(Value, widen(at.builder, loaded)), none)
-            before, own, total = self._scanned(at, value, thread, shared, none)
-            before = self._combined(at, carried[0], before)
-            result = narrow(at.builder, self._combined(at, before, own), self._type)
+            known = place(at, at.least(number, self._extent - width))
+            loaded = self._in_order(_load(at, source, known, width))
+            values = [
+                at.select(inside, cast(Value, widen(at.builder, one)), none) for one in loaded
+            ]
+            sums = values[:1]
+            for value in values[1:]:
+                sums.append(self._combined(at, sums[-1], value))
+            earlier, before, total = self._scanned(at, sums[-1], thread, shared, none)
+            before = self._combined(at, self._combined(at, carried[0], earlier), before)
+            sums = [self._combined(at, before, one) for one in sums]
+            results = [before, *sums[:-1]] if self.op.exclusive.value.data else sums
 
             def write(inner: Code) -> None:
-                inner.builder.insert(memref.StoreOp.get(result, target, place(inner, number)))
+                made = [narrow(inner.builder, one, self._type) for one in results]
+                _store(inner, self._in_order(made), target, place(inner, number))
 
             at.choose(inside, write)
             return [self._combined(at, carried[0], total)]
 
-        begin, end, step = (code.number(n) for n in (0, self._extent, THREADS))
+        begin, end, step = (code.number(n) for n in (0, self._extent, THREADS * width))
         code.loop(begin, end, step, [none], tile)
+
+    def _in_order(self, elements: Sequence[SSAValue]) -> list[SSAValue]:
+        """As they are in memory, for those that are scanned, or the other way round."""
+        return list(elements)[::-1] if self.op.reverse.value.data else list(elements)
 
     def _scanned(
         self, code: Code, value: Value, thread: Value, shared: Value, none: Value
     ) -> tuple[Value, Value, Value]:
-        """What earlier warps have, what the thread's lanes up to it have, and all of the tile."""
+        """What earlier warps have, what earlier lanes of the warp have, and all of the tile."""
         lane, warp = code.rem(thread, _WARP), code.div(thread, _WARP)
 
         def below(distance: int) -> Value:
@@ -146,7 +198,7 @@ class _Scan(AlongDim):
         while distance < _WARP:
             value = self._combined(code, below(distance), value)
             distance *= 2
-        own = below(1) if self.op.exclusive.value.data else value
+        own = below(1)
         size = bytes_of(value.type)
         slot = code.at(shared, code.mul(warp, size))
         last = code.insert(arith.CmpiOp(lane, code.number(_WARP - 1), "eq"))

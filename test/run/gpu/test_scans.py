@@ -32,6 +32,9 @@ ui8 = IntegerType(8, Signedness.UNSIGNED)
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
 
 
+RNG = np.random.default_rng(0)
+
+
 def group_of(
     element: Any, shape: tuple[int, ...], kind: str, dim: int, exclusive: bool, reverse: bool
 ) -> FusedOp:
@@ -91,6 +94,16 @@ def test_random_scans(seed: int) -> None:
     assert len(kernel.launches.launches) == 1 and kernel.scratch_bytes == 0
 
 
+@pytest.mark.parametrize("exclusive", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("element", [f16, i8, f64], ids=str)
+def test_tiles_that_are_read_wide(element: Any, reverse: bool, exclusive: bool) -> None:
+    group = group_of(element, (2, 4112), "maximum", 1, exclusive, reverse)
+    values = RNG.integers(-100, 100, (2, 4112)).astype(to_numpy(element))
+    values[:, ::7] += (np.arange(588) // 40).astype(values.dtype)
+    check_group(group, emit, {0: values}, compare=compare)
+
+
 def test_nan_goes_on() -> None:
     values = np.arange(600, dtype=np.float32)
     values[300] = np.nan
@@ -121,7 +134,7 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
 def test_mutants_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate, reason = MUTANTS[name]
     mutate(monkeypatch)
-    group = group_of(i32, (600,), "add", 0, False, False)
-    values = np.arange(1, 601, dtype=np.int32)
+    group = group_of(i32, (3000,), "add", 0, False, False)
+    values = np.arange(1, 3001, dtype=np.int32)
     with pytest.raises((BraidError, AssertionError), match=reason):
         check_group(group, emit, {0: values}, compare=compare)
