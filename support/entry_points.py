@@ -36,7 +36,8 @@ def installed_targets() -> dict[str, Path]:
 def installed_paths(group: str) -> dict[str, Path]:
     """The files that entry points of a group name.
 
-    Raises `BraidError` where an entry point cannot be loaded or is not a path.
+    Raises `BraidError` where an entry point cannot be loaded or is not a path, or where two
+    packages give different files one name.
     """
     found: dict[str, Path] = {}
     for entry in sorted(_entry_points(group)):
@@ -44,6 +45,11 @@ def installed_paths(group: str) -> dict[str, Path]:
         if not isinstance(path, Path):
             raise BraidError(
                 f"entry point '{entry.name}' of '{group}' is {path!r}, expected a Path"
+            )
+        if found.get(entry.name, path) != path:
+            raise BraidError(
+                f"there are two files '{entry.name}' of '{group}': '{found[entry.name]}', '{path}'",
+                hint="uninstall all packages but one of those that have it",
             )
         found[entry.name] = path
     return found
@@ -137,7 +143,7 @@ def _made(entry: "EntryPoint", made: type, *arguments: object) -> object:
 def _load(entry: "EntryPoint") -> object:
     try:
         return entry.load()
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
         raise BraidError(
             f"entry point '{entry.name}' of '{entry.group}' cannot be loaded: {error}",
             hint=f"it is '{entry.value}'; mend or uninstall the package that has it",

@@ -11,6 +11,8 @@ import mmap
 import os
 import stat
 import tomllib
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -82,17 +84,25 @@ def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 
 
-def parse_json(text: str | bytes) -> Any:
-    """The value that a JSON text describes.
+def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
+    """The value that a JSON text describes; `unique` refuses objects that have a key twice.
 
     Raises:
         ValueError: the text is not JSON, or is nested too deeply.
 
     """
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_unique if unique else None)
     except RecursionError as error:
         raise NestedTooDeeplyError("the JSON is nested too deeply") from error
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the JSON has the key '{twice}' twice in one object")
+    return found
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ With `mode = "replace"` there are none but these. JSON has the same tables. A fi
 that of an installed package, which has an entry point of the group `braid.spaces`: a `Path`.
 """
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,11 @@ SPACES_GROUP = "braid.spaces"
 _SUFFIXES = (".toml", ".json")
 _KEYS = ("mode", "level", "schedules")
 """Names in a table that are not those of a schedule's entries."""
+_EXAMPLE = "such as 'rows = [4, 8]'"
+_MOST_ADDED = 100_000
+"""Schedules that a table may add: each is checked with every kernel before anything is measured."""
+_HEAD = re.compile(r'^\s*\[\s*"?([^\[\]"]*)"?\s*\]|"([^"]*)"\s*:\s*\{')
+"""Where a table begins, in TOML or JSON."""
 
 
 class Mode(StrEnum):
@@ -121,23 +127,37 @@ def read_space(path: Path) -> tuple[FamilySpace, ...]:
     """The tables of a file. Raises BraidError where it cannot be read, or does not hold."""
     try:
         text = read_regular(path).decode()
-        data: object = parse_json(text) if path.suffix == ".json" else read_toml(path)
+        is_json = path.suffix == ".json"
+        data: object = parse_json(text, unique=True) if is_json else read_toml(path)
     except (OSError, ValueError) as error:
         raise BraidError(f"cannot read the space '{path}': {reason(error)}") from error
     begin = SourceLocation(str(path), 1, 1)
-    if not isinstance(data, dict):
+    if not isinstance(data, dict) or not data:
         raise BraidError("a space is a table for each kernel family", location=begin)
     lines = text.splitlines()
-    tables = cast("dict[str, object]", data)
-    return tuple(_Table(str(path), lines, name, tables[name]).space() for name in tables)
+    heads = _heads(lines)
+    return tuple(
+        _Table(str(path), lines, heads.get(name, 0), name, table).space()
+        for name, table in cast("dict[str, object]", data).items()
+    )
+
+
+def _heads(lines: Sequence[str]) -> dict[str, int]:
+    """In which line each table begins."""
+    found: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for head in _HEAD.finditer(line):
+            found.setdefault((head[1] or head[2] or "").strip(), number)
+    return found
 
 
 @dataclass(frozen=True)
 class _Table:
-    """The table `name` of a file, whose `lines` say where what stands."""
+    """The table `name` of a file, whose `lines` say where what stands; `start` is its first one."""
 
     path: str
     lines: Sequence[str]
+    start: int
     name: str
     data: object
 
@@ -161,7 +181,14 @@ class _Table:
             what = "schedules" if schedules else "level"
             hint = 'say mode = "extend" or mode = "replace"'
             raise self._error(what, f"'{what}' stands in a table that only restricts", hint)
-        names = [*values, *(name for each in schedules for name in each), *_KEYS, ""]
+        if not values and not schedules and mode != Mode.REPLACE:
+            raise self._error("", "it says nothing, expected entries of schedules", _EXAMPLE)
+        added = len(schedules) + (math.prod(map(len, values.values())) if values else 0)
+        if mode != Mode.RESTRICT and added > _MOST_ADDED:
+            message = f"these are {added:,} schedules, expected at most {_MOST_ADDED:,}"
+            raise self._error("", message, "values of all entries are combined")
+        named = (name for each in schedules for name in each)
+        names = dict.fromkeys((*values, *named, *(key for key in _KEYS if key in data), ""))
         locations = {name: self._location(name) for name in names}
         return FamilySpace(
             self.name, Mode(cast("str", mode)), cast("int", level), values, schedules, locations
@@ -171,7 +198,7 @@ class _Table:
         found = cast("list[object]", values) if isinstance(values, list) else []
         if not found or not all(map(_is_count, found)):
             raise self._error(key, f"'{key}' is {values!r}, expected a list of whole numbers")
-        return tuple(cast("list[int]", found))
+        return tuple(dict.fromkeys(cast("list[int]", found)))
 
     def _schedules(self, values: object) -> tuple[Schedule, ...]:
         found = cast("list[object]", values) if isinstance(values, list) else [values]
@@ -184,8 +211,7 @@ class _Table:
 
     def _location(self, key: str) -> SourceLocation:
         """Of a key in this table: readers of TOML and JSON tell no lines."""
-        head = rf'\[\s*"?{re.escape(self.name)}"?\s*\]|"{re.escape(self.name)}"\s*:'
-        start = next((n for n, line in enumerate(self.lines) if re.search(head, line)), 0)
+        start = self.start
         for number in range(start, len(self.lines) if key else start):
             line = self.lines[number]
             if number > start and re.match(r"\s*\[\s*[\w\"-]+\s*\]\s*(#.*)?$", line):
@@ -238,11 +264,13 @@ def _check_entries(space: FamilySpace, matches: Sequence[Match]) -> None:
     if space.mode is not Mode.RESTRICT:
         taken = [schedule for match in matches for schedule in space.added(match)]
     for name, values in space.values.items():
+        made = {schedule[name] for schedule in taken}
         for value in values:
-            if not any(schedule[name] == value for schedule in taken):
+            if value not in made:
                 raise _refused(space, name, f"{name} = {value}", every)
+    defaults = [(match, match.default_schedule()) for match in matches]
     for schedule in space.schedules:
-        if not any(schedule.items() <= each.items() for each in taken):
+        if not any(match.takes({**default, **schedule}) for match, default in defaults):
             text = ", ".join(f"{name} = {value}" for name, value in schedule.items())
             raise _refused(space, "schedules", text, every)
 

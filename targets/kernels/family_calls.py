@@ -93,11 +93,16 @@ class Match:
 
     def takes(self, schedule: Schedule) -> bool:
         """Whether the space has the schedule, or the candidate takes it beside its space."""
-        own = (each for level in range(LEVELS) for each in self.space(level))
-        if any(dict(each) == dict(schedule) for each in own):
+        if frozenset(schedule.items()) in self._own_schedules:
             return True
         with self._named("takes"):
             return isinstance(self.candidate, Extensible) and self.candidate.takes(schedule)
+
+    @cached_property
+    def _own_schedules(self) -> frozenset[frozenset[tuple[str, int]]]:
+        """Those of all levels; spaces from files ask about thousands."""
+        every = (each for level in range(LEVELS) for each in self.space(level))
+        return frozenset(frozenset(each.items()) for each in every)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """As in `Candidate`."""

@@ -1,11 +1,13 @@
 """What installed packages add is looked up once in a process, however often it is asked for."""
 
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from pathlib import Path
 
 import pytest
 
 from braid.support import entry_points as module
+from braid.support.errors import BraidError
 from braid.targets.backends import backend_names
 
 
@@ -24,3 +26,46 @@ def test_entry_points_are_read_once(
 
     monkeypatch.setattr(importlib.metadata, "entry_points", read)
     assert ask() == first
+
+
+@pytest.fixture
+def installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Generator[Callable[[str, str], None]]:
+    """Adds an entry point of the group `braid.spaces`, of a module with this text."""
+    entries = list[importlib.metadata.EntryPoint]()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(module, "_entry_points", lambda _: entries)
+    module.installed_paths.cache_clear()
+
+    def add(name: str, text: str) -> None:
+        of = f"{tmp_path.name.replace('-', '_')}_{len(entries)}"
+        (tmp_path / f"{of}.py").write_text(text)
+        entries.append(importlib.metadata.EntryPoint(name, f"{of}:found", "braid.spaces"))
+
+    yield add
+    module.installed_paths.cache_clear()
+
+
+PATH = "from pathlib import Path\nfound = Path('{}.toml')\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["found = ", "raise RuntimeError('no')", "import of_no_package", "lost = 1"]
+)
+def test_a_package_that_cannot_be_loaded_is_named(
+    installed: Callable[[str, str], None], text: str
+) -> None:
+    installed("mine", text)
+    with pytest.raises(BraidError, match=r"entry point 'mine' .* cannot be loaded"):
+        module.installed_paths("braid.spaces")
+
+
+def test_two_packages_with_one_name(installed: Callable[[str, str], None]) -> None:
+    installed("mine", PATH.format("a"))
+    installed("other", PATH.format("a"))
+    assert sorted(module.installed_paths("braid.spaces")) == ["mine", "other"]
+    module.installed_paths.cache_clear()
+    installed("mine", PATH.format("b"))
+    with pytest.raises(BraidError, match=r"two files 'mine' .* 'a\.toml', 'b\.toml'"):
+        module.installed_paths("braid.spaces")

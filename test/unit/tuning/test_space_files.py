@@ -1,7 +1,9 @@
 """Spaces as data restrict, extend and replace what is searched; what does not hold is an error."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -114,6 +116,14 @@ def test_replaced_in_json(tmp_path: Path) -> None:
         ("[gemm]\nlevel = 1\n", "2:1", "in a table that only restricts", 'mode = "extend"'),
         ('[gemm]\nmode = "extend"\nschedules = [4]\n', "3:1", "expected tables", None),
         ("gemm = 3\n", "1:1", "'gemm' is 3, expected a table", None),
+        ("[pool]\ncolumns = [4]\n[gemm]\n", "3:1", "it says nothing", "rows = [4, 8]"),
+        ('[gemm]\nmode = "extend"\n', "1:1", "it says nothing", None),
+        (
+            f'[gemm]\nmode = "extend"\nrows = {list(range(1000))}\nunroll = {list(range(101))}\n',
+            "1:1",
+            "these are 101,000 schedules, expected at most 100,000",
+            "combined",
+        ),
     ],
 )
 def test_errors(text: str, place: str, message: str, hint: str | None, tmp_path: Path) -> None:
@@ -128,10 +138,36 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     for text in ("[gemm\n", "[gemm]\nrows = [4]\nrows = [5]\n"):
         with pytest.raises(BraidError, match="cannot read the space"):
             written(tmp_path, text)
-    with pytest.raises(BraidError, match="a table for each kernel family"):
-        written(tmp_path, "[]", "space.json")
+    for text in ('{"gemm": {"rows": [4]}, "gemm": {}}', '{"gemm": {"rows": [4], "rows": [5]}}'):
+        with pytest.raises(BraidError, match="twice in one object"):
+            written(tmp_path, text, "space.json")
+    for text in ("[]", "{}"):
+        with pytest.raises(BraidError, match="a table for each kernel family"):
+            written(tmp_path, text, "space.json")
     with pytest.raises(BraidError, match="cannot read"):
         find_space(str(tmp_path / "none.toml"))
+
+
+def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of schedules ask for the family's own space as often as one does."""
+    own, asked = task(), list[int]()
+    (gemm,) = (match for match in own.matches if match.family.name == "gemm")
+    default, space = gemm.default_schedule(), type(gemm.candidate).space
+
+    def counted(candidate: Any, level: int) -> Any:
+        asked.append(level)
+        return space(candidate, level)
+
+    monkeypatch.setattr(type(gemm.candidate), "space", counted)
+    counts = list[int]()
+    for number in (1, 4000):
+        schedules = [{**default, "unroll": 1 + n % 16} for n in range(number)]
+        table = {"gemm": {"mode": "extend", "schedules": schedules}}
+        spaces = written(tmp_path, json.dumps(table), "space.json")
+        assert list(check_spaces(spaces, ["gemm"], own.matches)) == []
+        counts.append(len(asked))
+        asked.clear()
+    assert counts[1] <= counts[0]
 
 
 def test_no_effect_is_said(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ Functionality", TOMS 2015) with B packed and A read where it lies.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
@@ -163,15 +164,16 @@ def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
     return max(rows * vectors, vectors + rows, 2.0 * rows, 10.0)
 
 
-def feasible_tiles(unit: VectorUnit, constants: int = 0) -> list[tuple[int, int]]:
+@cache
+def feasible_tiles(unit: VectorUnit, constants: int = 0) -> Sequence[tuple[int, int]]:
     """(rows, vectors) whose accumulators, B vectors, one broadcast and `constants` fit.
 
     LLVM moves the constants of an epilogue out of all loops, where they hold registers.
     """
     room = unit.registers - 1 - constants
-    return [
+    return tuple(
         (rows, vectors)
         for vectors in VECTORS
         for rows in range(1, unit.registers)
         if rows * vectors + vectors <= room
-    ]
+    )
