@@ -1,6 +1,6 @@
 """Ways to fold a stage, and what each takes at least of a part, counted without building it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,6 +33,9 @@ from braid.lowering.fpga.schedule.fold_stage import (
 )
 from braid.solvers.hls.bursts import port_bits
 from braid.solvers.hls.selection import Choice, Uses
+
+_FEW = 4
+"""Columns that are sorted one by one: faster than rows as a whole."""
 
 
 def uses_of(resources: Resources) -> Uses:
@@ -68,11 +71,9 @@ class Fold:
 
 
 def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[Fold]:
-    """All that divide the channels and terms of a stage without folds.
+    """All that divide the channels and terms of a stage without folds; see `with_reads`.
 
-    With a memory, each also with factors that are read from it, where an iteration needs others
-    than the one before, and no more of them than a port gives. Of a permute (banks, passes), of
-    which nothing is counted yet.
+    Of a permute (banks, passes), of which nothing is counted yet.
     """
     if isinstance(stage, PermuteOp):
         return [
@@ -80,18 +81,29 @@ def folds_of(stage: StageOp | PermuteOp, memory: Memory | None = None) -> list[F
             for one in banks_of(stage)
         ]
     channels, terms = stream_of(stage.output).lanes.data, terms_of(stage)
-    loops = stage.loops
-    found: list[Fold] = []
     counter = _Counter(stage)
-    for groups in _divisors(channels):
-        for parts in _divisors(terms):
-            folds = groups, parts
-            cycles = loops.folded(folds).iterations
-            uses = counter.uses(folds)
-            found.append(Fold(folds, Choice(cycles, uses)))
-            port = None if memory is None else _port(stage, folds, memory)
-            if port is not None:
-                found.append(Fold(folds, Choice(cycles, (*uses[:-1], port)), reads=True))
+    found = [
+        Fold(folds, Choice(stage.loops.folded(folds).iterations, counter.uses(folds)))
+        for groups in _divisors(channels)
+        for parts in _divisors(terms)
+        for folds in [(groups, parts)]
+    ]
+    return found if memory is None else with_reads(stage, found, memory)
+
+
+def with_reads(stage: StageOp | PermuteOp, folds: Sequence[Fold], memory: Memory) -> list[Fold]:
+    """Each also with factors that are read from a memory.
+
+    That is where an iteration needs others than the one before, and no more of them than a port
+    gives.
+    """
+    found: list[Fold] = []
+    for one in folds:
+        found.append(one)
+        port = _port(stage, one.folds, memory) if isinstance(stage, StageOp) else None
+        if port is not None:
+            uses = (*one.choice.uses[:-1], port)
+            found.append(Fold(one.folds, Choice(one.choice.cycles, uses), reads=True))
     return found
 
 
@@ -137,8 +149,8 @@ class _Counter:
                 made = _numbered(np.stack(operands, axis=1))
                 kinds[op.output] = made
                 if op.kind.data == "mul":
-                    for slices, tables in self._products(op, operands, folds, wide=wide):
-                        dsp, lut = dsp + slices, lut + tables
+                    slices, tables = self._products(op, operands, folds, wide=wide)
+                    dsp, lut = dsp + slices, lut + tables
             elif isinstance(op, CombineOp):
                 lanes = self._kinds(op.input, kinds, folds, wide=True)
                 kinds[op.output] = _numbered(lanes.reshape(-1, self.terms // folds[1]))
@@ -148,31 +160,35 @@ class _Counter:
 
     def _products(
         self, op: ComputeOp, operands: Sequence[Integers], folds: Pair, *, wide: bool
-    ) -> Iterator[tuple[int, int]]:
-        """DSP slices and tables of each product that differs by more than a shift."""
+    ) -> tuple[int, int]:
+        """DSP slices and tables of all products that differ by more than a shift."""
         count = operands[0].size
         left, right = (self._bits(one, count, folds, wide=wide) for one in op.inputs)
         factors = [self._odd(one, folds, wide=wide) for one in op.inputs]
         kinds = [own if odd is None else odd for own, odd in zip(operands, factors, strict=True)]
         made = _numbered(np.stack(kinds, axis=1))
-        for lane in np.unique(made, return_index=True)[1]:
-            bits = int(left[lane]), int(right[lane])
-            slices = slices_of_product(*bits) if all(bits) else 0
-            yield slices, bits[0] * bits[1] * (slices == 0)
+        lanes = np.unique(made, return_index=True)[1]
+        bits = np.stack([left[lanes], right[lanes]], axis=1)
+        slices = tables = 0
+        for pair, many in zip(*_counted(bits), strict=True):
+            each = slices_of_product(*pair) if all(pair) else 0
+            slices += each * many
+            tables += pair[0] * pair[1] * many * (each == 0)
+        return slices, tables
 
     def _bits(self, value: SSAValue, lanes: int, folds: Pair, *, wide: bool) -> Integers:
         """Of the factors in the lanes of a value; known ones are without their powers of two."""
         bits, known = bits_of(value), self._known(value, folds, wide=wide)
         if known is None:
             return np.full(lanes, bits)
-        return np.array([factor_bits(int(one), bits) for one in known])
+        return _of_each(known, lambda one: factor_bits(one, bits))
 
     def _odd(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
         """The known factors without their powers of two; None where they are not known."""
         known = self._known(value, folds, wide=wide)
         if known is None:
             return None
-        return np.array([odd_factor(int(one), bits_of(value)) for one in known])
+        return _of_each(known, lambda one: odd_factor(one, bits_of(value)))
 
     def _known(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
         """The numbers in the lanes of a value, if they are the same in all folds."""
@@ -216,7 +232,25 @@ class _Counter:
         return kinds, tables, bits * choices.size
 
 
+def _of_each(numbers: Integers, found: Callable[[int], int]) -> Integers:
+    """`found` of each number, asked once for those that are equal."""
+    values, inverse = np.unique(numbers, return_inverse=True)
+    return np.array([found(int(one)) for one in values])[inverse]
+
+
+def _counted(pairs: Integers) -> tuple[list[Pair], list[int]]:
+    """Those that differ, and how many there are of each."""
+    found, counts = np.unique(pairs, axis=0, return_counts=True)
+    return [(int(left), int(right)) for left, right in found], counts.tolist()
+
+
 def _numbered(rows: Integers) -> Integers:
-    """A number for each row; equal rows have the same."""
-    inverse: Integers = np.unique(rows, axis=0, return_inverse=True)[1]
-    return inverse.ravel()
+    """A number for each row, from 0 on in their order; equal rows have the same."""
+    if rows.shape[1] > _FEW:
+        inverse: Integers = np.unique(rows, axis=0, return_inverse=True)[1]
+        return inverse.ravel()
+    numbers = np.zeros(len(rows), np.int64)
+    for column in rows.T:
+        ranks: Integers = np.unique(column, return_inverse=True)[1]
+        numbers = np.unique(numbers * len(rows) + ranks, return_inverse=True)[1]
+    return numbers

@@ -21,6 +21,7 @@ from braid.lowering.fpga.schedule.choices import (
     folds_of,
     resources_used,
     uses_of,
+    with_reads,
 )
 from braid.lowering.fpga.schedule.fold_stage import factors_of, folded, terms_of
 from braid.lowering.fpga.streams import (
@@ -121,10 +122,11 @@ def select_schedules(
             "a design whose stages have been folded",
             hint="'select-hls-schedule' decides on what 'convert-braid-to-hls' makes",
         )
-    search = _Search([one for own in every for one in own], budget, None)
+    workers = [one for own in every for one in own]
+    search = _Search(workers, [folds_of(one) for one in workers], budget)
     found = search.found()
     if memory is not None and (found is None or 2 * found.uses[TABLES] > budget[TABLES]):
-        other = _Search(search.workers, budget, memory)
+        other = search.reading(memory)
         read = other.found()
         if found is None or (read is not None and read.cycles < found.cycles):
             search, found = other, read
@@ -166,12 +168,24 @@ class _Search:
     """Choices of folds for each stage, measured where they are picked."""
 
     def __init__(
-        self, workers: Sequence[StageOp | PermuteOp], budget: Uses, memory: Memory | None
+        self,
+        workers: Sequence[StageOp | PermuteOp],
+        folds: Sequence[Sequence[Fold]],
+        budget: Uses,
+        memory: Memory | None = None,
     ) -> None:
-        self.workers, self.budget, self.memory = workers, budget, memory
-        self.folds = [folds_of(one, memory) for one in workers]
-        self.choices = [[one.choice for one in own] for own in self.folds]
-        self.measured: dict[tuple[int, int], Uses] = {}
+        self.workers, self.folds, self.budget, self.memory = workers, folds, budget, memory
+        self.choices = [[one.choice for one in own] for own in folds]
+        self.measured: dict[tuple[int, Fold], Uses] = {}
+
+    def reading(self, memory: Memory) -> "_Search":
+        """The same where stages may read their factors; what was measured is not again."""
+        folds = [
+            with_reads(one, own, memory) for one, own in zip(self.workers, self.folds, strict=True)
+        ]
+        found = _Search(self.workers, folds, self.budget, memory)
+        found.measured |= self.measured
+        return found
 
     def found(self) -> Selection | None:
         """The fastest that fit."""
@@ -179,9 +193,9 @@ class _Search:
 
     def measure(self, stage: int, choice: int) -> Uses:
         """What the module of a stage takes."""
-        key = stage, choice
+        fold = self.folds[stage][choice]
+        key = stage, fold
         if key not in self.measured:
-            fold = self.folds[stage][choice]
             self.measured[key] = measured_uses(self.workers[stage], fold, self.memory)
         return self.measured[key]
 
