@@ -71,9 +71,9 @@ def test_a_kernel_that_fails(run_model: Path, artifact: Path, driver: Driver) ->
     """The emulator says why in the log, CUDA that it did."""
     libraries = list(Path(driver.environment["BRAID_CUDA_EMULATED"]).glob("*.so"))
     assert libraries and all(library.stat().st_size for library in libraries)
-    status, _, error = run(run_model, artifact, driver, STANDIN_FAIL="cuEventSynchronize:1:719")
+    status, _, error = run(run_model, artifact, driver, STANDIN_FAIL="cuEventQuery:1:719")
     assert status == 1
-    assert "on 'gpu:0': cuEventSynchronize: CUDA_ERROR_LAUNCH_FAILED" in error
+    assert "on 'gpu:0': cuEventQuery: CUDA_ERROR_LAUNCH_FAILED" in error
 
 
 def test_no_driver(run_model: Path, artifact: Path, driver: Driver, tmp_path: Path) -> None:

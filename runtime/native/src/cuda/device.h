@@ -32,6 +32,7 @@ typedef struct slot {
   braid_submission *submission; /* NULL while it is free */
   bool started;                 /* the GPU has got all of it */
   bool given;                   /* it uses memory of the GPU that others have */
+  bool copied_in, copied_out;   /* inputs or outputs are the host's */
 } slot;
 
 /* A model that is loaded. */
@@ -45,7 +46,7 @@ typedef struct loaded {
 typedef struct waiting {
   braid_submission *submission;
   loaded *model;
-  slot *slot; /* set by the feeder */
+  slot *slot; /* from when it is fed */
 } waiting;
 
 typedef struct cuda_device {
@@ -59,6 +60,7 @@ typedef struct cuda_device {
   waiting *ring; /* submitted, and not ended: begin at `ended` */
   int64_t capacity;
   int64_t submitted, fed, ended; /* how many so far */
+  bool feeding, draining;        /* a thread does so, without the lock */
   bool threads, closing;
   pthread_t feeder, drainer;
 } cuda_device;
@@ -77,6 +79,9 @@ void braid_cuda_close_slot(const cuda_gpu *gpu, slot *own);
 
 /* What a launch runs. */
 const braid_function_v1 *braid_cuda_function_of(const waiting *own);
+
+/* Whether a launch has to copy no more than so many bytes of the host's inputs. */
+bool braid_cuda_copies_little(const cuda_device *device, const waiting *own, int64_t most);
 
 /* Inputs and outputs of a launch: their addresses on the device, copies of those that are the
  * host's, started in their streams, and of results from pinned memory to where they are wanted. */

@@ -31,7 +31,8 @@ typedef struct cuda_tensor_map {
 
 enum {
   CUDA_OK = 0,
-  CUDA_MAJOR = 75, /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
+  CUDA_NOT_READY = 600, /* CUDA_ERROR_NOT_READY */
+  CUDA_MAJOR = 75,      /* CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR */
   CUDA_MINOR = 76,
   CUDA_SHARED_OPTIN = 97,        /* CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
   CUDA_FUNCTION_MAX_THREADS = 0, /* CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK */
@@ -89,6 +90,7 @@ enum {
   X(event_create, "cuEventCreate", (cuda_event * event, unsigned flags))                           \
   X(event_destroy, "cuEventDestroy_v2", (cuda_event event))                                        \
   X(event_record, "cuEventRecord", (cuda_event event, cuda_stream stream))                         \
+  X(event_query, "cuEventQuery", (cuda_event event))                                               \
   X(event_synchronize, "cuEventSynchronize", (cuda_event event))                                   \
   X(event_elapsed, "cuEventElapsedTime", (float *milliseconds, cuda_event begin, cuda_event end))  \
   X(launch, "cuLaunchKernel",                                                                      \

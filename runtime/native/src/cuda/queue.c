@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Launches in the order in which they were submitted, by two threads: the feeder starts them on the
- * GPU, the drainer waits for their ends.
+ * Launches in the order in which they were submitted: fed, which starts them on the GPU, and
+ * drained, which waits for their ends. The feeder and the drainer are threads that do so for
+ * callers that go on with something else. Who submits a launch that has nothing to wait for feeds
+ * it, and who waits drains, where nobody does so already: waking threads takes longer than many a
+ * launch.
  */
 #define _GNU_SOURCE
 #include "../devices.h"
 #include "device.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
+
+/* Of the host's inputs, that a caller copies into pinned memory before it goes on. */
+enum { LITTLE = 1 << 16 };
+
+/* How long a thread asks for the end of a launch before it sleeps until then. */
+static const int64_t ASKING_NANOSECONDS = 2000000;
 
 /* ---- Launches ---- */
 
@@ -45,16 +56,18 @@ static bool start(cuda_device *device, const waiting *own, cuda_address *address
     return false;
   braid_cuda_choose_outputs(device, own, outputs);
   if (!await_others(device, own, error, size) ||
-      !chain(device, own, EVENT_IN, STREAM_IN, STREAM_COMPUTE, error, size) ||
+      (own->slot->copied_in &&
+       !chain(device, own, EVENT_IN, STREAM_IN, STREAM_COMPUTE, error, size)) ||
       !chain(device, own, EVENT_BEGIN, STREAM_COMPUTE, STREAM_COMPUTE, error, size))
     return false;
   pthread_mutex_lock(&device->graphs);
   bool started = braid_cuda_program_start(gpu, own->model->program, own->submission->function,
                                           &buffers, device->streams[STREAM_COMPUTE], error, size);
   pthread_mutex_unlock(&device->graphs);
-  return started && chain(device, own, EVENT_COMPUTED, STREAM_COMPUTE, STREAM_OUT, error, size) &&
+  stream_kind last = own->slot->copied_out ? STREAM_OUT : STREAM_COMPUTE;
+  return started && chain(device, own, EVENT_COMPUTED, STREAM_COMPUTE, last, error, size) &&
          braid_cuda_fetch_outputs(device, own, outputs, error, size) &&
-         chain(device, own, EVENT_OUT, STREAM_OUT, STREAM_OUT, error, size);
+         chain(device, own, EVENT_OUT, last, last, error, size);
 }
 
 static void fail_submission(braid_submission *submission, int32_t status, const char *error) {
@@ -91,6 +104,26 @@ static void feed(cuda_device *device, waiting *own) {
     fail_submission(own->submission, -1, error);
 }
 
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static bool await_event(const cuda_gpu *gpu, cuda_event event, char *error, size_t size) {
+  int64_t until = now() + ASKING_NANOSECONDS;
+  cuda_result result = gpu->driver->event_query(event);
+  while (result == CUDA_NOT_READY && now() < until) {
+    sched_yield();
+    result = gpu->driver->event_query(event);
+  }
+  if (result == CUDA_NOT_READY)
+    return CUDA_TRY(gpu, error, size, event_synchronize, event);
+  if (result != CUDA_OK)
+    braid_cuda_describe(gpu->driver, "cuEventQuery", result, error, size);
+  return result == CUDA_OK;
+}
+
 /* Waits until the GPU has ended a launch, and gives its results. */
 static void drain(cuda_device *device, waiting *own) {
   const cuda_gpu *gpu = &device->gpu;
@@ -102,7 +135,7 @@ static void drain(cuda_device *device, waiting *own) {
     return;
   }
   const cuda_event *events = own->slot->events;
-  if (!CUDA_TRY(gpu, error, sizeof error, event_synchronize, events[EVENT_OUT]) ||
+  if (!await_event(gpu, events[EVENT_OUT], error, sizeof error) ||
       !CUDA_TRY(gpu, error, sizeof error, event_elapsed, &milliseconds, events[EVENT_BEGIN],
                 events[EVENT_COMPUTED])) {
     fail_submission(own->submission, -1, error);
@@ -112,65 +145,99 @@ static void drain(cuda_device *device, waiting *own) {
   braid_cuda_drain_outputs(device, own);
 }
 
+/* ---- In their order ---- */
+
+/* What a thread may do: it has the GPU's context, or not, and why. */
+typedef struct worker {
+  bool entered;
+  char error[LONG_ERROR];
+} worker;
+
+static void enter(cuda_device *device, worker *own) {
+  own->entered = braid_cuda_enter(device, own->error, sizeof own->error);
+}
+
+static void leave(cuda_device *device, const worker *own) {
+  if (own->entered)
+    braid_cuda_leave(device);
+}
+
+/* The slot that the next launch is to have. */
+static slot *next_slot(cuda_device *device) {
+  const waiting *next = &device->ring[device->fed % device->capacity];
+  return &next->model->slots[next->model->next_slot];
+}
+
+/* With the lock, which it gives up meanwhile: feeds the next launch, if there is one that nobody
+ * feeds and its slot is free. */
+static bool feed_next(cuda_device *device, const worker *own) {
+  if (device->feeding || device->fed == device->submitted || next_slot(device)->submission != NULL)
+    return false;
+  waiting *next = &device->ring[device->fed % device->capacity];
+  next->slot = next_slot(device);
+  next->model->next_slot = (next->model->next_slot + 1) % SLOTS;
+  next->slot->submission = next->submission;
+  next->slot->started = next->slot->given = false;
+  next->slot->copied_in = next->slot->copied_out = false;
+  waiting fed = *next;
+  device->feeding = true;
+  pthread_mutex_unlock(&device->lock);
+  if (own->entered)
+    feed(device, &fed);
+  else
+    fail_submission(fed.submission, -1, own->error);
+  pthread_mutex_lock(&device->lock);
+  device->feeding = false;
+  ++device->fed;
+  pthread_cond_broadcast(&device->changed);
+  return true;
+}
+
+/* With the lock, which it gives up meanwhile: drains the next launch, if there is one that is fed
+ * and that nobody drains. */
+static bool drain_next(cuda_device *device, const worker *own) {
+  if (device->draining || device->ended == device->fed)
+    return false;
+  waiting drained = device->ring[device->ended % device->capacity];
+  device->draining = true;
+  pthread_mutex_unlock(&device->lock);
+  if (own->entered)
+    drain(device, &drained);
+  else
+    fail_submission(drained.submission, -1, own->error);
+  pthread_mutex_lock(&device->lock);
+  device->draining = false;
+  drained.slot->submission = NULL;
+  ++device->ended;
+  pthread_cond_broadcast(&device->changed);
+  return true;
+}
+
 /* ---- Threads ---- */
 
 static void *run_feeder(void *argument) {
   cuda_device *device = argument;
-  char error[LONG_ERROR];
-  bool entered = braid_cuda_enter(device, error, sizeof error);
+  worker own;
+  enter(device, &own);
   pthread_mutex_lock(&device->lock);
-  for (;;) {
-    while (device->fed == device->submitted && !device->closing)
+  while (!(device->closing && device->fed == device->submitted))
+    if (!feed_next(device, &own))
       pthread_cond_wait(&device->changed, &device->lock);
-    if (device->fed == device->submitted)
-      break;
-    waiting own = device->ring[device->fed % device->capacity];
-    own.slot = &own.model->slots[own.model->next_slot];
-    own.model->next_slot = (own.model->next_slot + 1) % SLOTS;
-    while (own.slot->submission != NULL)
-      pthread_cond_wait(&device->changed, &device->lock);
-    own.slot->submission = own.submission;
-    own.slot->started = own.slot->given = false;
-    pthread_mutex_unlock(&device->lock);
-    if (entered)
-      feed(device, &own);
-    else
-      fail_submission(own.submission, -1, error);
-    pthread_mutex_lock(&device->lock);
-    device->ring[device->fed % device->capacity].slot = own.slot;
-    ++device->fed;
-    pthread_cond_broadcast(&device->changed);
-  }
   pthread_mutex_unlock(&device->lock);
-  if (entered)
-    braid_cuda_leave(device);
+  leave(device, &own);
   return NULL;
 }
 
 static void *run_drainer(void *argument) {
   cuda_device *device = argument;
-  char error[LONG_ERROR];
-  bool entered = braid_cuda_enter(device, error, sizeof error);
+  worker own;
+  enter(device, &own);
   pthread_mutex_lock(&device->lock);
-  for (;;) {
-    while (device->ended == device->fed && !(device->closing && device->ended == device->submitted))
+  while (!(device->closing && device->ended == device->submitted))
+    if (!drain_next(device, &own))
       pthread_cond_wait(&device->changed, &device->lock);
-    if (device->ended == device->fed)
-      break;
-    waiting own = device->ring[device->ended % device->capacity];
-    pthread_mutex_unlock(&device->lock);
-    if (entered)
-      drain(device, &own);
-    else
-      fail_submission(own.submission, -1, error);
-    pthread_mutex_lock(&device->lock);
-    own.slot->submission = NULL;
-    ++device->ended;
-    pthread_cond_broadcast(&device->changed);
-  }
   pthread_mutex_unlock(&device->lock);
-  if (entered)
-    braid_cuda_leave(device);
+  leave(device, &own);
   return NULL;
 }
 
@@ -212,6 +279,22 @@ static bool grow(cuda_device *device) {
   return true;
 }
 
+/* With the lock: the launch that was just submitted is fed here where that takes no longer than to
+ * wake the feeder. */
+static void feed_or_wake(cuda_device *device) {
+  worker own;
+  const waiting *last = &device->ring[(device->submitted - 1) % device->capacity];
+  bool next = device->fed + 1 == device->submitted && last->submission->after_count == 0;
+  if (!next || device->feeding || next_slot(device)->submission != NULL) {
+    pthread_cond_broadcast(&device->changed);
+    return;
+  }
+  enter(device, &own);
+  if (!own.entered || !braid_cuda_copies_little(device, last, LITTLE) || !feed_next(device, &own))
+    pthread_cond_broadcast(&device->changed);
+  leave(device, &own);
+}
+
 int braid_cuda_submit(void *opened, braid_submission *submission) {
   cuda_device *device = opened;
   if (getpid() != device->process) {
@@ -225,7 +308,7 @@ int braid_cuda_submit(void *opened, braid_submission *submission) {
     device->ring[device->submitted % device->capacity] =
         (waiting){submission, submission->program, NULL};
     submission->ticket = ++device->submitted;
-    pthread_cond_broadcast(&device->changed);
+    feed_or_wake(device);
   }
   pthread_mutex_unlock(&device->lock);
   if (missing != NULL)
@@ -235,12 +318,16 @@ int braid_cuda_submit(void *opened, braid_submission *submission) {
 
 void braid_cuda_wait_for(void *opened, int64_t ticket) {
   cuda_device *device = opened;
+  worker own;
   if (getpid() != device->process)
     return;
+  enter(device, &own);
   pthread_mutex_lock(&device->lock);
   while (device->ended < ticket)
-    pthread_cond_wait(&device->changed, &device->lock);
+    if (!own.entered || !drain_next(device, &own))
+      pthread_cond_wait(&device->changed, &device->lock);
   pthread_mutex_unlock(&device->lock);
+  leave(device, &own);
 }
 
 void braid_cuda_close_queue(cuda_device *device) {

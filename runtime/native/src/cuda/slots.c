@@ -76,6 +76,15 @@ static int64_t port_offset(const braid_function_v1 *function, int64_t number) {
   return offset;
 }
 
+bool braid_cuda_copies_little(const cuda_device *device, const waiting *own, int64_t most) {
+  const braid_function_v1 *function = braid_cuda_function_of(own);
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < function->input_count; ++i)
+    if (on_device(&device->gpu, own->submission->inputs[i]) == 0)
+      bytes += function->bytes[i];
+  return bytes <= most;
+}
+
 bool braid_cuda_feed_inputs(cuda_device *device, const waiting *own, cuda_address *addresses,
                             char *error, size_t size) {
   const braid_function_v1 *function = braid_cuda_function_of(own);
@@ -95,6 +104,7 @@ bool braid_cuda_feed_inputs(cuda_device *device, const waiting *own, cuda_addres
     if (!CUDA_TRY(&device->gpu, error, size, copy_in_async, addresses[i],
                   own->slot->pinned + offset, bytes, device->streams[STREAM_IN]))
       return false;
+    own->slot->copied_in = true;
   }
   return true;
 }
@@ -104,9 +114,10 @@ void braid_cuda_choose_outputs(const cuda_device *device, const waiting *own,
   const braid_function_v1 *function = braid_cuda_function_of(own);
   for (int64_t o = 0; o < function->output_count; ++o) {
     addresses[o] = on_device(&device->gpu, own->submission->outputs[o]);
-    if (addresses[o] != 0)
-      own->slot->given = true;
-    else
+    bool elsewhere = addresses[o] == 0;
+    own->slot->given |= !elsewhere;
+    own->slot->copied_out |= elsewhere;
+    if (elsewhere)
       addresses[o] =
           own->slot->device + (cuda_address)port_offset(function, function->input_count + o);
   }

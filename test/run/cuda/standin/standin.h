@@ -118,6 +118,7 @@ typedef struct event {
   stream *stream; /* NULL before it is recorded */
   int64_t number;
   bool timed, pending_time;
+  int asked; /* how often whether it is ready */
   double time;
 } event;
 

@@ -271,6 +271,25 @@ result cuEventRecord(object *handle, object *at) {
   return finish(code);
 }
 
+/* Of what is recorded, each other one is never ready, and the others from the second time on. */
+result cuEventQuery(object *handle) {
+  result code = begin("cuEventQuery", "%p", (void *)handle);
+  if (code == OK)
+    code = allowed(NEEDS_CONTEXT | NOT_IN_CAPTURE);
+  event *own = code == OK ? event_of(handle) : NULL;
+  if (code == OK && own == NULL)
+    code = INVALID_HANDLE;
+  if (code != OK)
+    return finish(code);
+  if (own->stream == NULL)
+    wrong(0, "it was never recorded");
+  if (own->stream == NULL || own->number % 2 == 1 || ++own->asked < 2)
+    return finish(NOT_READY);
+  own->asked = 0;
+  run_until(own->stream, own->number);
+  return finish(sticky);
+}
+
 result cuEventSynchronize(object *handle) {
   result code = begin("cuEventSynchronize", "%p", (void *)handle);
   if (code == OK)
