@@ -4,7 +4,8 @@ A resize, or a gather by a constant, becomes a nest whose body loads an element 
 table holds. Where the entries of the table, after what the body does to negative and other ones,
 are a line (`s * i + c`) or steps (`i floordiv f + c`) of the index of a dim, the load becomes an
 operand with that map. A copy of that kind that one other nest reads is not stored: its maps are
-composed. A dim whose places are steps becomes two, the inner one of extent `f`:
+composed. Other entries become a table of the places themselves, of 32 bits: nothing is done to
+them when they are read. A dim whose places are steps becomes two, the inner one of extent `f`:
 
 ```mlir
 %place = memref.load %table[%i]                                         // 0, 0, 1, 1, 2, 2 …
@@ -19,13 +20,19 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from xdsl.builder import Builder
 from xdsl.dialects import arith, memref
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     DenseIntOrFPElementsAttr,
+    IndexType,
     IntegerAttr,
     MemRefType,
     ModuleOp,
+    StringAttr,
+    TensorType,
+    UnitAttr,
+    i32,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
@@ -39,7 +46,7 @@ from xdsl.ir.affine import (
     AffineExpr,
     AffineMap,
 )
-from xdsl.rewriter import Rewriter
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.lowering.common.loop_nest import loops_of
 from braid.lowering.gpu.fallback.split_dims import Access, narrowed, split_access
@@ -67,6 +74,8 @@ def known_places_as_maps(module: ModuleOp, function: FuncOp) -> None:
             _join_with_reader(function, nest)
     for nest in _nests(function):
         _split_steps(nest)
+    for nest in _nests(function):
+        _with_tables_of_places(module, nest, tables)
     for op in list(function.body.block.ops):
         if isinstance(op, memref.GetGlobalOp) and not op.memref.uses:
             op.detach()
@@ -129,8 +138,21 @@ def _places(
     tables: dict[str, Table],
 ) -> dict[SSAValue, AffineExpr]:
     """Values of the body that are lines or steps of one dim's index, as expressions."""
-    known: dict[SSAValue, tuple[int, Table]] = {}
     exprs: dict[SSAValue, AffineExpr] = {}
+    for value, (dim, table) in _known(nest, extents, maps, tables).items():
+        if (expr := _expression(dim, table)) is not None:
+            exprs[value] = expr
+    return exprs
+
+
+def _known(
+    nest: linalg.GenericOp,
+    extents: Sequence[int],
+    maps: Sequence[AffineMap],
+    tables: dict[str, Table],
+) -> dict[SSAValue, tuple[int, Table]]:
+    """Values of the body that follow from one dim's index: the dim, and one for each index."""
+    known: dict[SSAValue, tuple[int, Table]] = {}
     for argument, operand, map in zip(nest.body.block.args, nest.inputs, maps, strict=False):
         source, expr = operand.owner, map.results[0] if len(map.results) == 1 else None
         if isinstance(source, memref.GetGlobalOp) and isinstance(expr, AffineDimExpr):
@@ -143,10 +165,7 @@ def _places(
             known[op.result] = (dim, np.arange(extents[dim]))
         elif len(op.results) == 1 and (value := _evaluated(op, known)) is not None:
             known[op.results[0]] = value
-    for value, (dim, table) in known.items():
-        if (expr := _expression(dim, table)) is not None:
-            exprs[value] = expr
-    return exprs
+    return known
 
 
 def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple[int, Table] | None:
@@ -173,6 +192,54 @@ def _function(op: Operation) -> Callable[..., Table] | None:
             return np.asarray
         case _:
             return _INTEGERS.get(type(op))
+
+
+def _with_tables_of_places(
+    module: ModuleOp, nest: linalg.GenericOp, tables: dict[str, Table]
+) -> None:
+    """Lets loads read their places from tables that hold them as they are."""
+    loops = loops_of(nest)
+    known = _known(nest, loops.extents, loops.maps, tables)
+    block, first = nest.body.block, len(nest.inputs)
+    read: set[SSAValue] = {argument for argument in block.args if argument in known}
+    for op in block.ops:
+        if not read.isdisjoint(op.operands):
+            read.update(result for result in op.results if result in known)
+    loads = [op for op in block.ops if isinstance(op, memref.LoadOp)]
+    used = {index: known[index] for op in loads for index in op.indices if index in read}
+    inputs = [*zip(nest.inputs, loops.maps, strict=False)]
+    for index, (dim, table) in used.items():
+        if table.dtype == np.bool_ or not 0 <= int(table.min()) <= int(table.max()) < 1 << 31:
+            continue
+        source = _constant_table(module, nest, table)
+        argument = block.insert_arg(i32, len(inputs))
+        own = (AffineExpr.dimension(dim),)
+        inputs.append((source, AffineMap(len(loops.extents), 0, own)))
+        place = arith.IndexCastOp(argument, IndexType())
+        Builder(InsertPoint.at_start(block)).insert(place)
+        index.replace_all_uses_with(place.result)
+    if len(inputs) == first:
+        return
+    _erase_unused(block)
+    for number in reversed(range(len(inputs))):
+        if not block.args[number].uses:
+            block.erase_arg(block.args[number])
+            del inputs[number]
+    _replaced(nest, inputs, loops.maps[first:], nest.outputs)
+
+
+def _constant_table(module: ModuleOp, nest: linalg.GenericOp, table: Table) -> SSAValue:
+    """A constant with these entries, for a nest."""
+    name = f"places_{sum(isinstance(op, memref.GlobalOp) for op in module.ops)}"
+    type = MemRefType(i32, [len(table)])
+    value = DenseIntOrFPElementsAttr.from_list(TensorType(i32, [len(table)]), table.tolist())
+    made = memref.GlobalOp.get(
+        StringAttr(name), type, value, sym_visibility=StringAttr("private"), constant=UnitAttr()
+    )
+    first = module.body.block.first_op
+    assert first is not None
+    module.body.block.insert_op_before(made, first)
+    return Builder(InsertPoint.before(nest)).insert(memref.GetGlobalOp(name, type)).memref
 
 
 def _constant_place(value: SSAValue) -> AffineExpr | None:
