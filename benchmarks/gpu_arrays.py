@@ -140,7 +140,10 @@ class GpuArrays:
 
     FLUSHED = 1 << 30
     """Bytes written and read before each timed run: none of the operands stay in caches, nor lines
-    that must go to memory first, and what the host has to do for the run, it has done by then."""
+    that must go to memory first."""
+    WAITED = 1 << 22
+    """Cycles that the GPU then waits, some 2 ms: what the host has to do for the run, it has done
+    by then, so that no launch is late."""
 
     def __init__(self, exact: bool) -> None:
         """Take PyTorch, whose products of f32 are `exact` or of tf32."""
@@ -234,6 +237,7 @@ class GpuArrays:
             self._flushed = self._torch.empty(self.FLUSHED // 4, dtype=dtype, device="cuda")
         self._flushed.zero_()
         self._flushed.max()
+        self._torch.cuda._sleep(self.WAITED)
 
     def _of_peer(self, run: Run) -> float:
         begin, end = (self._torch.cuda.Event(enable_timing=True) for _ in range(2))
