@@ -33,6 +33,8 @@ _MOST_BYTES = 64
 _FEW_ROWS = 64
 """So few blocks leave most of a GPU without work."""
 _THREADS = (WARP, 128, 256, 512)
+_LONG_THREADS = 1024
+"""Of rows that are read again: of fewer at once, more stays in the cache."""
 
 _NEUTRAL: dict[type[Operation], float] = {
     arith.AddfOp: 0.0,
@@ -92,7 +94,7 @@ class RowProgram:
         """How many threads work on a row together."""
         each = min(_MOST_ELEMENTS, _MOST_BYTES // self._narrowest)
         enough = (n for n in _THREADS if self.rows.columns <= n * each)
-        return next(enough, _THREADS[-1])
+        return _LONG_THREADS if self.is_long else next(enough, _THREADS[-1])
 
     @property
     def rows_of_block(self) -> int:

@@ -52,6 +52,8 @@ FUNCTIONS: dict[str, tuple[Callable[[float], float], Array]] = {
 }
 WORST = {"ex2_approx": 2, "rcp_approx": 1}
 """Units of the last place that instructions may be off by."""
+LEAST_EXACT = {"erf": 6}
+"""Units of the last place, of functions of f32 that are off by more than 5."""
 ABSOLUTE = {"sin", "cos"}
 """Near their zeros the error is one of the angle."""
 
@@ -160,7 +162,7 @@ def test_errors_in_ulp(name: str, single: bool) -> None:
     with np.errstate(all="ignore"):
         got = compiled(f"__nv_{name}{'f' if single else ''}", 1, single)(points)
     least = float(np.finfo(dtype).eps) if name in ABSOLUTE else float(np.finfo(dtype).tiny)
-    assert errors(got, wide, least).max() <= (5 if single else 16), name
+    assert errors(got, wide, least).max() <= (LEAST_EXACT.get(name, 5) if single else 16), name
 
 
 @pytest.mark.parametrize("single", [True, False], ids=["f32", "f64"])
