@@ -1,7 +1,7 @@
 """Elementary functions for GPUs in LLVM IR, under the names that upstream calls (`__nv_expf`, …).
 
-They need nothing of CUDA, and the emulator runs the same code. In f32, log, tanh near 0, sin and cos
-are Cephes's polynomials (S. Moshier; logf.c, tanhf.c, sinf.c), exp and the rest of tanh are the
+They need nothing of CUDA, and the emulator runs the same code. In f32, log, tanh near 0, sin and
+cos are Cephes's polynomials (S. Moshier; logf.c, tanhf.c, sinf.c), exp and the rest of tanh are the
 GPU's power of two, and erf is Eigen's quotient (`generic_fast_erf_float`): within 5 ulp, erf within
 6, with what the PTX ISA allows the GPU's instructions to be off by. The others are computed in f64
 and rounded. In f64 they are series after the usual reductions, within 16 ulp; pow within that times

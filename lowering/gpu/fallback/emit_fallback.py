@@ -71,7 +71,7 @@ def emit_fallback(group: FusedOp, symbol: str) -> GpuKernel:
     function.arg_attrs = argument_attributes(operands, results, in_place)
     program = RowProgram.of(function, operands)
     is_whole = program is not None and not program.is_starved
-    if program is not None and (is_whole or not split_sums(function)):
+    if program is not None and (is_whole or not split_sums(function, True)):
         return _row_kernel(program, module, symbol, group, in_place)
     if program is None:
         split_sums(function)

@@ -35,13 +35,16 @@ _LEAST_DEPTH = 256
 """Elements that a thread reduces without trouble."""
 
 
-def split_sums(function: FuncOp) -> bool:
-    """Rewrites the nests of the function that reduce many elements to few; whether there are."""
+def split_sums(function: FuncOp, innermost: bool = False) -> bool:
+    """Rewrites the nests of the function that reduce many elements to few; whether there are.
+
+    Parts lie next to each other, `(…, part)`, where what is reduced are the `innermost` dims.
+    """
     found = False
     for nest in [op for op in function.body.block.ops if isinstance(op, linalg.GenericOp)]:
         own = ThreadNest.of(nest)
         if own.reduced and (parts := _parts(own)) > 1:
-            found |= _split(nest, own, parts)
+            found |= _split(nest, own, parts, innermost)
     return found
 
 
@@ -57,7 +60,7 @@ def _parts(own: ThreadNest) -> int:
     return next(n for n in range(min(most, extent), 0, -1) if extent % n == 0)
 
 
-def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> bool:
+def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int, innermost: bool) -> bool:
     combine = combiner(nest) if len(nest.outputs) == 1 else None
     places = own.maps[-1].results
     is_plain = all(isinstance(expr, AffineDimExpr) for expr in places)
@@ -75,7 +78,9 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> bool:
         return False
     output = nest.outputs[0]
     type = cast(MemRefType[Any], output.type)
-    scratch = memref.AllocOp.get(type.element_type, 64, [parts, *type.get_shape()])
+    shape = type.get_shape()
+    extents = [*shape, parts] if innermost else [parts, *shape]
+    scratch = memref.AllocOp.get(type.element_type, 64, extents)
     before = Builder(InsertPoint.before(nest))
     before.insert(scratch)
     none = constant(before, neutral(combine), type.element_type)
@@ -84,9 +89,11 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int) -> bool:
     kinds = list(nest.iterator_types)
     kinds.insert(dim, IteratorTypeAttr.parallel())
     body = Region(_cloned(nest.body.block))
-    partial = AffineMap(rank + 1, 0, (AffineExpr.dimension(dim), *written))
+    part = AffineExpr.dimension(dim)
+    made = (*written, part) if innermost else (part, *written)
+    partial = AffineMap(rank + 1, 0, made)
     before.insert(_generic(inputs, (scratch.memref, partial), body, kinds))
-    _reduce_parts(nest, scratch.memref, output, combine)
+    _reduce_parts(nest, scratch.memref, output, combine, innermost)
     return True
 
 
@@ -121,7 +128,11 @@ def _generic(
 
 
 def _reduce_parts(
-    nest: linalg.GenericOp, scratch: SSAValue, output: SSAValue, combine: Operation
+    nest: linalg.GenericOp,
+    scratch: SSAValue,
+    output: SSAValue,
+    combine: Operation,
+    innermost: bool,
 ) -> None:
     """Replaces the nest by one that combines the parts of each of its points."""
     type = cast(MemRefType[Any], output.type)
@@ -135,7 +146,8 @@ def _reduce_parts(
     made = combine.clone(values)
     block.add_ops([made, linalg.YieldOp(made.results[0])])
     dims = [AffineExpr.dimension(dim) for dim in range(rank)]
-    read = AffineMap(rank + 1, 0, (AffineExpr.dimension(rank), *dims))
+    own = AffineExpr.dimension(rank)
+    read = AffineMap(rank + 1, 0, (*dims, own) if innermost else (own, *dims))
     kinds = [*[IteratorTypeAttr.parallel()] * rank, IteratorTypeAttr.reduction()]
     joined = _generic(
         [(scratch, read)], (output, AffineMap(rank + 1, 0, tuple(dims))), Region(block), kinds

@@ -32,6 +32,8 @@ _MOST_BYTES = 64
 """Of them, where more threads can hold the rest."""
 _FEW_ROWS = 64
 """So few blocks leave most of a GPU without work."""
+_LONGEST = 2**18
+"""Elements of a row that take a block longer than another launch does."""
 _THREADS = (WARP, 128, 256, 512)
 _LONG_THREADS = 1024
 """Of rows that are read again: of fewer at once, more stays in the cache."""
@@ -86,7 +88,7 @@ class RowProgram:
     def is_starved(self) -> bool:
         """Whether few blocks would reduce long rows to a number each, and nothing else is made."""
         nests = [nest for nest in self.nests if not isinstance(nest.nest.nest, linalg.FillOp)]
-        few = self.rows.count <= _FEW_ROWS and self.is_long
+        few = self.rows.count <= _FEW_ROWS and self.rows.columns >= _LONGEST
         return few and not any(nest.over_columns and not nest.reduces for nest in nests)
 
     @property
