@@ -47,6 +47,8 @@ _SHAPES = ((128, 64, 2), (64, 64, 2), (64, 32, 2), (64, 64, 1), (64, 32, 1))
 _WARP_ROWS = 16
 _IN_FLIGHT = 4096
 """Bytes of masks that a block reads at once."""
+_PROCESSORS = 108
+"""Of a GPU, where no fact says how many."""
 _RATE = 0.5
 """Which part of the peak rate is assumed."""
 
@@ -106,17 +108,24 @@ class AttentionCandidate:
         return False
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """At a part of the peak rate, or of the memory's."""
-        scores = prod(shape_of(self.found.scores.output))
+        """Of the default tiles."""
+        slow = 1.0 if choice == self.layouts[0] else 1.001
+        rows = next(self.space(0))["rows"]
+        return slow * self.predicted(rows, mma_rate(Number.BF16, self.machine) * _RATE)
+
+    def predicted(self, rows: int, rate: float) -> float:
+        """Seconds of whole waves of blocks of so many queries, at a rate, or of the memory."""
+        *batches, queries, keys = shape_of(self.found.scores.output)
         widths = (
             shape_of(self.found.scores.operands[0])[-1] + shape_of(self.found.values.output)[-1]
         )
-        rate = mma_rate(Number.BF16, self.machine) * _RATE
+        processors = int(self.machine.fact("multiprocessors", _PROCESSORS))
+        waves = -(-prod(batches) * -(-queries // rows) // processors)
         values = (*self.group.inputs, *self.group.outputs)
         moved = sum(storage_bytes(value.type) for value in values)
-        slow = 1.0 if choice == self.layouts[0] else 1.001
-        return slow * max(
-            2 * scores * widths / rate, moved / self.machine.fact("memory_bandwidth", 2e12)
+        return max(
+            2 * waves * processors * rows * keys * widths / rate,
+            moved / self.machine.fact("memory_bandwidth", 2e12),
         )
 
     def space(self, level: int) -> Iterator[Schedule]:

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.ir import SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.gpu_kernel import BlockWork
@@ -26,17 +24,13 @@ _LEAST = 33
 _WIDEST = 256
 _CHUNK = 8
 """Elements of 16 bytes, which strides of tensor maps are multiples of."""
-_SHAPES = (
-    {"keys": 128, "groups": 2, "stages": 2, "turns": 1},
-    {"keys": 64, "groups": 2, "stages": 2, "turns": 1},
-    {"keys": 128, "groups": 1, "stages": 2, "turns": 0},
-    {"keys": 64, "groups": 1, "stages": 2, "turns": 0},
-)
-"""Of schedules; the preferred first."""
+_SHAPES = {(128, 2): 0.7, (64, 2): 0.6, (128, 1): 0.5, (64, 1): 0.4}
+"""Keys and groups of tiles, and which part of the peak rate is assumed."""
+_OTHER_SHAPES = 0.4
+"""The part of tiles that a schedule has beside these."""
+_STAGES = (4, 3, 2)
 _MOST_REGISTERS = 200
 """Of a thread, for scores, weights and weighted values."""
-_SHARES = {1: 0.35, 2: 0.65}
-"""Which part of the peak rate is assumed, by groups."""
 
 
 @dataclass(frozen=True)
@@ -60,35 +54,39 @@ class HopperAttentionFamily:
         if min(queries, keys, *widths) < _LEAST or any(width % _CHUNK for width in widths):
             return None
         made = _HopperAttention(group, self.machine, plain.found)
-        return made if any(True for _ in made.space(0)) else None
+        return made if made.layouts and any(True for _ in made.space(0)) else None
 
 
 @dataclass(frozen=True, eq=False)
 class _HopperAttention(AttentionCandidate):
+    @property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """As without `wgmma`, where lines of keys begin at multiples of 16 bytes."""
+        columns = shape_of(self.found.scores.output)[-1]
+        return super().layouts[1 if columns % _CHUNK else 0 :]
+
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of whole waves of blocks at a part of the peak rate, or of the memory's."""
-        tiles = self._tiles(next(self.space(0)))
-        *batches, queries, keys = shape_of(self.found.scores.output)
-        processors = int(self.machine.fact("multiprocessors", 132))
-        blocks = prod(batches) * -(-queries // tiles.rows)
-        waves = -(-blocks // processors)
-        work = 2 * waves * processors * tiles.rows * keys * (tiles.key_width + tiles.value_width)
-        values = (*self.group.inputs, *self.group.outputs)
-        moved = sum(storage_bytes(value.type) for value in values)
+        """Of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else 1.001
-        return slow * max(
-            work / (self._rate * _SHARES[tiles.groups]),
-            moved / self.machine.fact("memory_bandwidth", 3.35e12),
-        )
+        return slow * self._predicted(self._tiles(next(self.space(0))))
 
     @property
     def _rate(self) -> float:
         return self.machine.fact("tensor_bf16_flops", 989e12)
 
     def space(self, level: int) -> Iterator[Schedule]:
-        """Tiles that fit shared memory and registers: the preferred at level 0, others at 1."""
-        fitting = [schedule for schedule in _SHAPES if self._fits(self._tiles(schedule))]
-        yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
+        """Tiles that fit, by predicted time: the best two at level 0, the others at level 1."""
+        found: list[Schedule] = []
+        for keys, groups in _SHAPES:
+            own = [
+                {"keys": keys, "groups": groups, "stages": stages, "turns": 0} for stages in _STAGES
+            ]
+            found += [one for one in own if self._fits(self._tiles(one))][:1]
+        found.sort(key=lambda own: self._predicted(self._tiles(own)))
+        yield from {0: found[:2], 1: found[2:]}.get(level, [])
+
+    def _predicted(self, tiles: AttentionTiles) -> float:
+        return self.predicted(tiles.rows, self._rate * _share_of(tiles))
 
     def _fits(self, tiles: AttentionTiles) -> bool:
         registers = tiles.keys // 2 + tiles.keys // 4 + tiles.sums
@@ -115,7 +113,7 @@ class _HopperAttention(AttentionCandidate):
         work = BlockWork(
             2.0 * each * tiles.rows * turns * tiles.keys * (tiles.key_width + tiles.value_width),
             self._rate,
-            _SHARES[tiles.groups],
+            _share_of(tiles),
             each * (tiles.query_bytes + turns * tile),
             (tiles.stages - 1) * tile,
         )
@@ -138,3 +136,7 @@ class _HopperAttention(AttentionCandidate):
         return ProductEntry(
             made.order.blocks, tiles.threads, tiles.shared_bytes, constants, emit, maps
         )
+
+
+def _share_of(tiles: AttentionTiles) -> float:
+    return _SHAPES.get((tiles.keys, tiles.groups), _OTHER_SHAPES)

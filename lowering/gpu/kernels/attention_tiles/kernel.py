@@ -19,6 +19,7 @@ from braid.lowering.gpu.kernels.attention_tiles.problem import Half
 from braid.lowering.gpu.kernels.attention_tiles.weights import (
     MINUS_INFINITY,
     RunningWeights,
+    constant_factor,
     elementwise_scores,
     normalized,
     packed,
@@ -80,6 +81,11 @@ class Attention:
         """Of a block."""
         staged = self.rows * self.weighted.product.tiles.staged_pitch
         return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
+
+    @cached_property
+    def factor(self) -> float:
+        """What scores are still to be multiplied by."""
+        return constant_factor(self.scores.product.epilogue) or 1.0
 
     def place(self, code: Code) -> tuple[Value, Value]:
         """The batch and the first row of a block."""
@@ -254,7 +260,7 @@ class Attention:
     ) -> list[Value]:
         """What is carried on after the keys of these scores."""
         before = RunningWeights.of(carried, _HALVES)
-        running, weights, scales = before.after(code, scores)
+        running, weights, scales = before.after(code, scores, self.factor)
         sums = list(carried[len(before.values) :])
         for n, own in enumerate(sums):
             sums[n] = code.insert(arith.MulfOp(own, scales[n // 2 % _HALVES]))

@@ -10,11 +10,12 @@ from math import log2
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import Float32Type, VectorType, i32
-from xdsl.ir import SSAValue
+from xdsl.dialects.builtin import Float32Type, FloatAttr, VectorType, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.epilogue import merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 
 LOG2_E = log2(2.718281828459045)
@@ -47,18 +48,24 @@ class RunningWeights:
         return [*self.maxima, *self.totals]
 
     def after(
-        self, code: Code, scores: Sequence[Value]
+        self, code: Code, scores: Sequence[Value], factor: float = 1.0, slack: float = 0.0
     ) -> tuple["RunningWeights", list[Value], list[Value]]:
         """With more scores; the weights of these, and what sums so far are to be scaled by.
 
-        Weights are powers of e, by the largest score of the row.
+        Weights are powers of e by the scores and a positive `factor`, relative to the largest one
+        of the row; or to one that is up to `slack` smaller, so that sums need not be scaled while
+        maxima hardly grow.
         """
         weights, maxima, totals, scales = list(scores), [], [], []
-        log2_e = code.number(LOG2_E, Float32Type())
+        log2_e = code.number(LOG2_E * factor, Float32Type())
         for row, before in enumerate(self.maxima):
             own = [n for n in range(len(scores)) if n // 2 % len(self.maxima) == row]
             most = _chained(code, [scores[n] for n in own], arith.MaximumfOp)
             most = across(code, code.insert(arith.MaximumfOp(before, most)), arith.MaximumfOp)
+            if slack:
+                enough = code.insert(arith.AddfOp(before, code.number(slack / factor, before.type)))
+                close = code.insert(arith.CmpfOp(most, enough, "ole"))
+                most = code.select(close, before, most)
             none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
             base = code.select(none, code.number(0, most.type), most)
             base = code.insert(arith.MulfOp(base, log2_e))
@@ -96,8 +103,11 @@ def elementwise_scores(
 ) -> list[Value]:
     """Two neighbouring scores after what follows, as f32: together where they lie so in operands.
 
-    `place` is a batch, a row, and a column that may be behind the last one.
+    `place` is a batch, a row, and a column that may be behind the last one. Where all that follows
+    is a `constant_factor`, it is left out.
     """
+    if constant_factor(product.epilogue) is not None:
+        return list(sums)
     problem, count = product.problem, product.columns
     batch, row, column = place
     width = 2 if count % 2 == 0 else 1
@@ -112,6 +122,50 @@ def elementwise_scores(
         held = product.epilogue.compute(code, own, merge_points(code, *points), lane, values)
         found += [single(code, cast(Value, value)) for value in held[result]]
     return found
+
+
+def constant_factor(epilogue: Epilogue) -> float | None:
+    """The positive number by which scores are multiplied, if nothing else happens to them."""
+    factors: dict[SSAValue, float] = {next(iter(epilogue.dims)): 1.0}
+    for step in epilogue.steps:
+        block = step.nest.body.block
+        found = {
+            argument: factors[value]
+            for value, argument in zip(step.nest.inputs, block.args, strict=False)
+            if value in factors
+        }
+        for op in block.ops:
+            if isinstance(op, linalg.YieldOp):
+                outputs = zip(step.nest.outputs, op.arguments, strict=True)
+                factors |= {own: found[value] for own, value in outputs if value in found}
+            elif (factor := _factor_of(op, found)) is not None:
+                found[op.results[0]] = factor
+    whole = factors.get(epilogue.results[0])
+    return whole if whole is not None and 0 < whole < float("inf") else None
+
+
+def _factor_of(op: Operation, known: Mapping[SSAValue, float]) -> float | None:
+    match op:
+        case arith.ExtFOp() | arith.TruncFOp():
+            return known.get(op.operands[0])
+        case arith.MulfOp():
+            scaled, other = sorted(op.operands, key=lambda value: value not in known)
+            number = constant_number(other)
+            return None if number is None or scaled not in known else known[scaled] * number
+        case arith.DivfOp():
+            scaled, other = op.operands
+            number = constant_number(other)
+            return known[scaled] / number if number and scaled in known else None
+        case _:
+            return None
+
+
+def constant_number(value: SSAValue) -> float | None:
+    """A constant float."""
+    owner = value.owner
+    if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr):
+        return None
+    return cast(FloatAttr[Any], owner.value).value.data
 
 
 def single(code: Code, value: Value) -> Value:

@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import Float32Type, MemRefType
-from xdsl.ir import SSAValue
+from xdsl.dialects import arith, llvm, memref, vector
+from xdsl.dialects.builtin import Float32Type, MemRefType, i1
+from xdsl.ir import Operation, SSAValue
+from xdsl.traits import is_side_effect_free
 
 from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
@@ -45,6 +46,9 @@ from braid.lowering.gpu.launches import TensorMap, dynamic_shared
 _COPYING_REGISTERS = {1: 40, 2: 24, 3: 32}
 _MULTIPLYING_REGISTERS = {1: 240, 2: 240, 3: 160}
 """Of a thread, by groups: together with the others no more than there are."""
+_SLACK = 5.0
+"""Scores by which maxima grow before sums are scaled: weights are below e⁵ then."""
+_LOADS = (memref.LoadOp, vector.LoadOp)
 _ROWS = 2
 """That a thread has scores of."""
 
@@ -239,7 +243,9 @@ class _Group:
         self._release(code, False, stage)
         last = code.insert(arith.SubiOp(end, code.number(1)))
         scores = self._elementwise(code, scores, place, last, tail=True)
-        running, weights, _ = RunningWeights.none(code, _ROWS).after(code, scores)
+        running, weights, _ = RunningWeights.none(code, _ROWS).after(
+            code, scores, self.whole.plain.factor
+        )
         sums = [code.number(0, Float32Type())] * self.tiles.sums
 
         def step(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
@@ -300,16 +306,34 @@ class _Group:
             code.choose(self.leads, lambda at: arrive(at, ring.numbered(at, tiles.turn(), other)))
         scores = wait_for_products(code, 1, scores)
         self._release(code, False, next)
+        unpacked = cast(Operation, scores[0].owner)
         scores = self._elementwise(code, scores, place, tile, tail=False)
-        running, weights, scales = before.after(code, scores)
+        _load_before(cast(Operation, unpacked.operands[0].owner))
+        running, weights, scales = before.after(code, scores, self.whole.plain.factor, _SLACK)
         # The assembler would wait for products before it computes weights, were there no loop here.
         self._wait_for_values(code, next, next_parity)
         made = wait_for_products(code, 0, [*sums, *weights])
         sums, weights = made[: len(sums)], made[len(sums) :]
         self._release(code, True, stage)
-        sums = [code.insert(arith.MulfOp(own, scales[n // 2 % 2])) for n, own in enumerate(sums)]
+        sums = self._scaled(code, sums, scales)
         next_registers = self._packed(code, weights)
         return [next, next_parity, code.xor(turn, 1), running, next_registers, sums]
+
+    def _scaled(self, code: Code, sums: Sequence[Value], scales: Sequence[Value]) -> list[Value]:
+        """The sums by the scales of their rows, if a lane of the warp has any but 1."""
+
+        def scaled(own: Code) -> list[Value]:
+            return [
+                own.insert(arith.MulfOp(sum, scales[n // 2 % _ROWS])) for n, sum in enumerate(sums)
+            ]
+
+        if not _SLACK:
+            return scaled(code)
+        one = code.number(1, Float32Type())
+        changed = [code.insert(arith.CmpfOp(scale, one, "une")) for scale in scales]
+        any_ = code.insert(arith.OrIOp(*changed))
+        (any_,) = code.intrinsic("llvm.nvvm.vote.any.sync", [code.number(-1), any_], [i1])
+        return code.either(any_, scaled, lambda _: sums)
 
     def _scores(self, code: Code, stage: Value, parity: Value) -> list[Value]:
         """Of a tile of keys, to come."""
@@ -370,3 +394,25 @@ class _Group:
 
 def _is(code: Code, value: Value, number: int) -> Value:
     return code.insert(arith.CmpiOp(value, code.number(number), "eq"))
+
+
+def _load_before(wait: Operation) -> None:
+    """Moves what is read behind a wait before it, with what that needs: it is under way then."""
+    block = wait.parent_block()
+    assert block is not None
+    ops: list[Operation] = [wait]
+    while (following := ops[-1].next_op) is not None:
+        ops.append(following)
+    held = {wait}
+    for op in ops[1:]:
+        depends = any(operand.owner in held for operand in op.operands)
+        if depends or not (isinstance(op, _LOADS) or is_side_effect_free(op)):
+            held.add(op)
+    needed = set[Operation]()
+    for op in reversed(ops):
+        if op not in held and (isinstance(op, _LOADS) or op in needed):
+            needed |= {op, *(o.owner for o in op.operands if isinstance(o.owner, Operation))}
+    for op in ops:
+        if op in needed and op not in held:
+            op.detach()
+            block.insert_op_before(op, wait)
