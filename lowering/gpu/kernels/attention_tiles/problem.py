@@ -99,7 +99,8 @@ class Half:
 
     def outside_of(self, argument: SSAValue) -> SSAValue:
         """The group's value of an argument."""
-        return self.outside[list(self.function.body.block.args).index(argument)]
+        arguments: list[SSAValue] = list(self.function.body.block.args)
+        return self.outside[arguments.index(argument)]
 
 
 def half(

@@ -56,7 +56,8 @@ class RunningWeights:
         of the row; or to one that is up to `slack` smaller, so that sums need not be scaled while
         maxima hardly grow.
         """
-        weights, maxima, totals, scales = list(scores), [], [], []
+        weights = list(scores)
+        maxima, totals, scales = (list[Value]() for _ in range(3))
         log2_e = code.number(LOG2_E * factor, Float32Type())
         for row, before in enumerate(self.maxima):
             own = [n for n in range(len(scores)) if n // 2 % len(self.maxima) == row]
@@ -129,7 +130,7 @@ def constant_factor(epilogue: Epilogue) -> float | None:
     factors: dict[SSAValue, float] = {next(iter(epilogue.dims)): 1.0}
     for step in epilogue.steps:
         block = step.nest.body.block
-        found = {
+        found: dict[SSAValue, float] = {
             argument: factors[value]
             for value, argument in zip(step.nest.inputs, block.args, strict=False)
             if value in factors

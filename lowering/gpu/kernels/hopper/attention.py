@@ -25,7 +25,7 @@ from braid.lowering.gpu.kernels.attention_tiles.weights import (
     packed,
 )
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
-from braid.lowering.gpu.kernels.hopper.attention_ring import AttentionRing
+from braid.lowering.gpu.kernels.hopper.attention_ring import AttentionBoxes, AttentionRing
 from braid.lowering.gpu.kernels.hopper.attention_tiles import AttentionTiles
 from braid.lowering.gpu.kernels.hopper.instructions import (
     WARPGROUP,
@@ -59,16 +59,13 @@ class HopperAttention:
 
     plain: Attention
     tiles: AttentionTiles
-    boxes: tuple[Boxes, Boxes, Boxes, bool]
+    boxes: AttentionBoxes
     results: Results
     most_blocks: int
 
     @staticmethod
     def of(plain: Attention, tiles: AttentionTiles, most_blocks: int) -> "HopperAttention | None":
-        """None where operands have no tensor maps.
-
-        `boxes` are those of queries, keys and values, and whether keys lie along their elements.
-        """
+        """None where operands have no tensor maps."""
         scores, weighted = plain.scores.product.problem, plain.weighted.product
         queries = Boxes.of_operand(scores.a, True)
         rows = Boxes.of_operand(scores.b, True)
@@ -80,7 +77,7 @@ class HopperAttention:
             return None
         stored = result_boxes(weighted.problem, weighted.epilogue)
         results = Results(weighted.problem, weighted.epilogue, tiles, stored)
-        boxes = (queries, keys, values, rows is not None)
+        boxes = AttentionBoxes(queries, keys, values, rows is not None)
         return HopperAttention(plain, tiles, boxes, results, most_blocks)
 
     @property
@@ -93,13 +90,12 @@ class HopperAttention:
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
         """Of queries, keys, values, and of the result where it has one, as the entry takes them."""
-        queries, keys, values, along_width = self.boxes
-        scores, weighted = self.plain.scores, self.plain.weighted
-        lines = self.tiles.keys if along_width else self.tiles.key_width
+        boxes, scores, weighted = self.boxes, self.plain.scores, self.plain.weighted
+        lines = self.tiles.keys if boxes.keys_by_elements else self.tiles.key_width
         found = [
-            (scores.outside_of(scores.product.problem.a.value), queries, self.tiles.rows),
-            (scores.outside_of(scores.product.problem.b.value), keys, lines),
-            (weighted.outside_of(weighted.product.problem.b.value), values, self.tiles.keys),
+            (scores.outside_of(scores.product.problem.a.value), boxes.queries, self.tiles.rows),
+            (scores.outside_of(scores.product.problem.b.value), boxes.keys, lines),
+            (weighted.outside_of(weighted.product.problem.b.value), boxes.values, self.tiles.keys),
         ]
         if self.results.boxes is not None:
             (result,) = weighted.product.epilogue.results
@@ -331,7 +327,7 @@ class _Group:
             return scaled(code)
         one = code.number(1, Float32Type())
         changed = [code.insert(arith.CmpfOp(scale, one, "une")) for scale in scales]
-        any_ = code.insert(arith.OrIOp(*changed))
+        any_ = code.insert(arith.OrIOp(changed[0], changed[1]))
         (any_,) = code.intrinsic("llvm.nvvm.vote.any.sync", [code.number(-1), any_], [i1])
         return code.either(any_, scaled, lambda _: sums)
 

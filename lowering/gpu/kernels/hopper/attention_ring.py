@@ -30,15 +30,22 @@ _STEPS_OF_LINE = LINE // STEP_BYTES
 
 
 @dataclass(frozen=True)
-class AttentionRing:
-    """Queries lie by lines of their elements, values too; keys so, or by lines of keys.
+class AttentionBoxes:
+    """Of queries and values, by lines of their elements; of keys so, or by lines of keys."""
 
-    `width` elements of a key are multiplied.
-    """
+    queries: Boxes
+    keys: Boxes
+    values: Boxes
+    keys_by_elements: bool
+
+
+@dataclass(frozen=True)
+class AttentionRing:
+    """Queries, and stages of keys and values; `width` elements of a key are multiplied."""
 
     tiles: AttentionTiles
     shared: Value
-    boxes: tuple[Boxes, Boxes, Boxes, bool]
+    boxes: AttentionBoxes
     number: Number
     width: int
 
@@ -107,7 +114,7 @@ class AttentionRing:
         return [*self.following(code, stage, parity), code.xor(queries, 1)]
 
     def _copy_queries(self, code: Code, map: Value, row: Value, batch: Value, turn: Value) -> None:
-        tiles, boxes = self.tiles, self.boxes[0]
+        tiles, boxes = self.tiles, self.boxes.queries
         full = self.at(code, tiles.queries_full())
         wait(code, self.at(code, tiles.queries_empty()), code.xor(turn, 1))
         expect(code, full, tiles.query_bytes)
@@ -126,22 +133,20 @@ class AttentionRing:
         parity: Value,
     ) -> None:
         """A tile of keys or values, by boxes of 64 elements in each line."""
-        tiles = self.tiles
-        boxes, width = self.boxes[1 + of_values], tiles.value_width
-        if not of_values:
-            width = tiles.key_width
+        tiles, boxes = self.tiles, self.boxes.values if of_values else self.boxes.keys
+        width = tiles.value_width if of_values else tiles.key_width
         bytes, start = 2 * tiles.keys * width, tiles.value_start if of_values else tiles.query_bytes
         wait(code, self.numbered(code, tiles.empty(of_values), stage), code.xor(parity, 1))
         full = self.numbered(code, tiles.full(of_values), stage)
         expect(code, full, bytes)
         target = code.at(code.at(self.shared, code.mul(stage, bytes)), start)
         key = code.mul(tile, tiles.keys)
-        along_width = of_values or self.boxes[3]
-        lines = tiles.keys if along_width else width
+        by_elements = of_values or self.boxes.keys_by_elements
+        lines = tiles.keys if by_elements else width
         for part in range(bytes // (lines * LINE)):
             first = part * LINE_ELEMENTS
-            inner, outer = (code.number(first), key) if along_width else (key, code.number(0))
-            if not along_width:
+            inner, outer = (code.number(first), key) if by_elements else (key, code.number(0))
+            if not by_elements:
                 inner = code.add(key, first)
             at = boxes.at(code, inner, outer, batch)
             load_box(code, code.at(target, part * lines * LINE), map, at, full)
@@ -154,17 +159,17 @@ class AttentionRing:
         queries = self._low(code, 0, group, BLOCK_ROWS * LINE)
         keys = self._low(code, tiles.query_bytes, stage, tiles.key_bytes)
         sums: list[Value] = [code.number(0, Float32Type())] * (tiles.keys // 2)
-        along_width = self.boxes[3]
-        leading = 1 if along_width else tiles.key_width * LINE >> 4
+        by_elements = self.boxes.keys_by_elements
+        leading = 1 if by_elements else tiles.key_width * LINE >> 4
         for step in range(-(-self.width // _STEP)):
             line, inside = divmod(step, _STEPS_OF_LINE)
             inside *= STEP_BYTES
             own = code.add(queries, line * tiles.rows * LINE + inside >> 4)
-            other = line * tiles.keys * LINE + inside if along_width else step * _STEP * LINE
+            other = line * tiles.keys * LINE + inside if by_elements else step * _STEP * LINE
             right = descriptor(code, code.add(keys, other >> 4), leading)
             left = descriptor(code, own, 1)
             numbers = (self.number, self.number)
-            sums = multiply(code, sums, left, right, numbers, not along_width, step > 0)
+            sums = multiply(code, sums, left, right, numbers, not by_elements, step > 0)
         return sums
 
     def multiply_values(

@@ -126,12 +126,11 @@ def multiply(
     types = ".".join([total, *(number.value for number in numbers)])
     registers = ", ".join(f"${n}" for n in range(count))
     opcode = f"wgmma.mma_async.sync.aligned.m{BLOCK_ROWS}n{2 * count}k{depth}.{types}"
-    fragment = [] if isinstance(a, SSAValue) else list(a)
-    left = f"${count}"
-    if fragment:
-        left = f"{{{', '.join(f'${count + n}' for n in range(len(fragment)))}}}"
-    given = [*(fragment or [a]), b]
-    turns = f", {int(b_by_rows)}" if fragment else f", 0, {int(b_by_rows)}"
+    if isinstance(a, SSAValue):
+        given, left, turns = [a, b], f"${count}", f", 0, {int(b_by_rows)}"
+    else:
+        given, turns = [*a, b], f", {int(b_by_rows)}"
+        left = f"{{{', '.join(f'${count + n}' for n in range(len(a)))}}}"
     flags = "" if total == "s32" else f", 1, 1{turns}"
     operands = f"{{{registers}}}, {left}, ${count + len(given) - 1}, p{flags}"
     text = f"{{ .reg .pred p; setp.ne.b32 p, {int(adds)}, 0; {opcode} {operands}; }}"

@@ -6,6 +6,7 @@ neighbours in a row, and all of a warp 16 rows.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
@@ -26,11 +27,39 @@ from braid.lowering.gpu.kernels.hopper.tiles import (
     STORE_BUFFERS,
     STORE_ROWS,
     WARPS,
-    HopperTiles,
 )
 
 _PAIR = 2
 """Neighbouring results of a thread."""
+
+
+class ResultTiles(Protocol):
+    """What a block computes, as `HopperTiles` says it."""
+
+    @property
+    def columns(self) -> int:
+        """Of the block."""
+        ...
+
+    @property
+    def blocks(self) -> int:
+        """Of rows that a group multiplies."""
+        ...
+
+    @property
+    def sums(self) -> int:
+        """Of a thread, in each of its blocks."""
+        ...
+
+    @property
+    def store_start(self) -> int:
+        """Where boxes of results lie."""
+        ...
+
+    @property
+    def store_bytes(self) -> int:
+        """Of the boxes of a warp."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,7 +68,7 @@ class Results:
 
     problem: Contraction
     epilogue: Epilogue
-    tiles: HopperTiles
+    tiles: ResultTiles
     boxes: Boxes | None
 
     @property

@@ -170,8 +170,7 @@ static void read_fragments(const warpgroup *own, matrices *into) {
   for (int t = 0; t < GROUP; ++t)
     for (int place = 0; place < 2 * FRAGMENT; ++place) {
       uint16_t half = (uint16_t)(own->fragments[t][place / 2] >> place % 2 * 16);
-      into->a[row_of(t, place)][column_of(t, place)].f =
-          float_of_16_bits(half, own->what.a_kind);
+      into->a[row_of(t, place)][column_of(t, place)].f = float_of_16_bits(half, own->what.a_kind);
     }
 }
 
