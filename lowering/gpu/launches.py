@@ -18,9 +18,10 @@ class TensorMap:
     """How boxes of buffer `argument` are copied, as `cuTensorMapEncodeTiled` takes it.
 
     `number` is the type of elements as PTX names it; extents, strides and the box are innermost
-    first, strides in bytes without the first. Boxes lie in shared memory in lines of 128 bytes with
-    `swizzle` 128. What lies outside is read as 0 and not written. A buffer that does not begin at a
-    multiple of 16 bytes has the map of one that begins at the multiple before: it is not used.
+    first, strides in bytes without the first. Boxes lie in shared memory in lines of as many bytes
+    as `swizzle` is: 128, 64 or 32. What lies outside is read as 0 and not written. A buffer that
+    does not begin at a multiple of 16 bytes has the map of one that begins at the multiple before:
+    it is not used.
     """
 
     argument: int

@@ -1,7 +1,10 @@
 """Matrix products on sm_90a by `wgmma`, with tensor maps and warps that only copy."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+from xdsl.ir import SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
@@ -12,13 +15,15 @@ from braid.lowering.gpu.kernels.contraction.candidate import (
     ProductEntry,
     bufferized_product,
     product_kernel,
+    totals_entry,
 )
+from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper.product import HopperProduct
+from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
@@ -26,21 +31,8 @@ from braid.targets.machines.machine import Machine
 _ARCHITECTURE = "sm_90a"
 _WITHOUT = (Number.F32, Number.TF32)
 _LEAST = 33
+_LEAST_ROWS = 1
 """Rows, columns and depth of products that fill tiles of 64 more than half."""
-_SHAPES = {
-    (128, 256, 2): 1.0,
-    (256, 128, 2): 1.0,
-    (128, 128, 2): 0.85,
-    (128, 192, 2): 0.95,
-    (64, 256, 1): 0.7,
-    (128, 64, 2): 0.6,
-    (64, 128, 1): 0.6,
-    (64, 64, 1): 0.4,
-}
-"""Rows, columns and groups of tiles, and which part of the peak rate is assumed."""
-_OTHER_SHAPES = 0.4
-"""The part of tiles that a schedule has beside these."""
-_MOST_STAGES = 8
 _PLAIN_TILES = Tiles(64, 64, 64, 3, 32, 32)
 """For what is asked of a product before its own tiles are known."""
 
@@ -62,7 +54,7 @@ class HopperGemmFamily:
         if self.machine.cpu != _ARCHITECTURE or plain is None:
             return None
         _, rows, columns, depth = plain.extents()
-        if plain.found.number in _WITHOUT or min(rows, columns, depth) < _LEAST:
+        if plain.found.number in _WITHOUT or rows < _LEAST_ROWS or min(columns, depth) < _LEAST:
             return None
         element = 1 if plain.found.number is Number.S8 else 2
         if depth * element % 16 or columns * element % 16:
@@ -90,71 +82,63 @@ class _HopperGemm(ProductCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """Of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else 1.01
-        return slow * self._seconds(next(self._tiles()))
+        return slow * self._cost.seconds(self._tiles[0])
 
     def space(self, level: int) -> Iterator[Schedule]:
         """Tiles by predicted time: the best two at level 0, the others at level 1."""
-        found = list(self._tiles())
-        for tiles in {0: found[:2], 1: found[2:]}.get(level, []):
+        for tiles in {0: self._tiles[:2], 1: self._tiles[2:]}.get(level, []):
             yield tiles.schedule
 
-    def _tiles(self) -> Iterator[HopperTiles]:
-        limit = shared_limit(self.machine)
-        found: list[HopperTiles] = []
-        for rows, columns, groups in _SHAPES:
-            most = HopperTiles(rows, columns, groups, _MOST_STAGES)
-            while most.shared_bytes > limit:
-                most = HopperTiles(rows, columns, groups, most.stages - 1)
-            found.append(most)
-        yield from sorted(found, key=self._seconds)
+    @cached_property
+    def _cost(self) -> HopperCost:
+        return HopperCost(self.size, self.machine)
 
-    def _seconds(self, tiles: HopperTiles) -> float:
-        """Of whole waves of tiles at a part of the machine's rate, or of its memory."""
-        size, machine = self.size, self.machine
-        processors = machine.fact("multiprocessors", 132)
-        count = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
-        work = 2 * tiles.rows * tiles.columns * size.depth * -(-count // processors) * processors
-        time = work / (self._rate * _share_of(tiles))
-        return max(time, size.bytes / machine.fact("memory_bandwidth", 3.35e12))
-
-    @property
-    def _rate(self) -> float:
-        if self.size.number is Number.S8:
-            return self.machine.fact("tensor_int8_ops", 1979e12)
-        return self.machine.fact("tensor_bf16_flops", 989e12)
+    @cached_property
+    def _tiles(self) -> list[HopperTiles]:
+        return self._cost.tiles()
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
-        tiles = HopperTiles.of({**next(self.space(0)), **schedule})
+        # One that says no `splits` or `filled` has none, whatever the default has.
+        tiles = HopperTiles.of(schedule or next(self.space(0)))
         function = bufferized_product(self.group, symbol)
-        plain = Product.of(function, len(self.group.inputs), _PLAIN_TILES)
+        split = replace(_PLAIN_TILES, splits=tiles.splits)
+        plain = Product.of(function, len(self.group.inputs), split)
         blocks = int(self.machine.fact("multiprocessors", 132))
         product = None if plain is None else HopperProduct.of(plain, tiles, blocks)
         if plain is None or product is None:
             return self.plain.emit(symbol, {})
-        entry = ProductEntry(
-            product.order.blocks,
-            tiles.threads,
-            tiles.shared_bytes,
-            plain.constants,
-            lambda code, values, name, maps: product.emit(code, values, maps, name),
-            product.tensor_maps(function.body.block.args[:-2]),
-        )
+        partial = plain.partial
+
+        def emit(
+            code: Code, values: Mapping[SSAValue, SSAValue], name: str, rest: Sequence[SSAValue]
+        ) -> None:
+            scratch = None if partial is None else rest[0]
+            product.emit(code, values, rest if partial is None else rest[1:], name, scratch)
+
+        entries = [
+            ProductEntry(
+                product.order.blocks,
+                tiles.threads,
+                tiles.shared_bytes,
+                plain.constants,
+                emit,
+                product.tensor_maps(function.body.block.args[:-2]),
+            )
+        ]
+        if partial is not None:
+            entries.append(totals_entry(plain))
         # Blocks stay: each has so many tiles, one after the other.
         size = self.size
-        count = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
-        each = -(-count // product.order.blocks)
-        stages = -(-size.depth * size.element // LINE)
+        each = -(-product.order.tiles // product.order.blocks)
+        stages = -(-size.depth * size.element // (LINE * tiles.splits))
         work = BlockWork(
-            2.0 * tiles.rows * tiles.columns * size.depth * each,
-            self._rate,
-            _share_of(tiles),
+            2.0 * tiles.rows * tiles.columns * size.depth * each / tiles.splits,
+            self._cost.rate,
+            self._cost.share(tiles),
             tiles.stage_bytes * stages * each,
             tiles.stage_bytes * (tiles.stages - 1),
         )
-        kernel = product_kernel([entry], function, symbol, self.group, self.machine)
+        scratch = 0 if partial is None else partial.bytes
+        kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
         return replace(kernel, work=(work,))
-
-
-def _share_of(tiles: HopperTiles) -> float:
-    return _SHAPES.get((tiles.rows, tiles.columns, tiles.groups), _OTHER_SHAPES)

@@ -68,12 +68,16 @@ def random_product(seed: int) -> tuple[FusedOp, Schedule]:
     element = (bf16, f16, i8, bf16, f16, u8)[rng.integers(6)]
     is_byte = isinstance(element, IntegerType)
     unit = 16 if is_byte else 8
-    m = int(rng.integers(33, 200))
+    m = int(rng.integers(1, 80) if rng.integers(2) else rng.integers(80, 200))
     n, k = (unit * int(rng.integers(-(-33 // unit), 200 // unit)) for _ in range(2))
     schedule = {**SMALL, "stages": int(rng.integers(2, 5))}
-    schedule["columns"] = int(rng.choice([64, 128]))
+    schedule["columns"] = int(rng.choice([32, 64, 80, 128]))
+    schedule["splits"] = int(rng.choice([1, 1, 2, 3]))
     if rng.integers(4) == 0:
         schedule |= {"rows": int(rng.choice([128, 256])), "groups": 2}
+    filled = -(-m // 8) * 8
+    if filled < schedule["rows"] == 64 <= filled + schedule["columns"]:
+        schedule["filled"] = filled
     if not is_byte and rng.integers(4) == 0:
         return scaled(element, m, n, k), schedule
     batch = ((), (), (2,), (3, 2))[rng.integers(4)]
@@ -105,6 +109,31 @@ def test_many_random_products(seed: int) -> None:
     check_group(group, emitter(schedule), seed=seed)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(
+    "tiles",
+    [
+        {"columns": 48, "filled": 16},
+        {"columns": 96, "filled": 8, "splits": 2},
+        {"columns": 240, "stages": 2},
+    ],
+    ids=str,
+)
+def test_few_rows(tiles: Schedule, transposed: bool) -> None:
+    """Boxes of B of 64 and of 32 bytes, and of columns that are not the tile's; rows left out."""
+    group = product_group(bf16, (tiles.get("filled", 70), 200, 200), transposed=transposed)
+    check_group(group, emitter({**SMALL, **tiles}))
+
+
+def test_parts_have_their_own_depths(monkeypatch: pytest.MonkeyPatch) -> None:
+    original = order.Order._tile
+    monkeypatch.setattr(
+        order.Order, "_tile", lambda self, c, n: original(self, c, n)._replace(split=c.number(0))
+    )
+    with pytest.raises((BraidError, AssertionError), match="matmul"):
+        check_group(product_group(bf16, (20, 72, 328)), emitter({**SMALL, "splits": 2}))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("element", [bf16, i8], ids=str)
 def test_every_schedule(element: Any) -> None:
@@ -112,7 +141,7 @@ def test_every_schedule(element: Any) -> None:
     found = HopperGemmFamily(hopper()).match(group)
     assert found is not None
     schedules = [schedule for level in range(3) for schedule in found.space(level)]
-    assert len(schedules) > 5
+    assert len(schedules) > 20
     for schedule in schedules:
         check_group(group, emitter(schedule))
 
@@ -138,7 +167,8 @@ def test_what_is_left_to_others() -> None:
     family = HopperGemmFamily(hopper())
     assert family.match(product_group(bf16, (64, 64, 64))) is not None
     assert family.match(product_group(bf16, (64, 64, 60), transposed=True)) is None
-    assert family.match(product_group(bf16, (1, 64, 64))) is None
+    assert family.match(product_group(bf16, (1, 64, 64))) is not None
+    assert family.match(product_group(bf16, (64, 32, 64))) is None
     assert HopperGemmFamily(gpu("sm_80")).match(product_group(bf16, (64, 64, 64))) is None
 
 
@@ -297,8 +327,9 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
         lambda patch: patch.setattr(Code, "warp_barrier", lambda self: None),
         "race|nothing has landed",
     ),
-    "another depth": (_constant(pipeline, "_DESCRIPTOR", (1 << 62) | (32 << 32)), "matmul"),
-    "another swizzle": (_constant(pipeline, "_DESCRIPTOR", (2 << 62) | (64 << 32)), "swizzled"),
+    "another depth": (_constant(pipeline, "_ROWS_OF_ATOM", 4), "matmul"),
+    "another swizzle": (_constant(pipeline, "_SWIZZLES", {128: 2}), "swizzled"),
+    "fewer rows of A": (_property(tiles.HopperTiles, "a_rows", lambda n: n - 8), "matmul"),
     "boxes not swizzled": (
         lambda patch: patch.setattr(
             maps.Boxes, "elements", property(lambda self: tiles.LINE // self.bytes // 2)

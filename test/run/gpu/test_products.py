@@ -171,7 +171,7 @@ def test_unaligned_buffers() -> None:
     ids=str,
 )
 def test_passes_the_assembler(element: Any, architecture: str) -> None:
-    group = product(element, (1024, 1024, 1024), transposed=True, bias=(1, 1024))
+    group = product(element, (2048, 2048, 2048), transposed=True, bias=(1, 2048))
     (code,) = compile_gpu_kernels(
         [emitter()(group, "tested")], gpu(architecture), host_machine(), jobs=1
     )

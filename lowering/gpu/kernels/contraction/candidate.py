@@ -206,15 +206,7 @@ class ProductCandidate(ABC):
         ]
         partial = product.partial
         if partial is not None:
-            entries.append(
-                ProductEntry(
-                    blocks_for(product.total_threads),
-                    THREADS,
-                    0,
-                    product.constants,
-                    lambda code, values, _, rest: product.emit_totals(code, values, *rest),
-                )
-            )
+            entries.append(totals_entry(product))
         scratch = 0 if partial is None else partial.bytes
         kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)
         work = BlockWork(
@@ -251,6 +243,17 @@ class ProductEntry:
     constants: Sequence[Operation]
     emit: Emit
     tensor_maps: tuple[TensorMap, ...] = ()
+
+
+def totals_entry(product: Product) -> ProductEntry:
+    """That adds up parts of the depths."""
+    return ProductEntry(
+        blocks_for(product.total_threads),
+        THREADS,
+        0,
+        product.constants,
+        lambda code, values, _, rest: product.emit_totals(code, values, *rest),
+    )
 
 
 _REGISTERS = 65_536

@@ -14,13 +14,13 @@ class Cores(Protocol):
     """What multiplies the tiles of a stage."""
 
     @property
-    def reads_ahead(self) -> bool:
-        """Whether fragments of a step are read while those of the step before are multiplied."""
+    def steps(self) -> int:
+        """Of a stage."""
         ...
 
     @property
-    def steps(self) -> int:
-        """Of a stage."""
+    def tail(self) -> int:
+        """How many of them follow the barrier that the next stage begins by."""
         ...
 
     @property
@@ -36,12 +36,17 @@ class Cores(Protocol):
         """What is the same for all stages."""
         ...
 
-    def load(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """The thread's fragments of a step of the stage at `shared`."""
+    def load(
+        self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
+    ) -> list[Value]:
+        """The thread's fragments of a step of the stage at `shared`; `before` of the step before.
+
+        They are read while those of the step before are multiplied.
+        """
         ...
 
     def multiply(
-        self, code: Code, sums: Sequence[Value], fragments: Sequence[Value]
+        self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int
     ) -> list[Value]:
         """The sums and the products of a step."""
         ...
@@ -98,7 +103,7 @@ class MainLoop:
             code.number(ring.ahead * ring.size),
             code.number(min(ring.ahead, self.turns - 1) * self.depth),
             *[cores.zero(code)] * cores.sums,
-            *(cores.load(code, ring.shared, 0) if cores.reads_ahead else []),
+            *cores.load(code, ring.shared, 0),
         ]
         begin, end, step = (code.number(n) for n in (0, self.turns, 1))
         results = code.loop(begin, end, step, carried, self._turn)
@@ -122,33 +127,37 @@ class MainLoop:
         target = code.at(ring.shared, write)
         issued, next_read = 0, ring.next(code, read)
         for step in range(cores.steps):
-            last = step == cores.steps - 1
-            held, upcoming = self._fragments(code, step, held, read, next_read)
-            if not last or cores.steps == 1:
-                share = len(self._work) * (step + 1) // max(cores.steps - 1, 1)
-                self._issue(code, target, at, issued, share)
-                issued = share
-            sums = cores.multiply(code, sums, held)
+            if step == cores.steps - cores.tail:
+                _wait(code, ring.ahead - 2)
+            upcoming = self._upcoming(code, step, held, read, next_read)
+            share = self._share(step)
+            self._issue(code, target, at, issued, share)
+            issued = share
+            sums = cores.multiply(code, sums, held, step)
             held = upcoming
-        if not cores.reads_ahead:
-            _commit(code)
-            _wait(code, ring.ahead - 1)
+        _commit(code)
         further = code.least(code.add(at, self.depth), (self.turns - 1) * self.depth)
         # What was read now is written next.
         return [next_read, read, further, *sums, *held]
 
-    def _fragments(
+    def _share(self, step: int) -> int:
+        """How many copies are issued until the end of a step.
+
+        Behind the barrier, all threads have read what copies overwrite: the stage before, of which
+        some still read the last steps while others are at the first.
+        """
+        steps, tail = self.cores.steps, self.cores.tail
+        done, of = (step + 1, max(steps - 1, 1)) if tail == 1 else (step + 1 - steps + tail, tail)
+        return len(self._work) * min(max(done, 0), of) // of
+
+    def _upcoming(
         self, code: Code, step: int, held: list[Value], read: Value, next_read: Value
-    ) -> tuple[list[Value], list[Value]]:
-        """Those of a step, and those of the next one, which are read already."""
+    ) -> list[Value]:
+        """Fragments of the step after this one, which are read already."""
         cores, shared = self.cores, self.ring.shared
-        if not cores.reads_ahead:
-            return cores.load(code, code.at(shared, read), step), []
         if step < cores.steps - 1:
-            return held, cores.load(code, code.at(shared, read), step + 1)
-        _commit(code)
-        _wait(code, self.ring.ahead - 1)
-        return held, cores.load(code, code.at(shared, next_read), 0)
+            return cores.load(code, code.at(shared, read), step + 1, held)
+        return cores.load(code, code.at(shared, next_read), 0)
 
 
 def _commit(code: Code) -> None:

@@ -61,7 +61,7 @@ class PartialSums:
         """Leaves neighbours in a row; behind the end of a row nobody reads them."""
         start = code.at(scratch, code.mul(code.wide(split), self._part))
         pointer = code.at(start, self._offset(code, place))
-        code.store(code.vector(sums), pointer, 4 * _VECTOR)
+        code.store(code.vector(sums), pointer, 4 * len(sums))
 
     def total(self, code: Code, scratch: Value, place: Place, width: int) -> list[SSAValue]:
         """The sums of all parts, of so many neighbours."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import gcd
 
-from braid.lowering.gpu.kernels.contraction.plain_cores import WARP_COLUMNS, WARP_ROWS
+from braid.lowering.gpu.kernels.contraction.plain_cores import WARP_ROWS
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.tiles import CHUNK, LEAST_COPY, PADDING, Tiles
 from braid.targets.machines.machine import Machine
@@ -18,7 +18,14 @@ _TENSOR = {
     (64, 64, 32, 32): 0.6,
 }
 """Rows and columns of a block and of a warp, and which part of the peak rate is assumed."""
-_PLAIN = {(128, 128): 0.9, (64, 128): 0.8, (128, 64): 0.8, (64, 64): 0.65}
+_PLAIN = {
+    (128, 256, WARP_ROWS, 128): 0.8,
+    (256, 128, WARP_ROWS, 128): 0.8,
+    (128, 128, WARP_ROWS, 64): 0.62,
+    (64, 128, WARP_ROWS, 64): 0.58,
+    (128, 64, WARP_ROWS, 64): 0.58,
+    (64, 64, WARP_ROWS, 64): 0.5,
+}
 _DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
 """Bytes of a stage along depths, and stages; the preferred first."""
 _ELEMENTS = {Number.F32: 4, Number.TF32: 4, Number.S8: 1, Number.U8: 1}
@@ -145,9 +152,9 @@ def peak_rate(number: Number, machine: Machine) -> float:
 
 def share_of(tiles: Tiles, size: Size) -> float:
     """Which part of that is assumed; of tiles beside the space, that of its slowest."""
-    if size.number is Number.F32:
-        return _PLAIN.get((tiles.rows, tiles.columns), min(_PLAIN.values()))
     shape = (tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns)
+    if size.number is Number.F32:
+        return _PLAIN.get(shape, min(_PLAIN.values()))
     share = _TENSOR.get(shape, min(_TENSOR.values()))
     depth = (tiles.depth, tiles.stages)
     preferred = _DEPTHS.index(depth) if depth in _DEPTHS else len(_DEPTHS)
@@ -157,8 +164,7 @@ def share_of(tiles: Tiles, size: Size) -> float:
 def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
     """Those of a level, the fastest first: the best two at level 0, the others at level 1."""
     if size.number is Number.F32:
-        shapes = [(*own, WARP_ROWS, WARP_COLUMNS) for own in _PLAIN]
-        depths = ((64, 3),)
+        shapes, depths = list(_PLAIN), ((64, 3),)
     else:
         shapes, depths = list(_TENSOR), _DEPTHS
     limit = shared_limit(machine)

@@ -41,7 +41,7 @@ class TensorCores:
     a: Place
     b: Place
     b_along_depth: bool
-    reads_ahead = True
+    tail = 1
 
     @property
     def steps(self) -> int:
@@ -88,7 +88,9 @@ class TensorCores:
     def _address(self, code: Code, place: Place, line: Value, chunk: Value, step: int) -> Value:
         return place.address(code, line, code.add(chunk, step * STEP_BYTES // CHUNK))
 
-    def load(self, code: Code, shared: Value, step: int) -> list[Value]:
+    def load(
+        self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
+    ) -> list[Value]:
         """The warp's fragments of A, and then of B."""
         return [*self.load_a(code, shared, step), *self.load_b(code, shared, step)]
 
@@ -141,7 +143,7 @@ class TensorCores:
         return code.intrinsic(name, [place], [i32] * 4)
 
     def multiply(
-        self, code: Code, sums: Sequence[Value], fragments: Sequence[Value]
+        self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int = 0
     ) -> list[Value]:
         """The sums and the products of a step."""
         values = list(sums)

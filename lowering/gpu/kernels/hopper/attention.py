@@ -75,7 +75,7 @@ class HopperAttention:
             return None
         if rows is None and tiles.keys % keys.elements:
             return None
-        stored = result_boxes(weighted.problem, weighted.epilogue)
+        stored = result_boxes(weighted.problem, weighted.epilogue, tiles.columns)
         results = Results(weighted.problem, weighted.epilogue, tiles, stored)
         boxes = AttentionBoxes(queries, keys, values, rows is not None)
         return HopperAttention(plain, tiles, boxes, results, most_blocks)
@@ -124,7 +124,7 @@ class HopperAttention:
         """Where buffers begin anywhere."""
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
-            batch, row, _ = place
+            batch, row, *_ = place
             emit_single_rows(own, self.plain, values, entry, (batch, row))
             own.barrier()
             return carried
@@ -182,7 +182,7 @@ class HopperAttention:
         if ranges is None or scratch is None:
             count = -(-self.plain.scores.product.columns // self.tiles.keys)
             return code.number(0), code.number(count)
-        batch, row, _ = place
+        batch, row, *_ = place
         begin, end = ranges.load(code, scratch, batch, code.div(row, self.tiles.rows))
         return begin, code.insert(arith.MaxUIOp(end, code.number(1)))
 
@@ -363,7 +363,7 @@ class _Group:
         self, code: Code, sums: Sequence[Value], place: Tile, tile: Value, tail: bool
     ) -> list[Value]:
         """Scores after what is elementwise on them; -∞ behind the last key, in the last tile."""
-        batch, row, _ = place
+        batch, row, *_ = place
         product = self.whole.plain.scores.product
         first, key = code.add(row, self.row), code.mul(tile, self.tiles.keys)
         least = code.number(float("-inf"), Float32Type())

@@ -94,7 +94,7 @@ class AttentionRing:
         before values of the one before, as they are needed.
         """
         stage, parity, queries = carried
-        batch, row, _ = place
+        batch, row, *_ = place
         begin, end = keys
         self._copy_queries(code, maps[0], row, batch, queries)
         last = code.insert(arith.SubiOp(end, code.number(1)))

@@ -1,7 +1,7 @@
 """Tensor maps of the operands and the result of a product, where they can have one."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
@@ -16,7 +16,7 @@ _MOST_BATCHES = 3
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of a tensor with dims (inner, outer, batches): `inner` elements are 128 bytes."""
+    """Boxes of a tensor with dims (inner, outer, batches), `line` bytes along the inner one."""
 
     number: str
     bytes: int
@@ -24,6 +24,7 @@ class Boxes:
     outer: int
     outer_stride: int
     batches: Terms
+    line: int = LINE
 
     @staticmethod
     def of(number: str, bytes: int, inner: Terms, outer: Terms, batches: Terms) -> "Boxes | None":
@@ -49,7 +50,7 @@ class Boxes:
     @property
     def elements(self) -> int:
         """Of a line of a box."""
-        return LINE // self.bytes
+        return self.line // self.bytes
 
     def map(self, argument: int, lines: int) -> TensorMap:
         """For boxes of so many lines."""
@@ -60,7 +61,7 @@ class Boxes:
             (self.inner, self.outer, *(extent for extent, _ in dims)),
             (self.outer_stride, *(stride for _, stride in dims)),
             (self.elements, lines, *(1 for _ in dims)),
-            LINE,
+            self.line,
         )
 
     @property
@@ -81,11 +82,13 @@ class Boxes:
         return indices
 
 
-def operand_boxes(problem: Contraction) -> tuple[Boxes, Boxes, bool] | None:
-    """Those of A and B, and whether B lies along depths."""
+def operand_boxes(problem: Contraction, b_line: int) -> tuple[Boxes, Boxes, bool] | None:
+    """Those of A and B, with lines of `b_line` bytes along columns, and if B lies along depths."""
     a = Boxes.of_operand(problem.a, True)
     b = Boxes.of_operand(problem.b, True)
     if a is not None and b is not None:
         return a, b, True
     other = Boxes.of_operand(problem.b, False) if problem.b.bytes == 2 else None
-    return None if a is None or other is None else (a, other, False)
+    if a is None or other is None or not b_line:
+        return None
+    return a, replace(other, line=b_line), False

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from xdsl.dialects import arith
 
@@ -10,13 +11,22 @@ from braid.lowering.gpu.kernels.contraction.code import Code, Value
 _GROUP = 8
 """Tiles along rows that are computed before the next one along columns: they share B in caches."""
 
-Tile = tuple[Value, Value, Value]
-"""Batch, first row and first column."""
+
+class Tile(NamedTuple):
+    """Where a tile begins, and which part of the depths a block adds up, if not all."""
+
+    batch: Value
+    row: Value
+    column: Value
+    split: Value | None = None
 
 
 @dataclass(frozen=True)
 class Order:
-    """Tiles of `rows` by `columns` of a product, by so many blocks, each a tile after another."""
+    """Tiles of `rows` by `columns` of a product, by so many blocks, each a tile after another.
+
+    Of each there are `splits` parts along depths.
+    """
 
     batches: int
     row_tiles: int
@@ -24,11 +34,12 @@ class Order:
     rows: int
     columns: int
     most_blocks: int
+    splits: int = 1
 
     @property
     def tiles(self) -> int:
-        """How many there are."""
-        return self.batches * self.row_tiles * self.column_tiles
+        """How many parts of them there are."""
+        return self.batches * self.row_tiles * self.column_tiles * self.splits
 
     @property
     def blocks(self) -> int:
@@ -49,7 +60,10 @@ class Order:
         code.loop(code.block(), code.number(self.tiles), code.number(self.blocks), carried, turn)
 
     def _tile(self, code: Code, number: Value) -> Tile:
-        """The tile of a number: along columns outside of groups of rows."""
+        """The tile of a number: parts inside, along columns outside of groups of rows."""
+        split = None
+        if self.splits > 1:
+            split, number = code.rem(number, self.splits), code.div(number, self.splits)
         plane = self.row_tiles * self.column_tiles
         batch, inside = code.div(number, plane), code.rem(number, plane)
         group = code.div(inside, _GROUP * self.column_tiles)
@@ -59,4 +73,4 @@ class Order:
         size = code.least(left, _GROUP)
         row = code.add(first, code.insert(arith.RemUIOp(within, size)))
         column = code.insert(arith.DivUIOp(within, size))
-        return batch, code.mul(row, self.rows), code.mul(column, self.columns)
+        return Tile(batch, code.mul(row, self.rows), code.mul(column, self.columns), split)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.problem import Number
@@ -24,8 +25,8 @@ from braid.lowering.gpu.kernels.hopper.order import Tile
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS, HopperTiles
 
 _ROWS_OF_ATOM = 8
-_DESCRIPTOR = (1 << 62) | (_ROWS_OF_ATOM * LINE >> 4) << 32
-"""Of a matrix that is swizzled by 128 bytes: from 8 lines to the next 8 it is 1 KiB."""
+_SWIZZLES = {128: 1, 64: 2, 32: 3}
+"""Of descriptors, by the bytes of a line."""
 _ADDRESS_MASK = 0x3FFF
 
 
@@ -45,11 +46,6 @@ class Ring:
     def depth(self) -> int:
         """Elements of a stage along depths."""
         return self.a.elements
-
-    @property
-    def b_lines(self) -> int:
-        """Of a box of B."""
-        return self.tiles.columns if self.b_along_depth else self.depth
 
     def initialize(self, code: Code) -> None:
         """What one thread does before the others begin."""
@@ -74,8 +70,9 @@ class Ring:
         self, code: Code, tile: Tile, maps: Sequence[Value], carried: Sequence[Value]
     ) -> list[Value]:
         """Copies all stages of a tile; `carried` are a stage and the parity of its phase."""
-        batch, row, column = tile
+        batch, row, column, split = tile
         tiles = self.tiles
+        first = code.number(0) if split is None else code.mul(split, self.turns)
 
         def turn(own: Code, number: Value, values: Sequence[Value]) -> Sequence[Value]:
             stage, parity = values
@@ -83,20 +80,27 @@ class Ring:
             full = self.barrier(own, tiles.full(), stage)
             expect(own, full, tiles.stage_bytes)
             target = own.at(self.shared, own.mul(stage, tiles.stage_bytes))
-            depth = own.mul(number, self.depth)
+            depth = own.mul(own.add(first, number), self.depth)
             load_box(own, target, maps[0], self.a.at(own, depth, row, batch), full)
             target = own.at(target, tiles.a_bytes)
-            if self.b_along_depth:
-                load_box(own, target, maps[1], self.b.at(own, depth, column, batch), full)
-            else:
-                width = self.b.elements
-                for part in range(tiles.columns // width):
-                    at = self.b.at(own, own.add(column, part * width), depth, batch)
-                    load_box(own, own.at(target, part * self.depth * LINE), maps[1], at, full)
+            self._fill_b(own, target, (batch, depth, column), maps[1], full)
             return self.following(own, stage, parity)
 
         begin, end, step = (code.number(n) for n in (0, self.turns, 1))
         return code.loop(begin, end, step, carried, turn)
+
+    def _fill_b(
+        self, code: Code, target: Value, at: tuple[Value, Value, Value], map: Value, full: Value
+    ) -> None:
+        """Copies what a stage of A is multiplied by, at a batch, a depth and a column."""
+        batch, depth, column = at
+        if self.b_along_depth:
+            load_box(code, target, map, self.b.at(code, depth, column, batch), full)
+            return
+        width = self.b.elements
+        for part in range(self.tiles.b_columns // width):
+            indices = self.b.at(code, code.add(column, part * width), depth, batch)
+            load_box(code, code.at(target, part * self.depth * self.b.line), map, indices, full)
 
     def add_up(
         self, code: Code, group: Value, lane: Value, zero: Value, carried: Sequence[Value]
@@ -134,13 +138,14 @@ class Ring:
         """A stage; `a` and `b` are the low halves of descriptors of its first matrices."""
         made = list(sums)
         count = self.tiles.sums
-        leading = 1 if self.b_along_depth else self.depth * LINE >> 4
-        by_lines = 2 if self.b_along_depth else (LINE * 2 * _ROWS_OF_ATOM) >> 4
+        line = LINE if self.b_along_depth else self.b.line
+        leading = 1 if self.b_along_depth else self.depth * line >> 4
+        by_lines = 2 if self.b_along_depth else (line * 2 * _ROWS_OF_ATOM) >> 4
         for step in range(4):
-            right = descriptor(code, code.add(b, step * by_lines), leading)
+            right = descriptor(code, code.add(b, step * by_lines), leading, line)
             for block in range(self.tiles.blocks):
                 place = step * 2 + block * (_block_bytes() >> 4)
-                left = descriptor(code, code.add(a, place), 1)
+                left = descriptor(code, code.add(a, place), 1, LINE)
                 own = made[block * count : (block + 1) * count]
                 made[block * count : (block + 1) * count] = multiply(
                     code, own, left, right, self.numbers, not self.b_along_depth
@@ -158,7 +163,8 @@ def low_bits(code: Code, address: Value) -> Value:
     return code.bits(code.div(address, 16), _ADDRESS_MASK)
 
 
-def descriptor(code: Code, low: Value, leading: int) -> Value:
-    """Of the matrix there, `leading` chunks from 64 elements of a line to the next."""
-    rest = code.number(_DESCRIPTOR | leading << 16, code.wide(low).type)
+def descriptor(code: Code, low: Value, leading: int, line: int = LINE) -> Value:
+    """Of the matrix there, in lines of so many bytes, `leading` chunks from a line to its next."""
+    eight = _ROWS_OF_ATOM * line >> 4
+    rest = code.number(_SWIZZLES[line] << 62 | eight << 32 | leading << 16, i64)
     return code.insert(arith.OrIOp(code.wide(low), rest))

@@ -41,11 +41,13 @@ class HopperProduct:
     @staticmethod
     def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct | None":
         """None where operands have no tensor maps."""
-        boxes = operand_boxes(plain.problem)
+        boxes = operand_boxes(plain.problem, tiles.b_line)
         if boxes is None:
             return None
-        stored = result_boxes(plain.problem, plain.epilogue)
-        results = Results(plain.problem, plain.epilogue, tiles, stored)
+        stored = None
+        if tiles.copies_results:
+            stored = result_boxes(plain.problem, plain.epilogue, tiles.columns)
+        results = Results(plain.problem, plain.epilogue, tiles, stored, plain.partial)
         return HopperProduct(plain, tiles, boxes, results, most_blocks)
 
     @property
@@ -59,14 +61,15 @@ class HopperProduct:
             rows,
             columns,
             self.most_blocks,
+            self.tiles.splits,
         )
 
     def tensor_maps(self, buffers: Sequence[SSAValue]) -> tuple[TensorMap, ...]:
         """Of A, of B, and of the result where it has one, as the entry takes them."""
         a, b, along_depth = self.boxes
         problem = self.plain.problem
-        b_lines = self.tiles.columns if along_depth else a.elements
-        found = [(problem.a.value, a, self.tiles.rows), (problem.b.value, b, b_lines)]
+        b_lines = self.tiles.b_columns if along_depth else a.elements
+        found = [(problem.a.value, a, self.tiles.a_rows), (problem.b.value, b, b_lines)]
         if self.results.boxes is not None:
             found.append((self.plain.epilogue.results[0], self.results.boxes, STORE_ROWS))
         return tuple(own.map(list(buffers).index(value), n) for value, own, n in found)
@@ -77,12 +80,16 @@ class HopperProduct:
         values: Mapping[SSAValue, SSAValue],
         maps: Sequence[Value],
         entry: str,
+        scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's arguments for the kernel's."""
+        """The code of a thread; `values` are the entry's arguments for the kernel's.
+
+        Blocks that have a part of the depths leave their sums in `scratch`.
+        """
         code.choose(
             is_aligned(code.builder),
-            lambda own: self._emit_tiles(own, values, maps, entry),
-            lambda own: self._emit_points(own, values),
+            lambda own: self._emit_tiles(own, values, maps, entry, scratch),
+            None if scratch is not None else lambda own: self._emit_points(own, values),
         )
 
     def _emit_tiles(
@@ -91,12 +98,13 @@ class HopperProduct:
         values: Mapping[SSAValue, SSAValue],
         maps: Sequence[Value],
         entry: str,
+        scratch: Value | None,
     ) -> None:
         thread = code.thread()
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         problem = self.plain.problem
         numbers = (problem.a.number, problem.b.number)
-        turns = -(-self.plain.depth // self.boxes[0].elements)
+        turns = -(-self.plain.depth // (self.boxes[0].elements * self.tiles.splits))
         ring = Ring(self.tiles, shared, *self.boxes, numbers, turns)
 
         def start(own: Code) -> None:
@@ -110,7 +118,7 @@ class HopperProduct:
         code.choose(
             _is(code, group, self.tiles.groups),
             lambda own: self._emit_copies(own, ring, thread, maps),
-            lambda own: self._emit_products(own, ring, thread, group, maps, values),
+            lambda own: self._emit_products(own, ring, thread, group, maps, values, scratch),
         )
 
     def _emit_copies(self, code: Code, ring: Ring, thread: Value, maps: Sequence[Value]) -> None:
@@ -132,6 +140,7 @@ class HopperProduct:
         group: Value,
         maps: Sequence[Value],
         values: Mapping[SSAValue, SSAValue],
+        scratch: Value | None,
     ) -> None:
         set_registers(code, _MULTIPLYING_REGISTERS[self.tiles.groups], more=True)
         lane, warp = code.rem(thread, 32), code.uniform(code.div(thread, 32))
@@ -140,7 +149,7 @@ class HopperProduct:
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
             stage, parity, *sums = ring.add_up(own, group, lane, zero, carried)
-            self.results.finish(own, ring.shared, map, values, place, warp, lane, sums)
+            self.results.finish(own, ring.shared, map, values, place, warp, lane, sums, scratch)
             return [stage, parity]
 
         self.order.loop(code, [code.number(0), code.number(0)], tile)
@@ -151,7 +160,7 @@ class HopperProduct:
         thread = code.thread()
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
-            where = (thread, *place)
+            where = (thread, *place[:3])
             write = self.results.store
             emit_single_points(own, self.plain.problem, self.tiles, write, values, where)
             return carried

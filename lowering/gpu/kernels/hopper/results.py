@@ -4,8 +4,9 @@ Where sums are: PTX ISA, "Matrix Fragments for wgmma". Each of 4 neighbouring th
 neighbours in a row, and all of a warp 16 rows.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import gcd
 from typing import Protocol
 
 from xdsl.dialects import arith
@@ -13,6 +14,7 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.kernels.contraction.partial_sums import PartialSums
 from braid.lowering.gpu.kernels.contraction.problem import Contraction, Part, merged
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,
@@ -23,6 +25,7 @@ from braid.lowering.gpu.kernels.hopper.instructions import (
 from braid.lowering.gpu.kernels.hopper.maps import Boxes
 from braid.lowering.gpu.kernels.hopper.order import Tile
 from braid.lowering.gpu.kernels.hopper.tiles import (
+    LEAST_LINE,
     LINE,
     STORE_BUFFERS,
     STORE_ROWS,
@@ -31,6 +34,10 @@ from braid.lowering.gpu.kernels.hopper.tiles import (
 
 _PAIR = 2
 """Neighbouring results of a thread."""
+Place = tuple[Value, Value, Value]
+"""A batch, a row and a column."""
+Write = Callable[[Code, list[SSAValue], Place], None]
+"""Stores neighbouring sums in a row."""
 
 
 class ResultTiles(Protocol):
@@ -64,12 +71,16 @@ class ResultTiles(Protocol):
 
 @dataclass(frozen=True)
 class Results:
-    """The epilogue of a product's tiles; `boxes` if there is one result that can be copied."""
+    """The epilogue of a product's tiles; `boxes` if there is one result that can be copied.
+
+    Where depths are split, what is stored are `partial` sums.
+    """
 
     problem: Contraction
     epilogue: Epilogue
     tiles: ResultTiles
     boxes: Boxes | None
+    partial: PartialSums | None = None
 
     @property
     def box_columns(self) -> int:
@@ -86,9 +97,10 @@ class Results:
         warp: Value,
         lane: Value,
         sums: Sequence[Value],
+        scratch: Value | None = None,
     ) -> None:
         """Stores what follows of a warp's sums; `warp` counts those that multiply."""
-        batch, row, column = tile
+        batch, row, column, split = tile
         group, own = code.div(warp, WARPS), code.rem(warp, WARPS)
         rows = code.mul(group, self.tiles.blocks * BLOCK_ROWS)
         rows = code.add(code.add(row, rows), code.mul(own, STORE_ROWS))
@@ -97,13 +109,16 @@ class Results:
         parts = self.tiles.columns // self.box_columns
         for block in range(self.tiles.blocks):
             first = code.add(rows, block * BLOCK_ROWS)
+            if map is None or self.boxes is None:
+                start = block * self.tiles.sums
+                own_sums = sums[start : start + self.tiles.sums]
+                write = self._writer(values, scratch, split)
+                self._write(code, write, (batch, first, column), lane, own_sums)
+                continue
             for part in range(parts):
                 at = code.add(column, part * self.box_columns)
                 start = block * self.tiles.sums + part * self.box_columns // 2
                 part_sums = sums[start : start + self.box_columns // 2]
-                if map is None or self.boxes is None:
-                    self._write(code, values, (batch, first, at), lane, part_sums)
-                    continue
                 number = block * parts + part
                 slot = code.at(buffer, number % STORE_BUFFERS * STORE_ROWS * LINE)
                 # The last box of the tile before may lie where this first one does.
@@ -117,7 +132,16 @@ class Results:
         if self.boxes is not None:
             code.choose(_is_first(code, lane), lambda at: wait_for_stores(at, 0))
 
-    def _copy(self, code: Code, map: Value, place: Tile, slot: Value, lane: Value) -> None:
+    def _writer(
+        self, values: Mapping[SSAValue, SSAValue], scratch: Value | None, split: Value | None
+    ) -> Write:
+        """What stores neighbouring sums: what follows of them, or a part of them."""
+        partial = self.partial
+        if partial is None or scratch is None or split is None:
+            return lambda code, sums, place: self.store(code, sums, place, values)
+        return lambda code, sums, place: partial.store(code, scratch, split, place, sums)
+
+    def _copy(self, code: Code, map: Value, place: Place, slot: Value, lane: Value) -> None:
         batch, row, column = place
         boxes = self.boxes
         assert boxes is not None
@@ -133,16 +157,17 @@ class Results:
         code: Code,
         slot: Value,
         values: Mapping[SSAValue, SSAValue],
-        place: Tile,
+        place: Place,
         lane: Value,
         sums: Sequence[Value],
     ) -> None:
-        """Writes results to shared memory, in lines of 128 bytes whose chunks are swizzled."""
+        """Writes results to shared memory, in lines whose chunks of 16 bytes are swizzled."""
         assert self.boxes is not None
         batch, row, column = place
         (result,) = self.epilogue.results
-        bytes_ = self.boxes.bytes
+        bytes_, line = self.boxes.bytes, self.boxes.line
         quad, eighth = code.rem(lane, 4), code.div(lane, 4)
+        turn = code.bits(code.div(eighth, LINE // line), line // 16 - 1)
         for pair in range(len(sums) // _PAIR):
             half, number = pair % 2, pair // 2
             m = code.least(code.add(row, code.add(eighth, 8 * half)), self._rows - 1)
@@ -152,24 +177,25 @@ class Results:
                 code, sums[_PAIR * pair : _PAIR * pair + _PAIR], (batch, m, n), values
             )
             byte = code.mul(own, bytes_)
-            chunk = code.xor(code.div(byte, 16), eighth)
-            offset = code.add(code.mul(eighth, LINE), code.mul(chunk, 16))
+            chunk = code.xor(code.div(byte, 16), turn)
+            offset = code.add(code.mul(eighth, line), code.mul(chunk, 16))
             offset = code.add(offset, code.rem(byte, 16))
-            target = code.at(code.at(slot, offset), 8 * half * LINE)
+            target = code.at(code.at(slot, offset), 8 * half * line)
             code.store(code.vector(lanes[result]), target, _PAIR * bytes_)
 
     def _write(
         self,
         code: Code,
-        values: Mapping[SSAValue, SSAValue],
-        place: Tile,
+        write: Write,
+        place: Place,
         lane: Value,
         sums: Sequence[Value],
     ) -> None:
-        """Stores results where they are no box."""
+        """Stores neighbours where they are no box."""
         batch, row, column = place
         quad, eighth = code.rem(lane, 4), code.div(lane, 4)
-        width = _PAIR if self.epilogue.width(self.problem.columns) % _PAIR == 0 else 1
+        pairs = self.partial or self.epilogue.width(self.problem.columns) % _PAIR == 0
+        width = _PAIR if pairs else 1
         for number, first in enumerate(range(0, len(sums), width)):
             pair, rest = divmod(number * width, _PAIR)
             m = code.add(row, code.add(eighth, 8 * (pair % 2)))
@@ -180,7 +206,7 @@ class Results:
             own = list(sums[first : first + width])
             code.choose(
                 inside,
-                lambda at, own=own, m=m, n=n: self.store(at, own, (batch, m, n), values),
+                lambda at, own=own, m=m, n=n: write(at, own, (batch, m, n)),
             )
 
     @property
@@ -195,7 +221,7 @@ class Results:
         self,
         code: Code,
         sums: list[SSAValue],
-        place: tuple[Value, Value, Value],
+        place: Place,
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
         """The epilogue of neighbouring sums in a row, and stores of its results."""
@@ -206,23 +232,24 @@ class Results:
         self,
         code: Code,
         sums: Sequence[Value],
-        place: tuple[Value, Value, Value],
+        place: Place,
         values: Mapping[SSAValue, SSAValue],
     ) -> Mapping[SSAValue, list[SSAValue]]:
         point, lane = self._point(code, place)
         return self.epilogue.compute(code, list(sums), point, lane, values)
 
-    def _point(
-        self, code: Code, place: tuple[Value, Value, Value]
-    ) -> tuple[dict[int, Value], int | None]:
+    def _point(self, code: Code, place: Place) -> tuple[dict[int, Value], int | None]:
         kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
         points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
         lane = self.problem.columns[-1].dim if self.problem.columns else None
         return merge_points(code, *points), lane
 
 
-def result_boxes(problem: Contraction, epilogue: Epilogue) -> Boxes | None:
-    """Those of the only result, if it has neighbours along columns where the product has them."""
+def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxes | None:
+    """Those of the only result, if it has neighbours along columns where the product has them.
+
+    Tiles of so many columns consist of whole boxes.
+    """
     if len(epilogue.results) != 1 or epilogue.width(problem.columns) % _PAIR:
         return None
     steps = epilogue.steps_of(epilogue.results[0])
@@ -232,7 +259,11 @@ def result_boxes(problem: Contraction, epilogue: Epilogue) -> Boxes | None:
 
     kinds = (problem.columns, problem.rows, problem.batches)
     number, bytes_ = epilogue.number_of(epilogue.results[0])
-    return None if number is None else Boxes.of(number, bytes_, *map(terms, kinds))
+    line = gcd(LINE, columns * bytes_)
+    if number is None or line < LEAST_LINE:
+        return None
+    found = Boxes.of(number, bytes_, *map(terms, kinds))
+    return None if found is None else replace(found, line=line)
 
 
 def _is_first(code: Code, lane: Value) -> Value:

@@ -13,19 +13,30 @@ STORE_BUFFERS = 2
 WARPS = 4
 """Of a group of threads that multiply together."""
 BARRIER_BYTES = 8
+_ATOM_ROWS = 8
+"""That chunks are swizzled in."""
+LEAST_LINE = 32
+"""Bytes of lines whose chunks are swizzled: these, twice, or four times as many."""
+_LEAST_SHARE = 7
+"""For so many columns of a tile, one may be copied that is not the tile's."""
 
 
 @dataclass(frozen=True)
 class HopperTiles:
     """A block computes `rows` by `columns`, each of `groups` of 128 threads an equal share of rows.
 
-    `stages` of 128 bytes along depths are in shared memory at once. One more group copies.
+    `stages` of 128 bytes along depths are in shared memory at once. One more group copies. Each of
+    `splits` blocks adds up a part of the depths of a tile, and another entry their sums. Of A only
+    the first `filled` rows are copied, if that is not 0: what lies behind them, of B, is multiplied
+    for nothing.
     """
 
     rows: int
     columns: int
     groups: int
     stages: int
+    splits: int = 1
+    filled: int = 0
 
     @staticmethod
     def of(schedule: Schedule) -> "HopperTiles":
@@ -55,12 +66,48 @@ class HopperTiles:
     @property
     def a_bytes(self) -> int:
         """Of a stage."""
-        return self.rows * LINE
+        return self.a_rows * LINE
+
+    @property
+    def a_rows(self) -> int:
+        """Rows of A that are copied."""
+        return self.filled or self.rows
+
+    @property
+    def may_be_filled(self) -> bool:
+        """Whether what a product reads behind the rows that are copied is of the same stage."""
+        whole = self.a_rows == self.rows
+        behind = self.rows == BLOCK_ROWS and self.a_rows + self.b_columns >= BLOCK_ROWS
+        return whole or (behind and self.a_rows % _ATOM_ROWS == 0)
+
+    @property
+    def b_line(self) -> int:
+        """Bytes of a line of B where that is along columns: the most that copy few beside them."""
+        lines = (LINE, LINE // 2, LEAST_LINE)
+        return next((n for n in lines if _padded(self.columns, n) <= self._most_columns), 0)
+
+    @property
+    def b_columns(self) -> int:
+        """Columns of B that are copied: those of whole lines."""
+        return _padded(self.columns, self.b_line) if self.b_line else self.columns
+
+    @property
+    def _most_columns(self) -> int:
+        return self.columns + self.columns // _LEAST_SHARE
 
     @property
     def stage_bytes(self) -> int:
         """Of A and B."""
-        return self.a_bytes + self.columns * LINE
+        return self.a_bytes + self.b_columns * LINE
+
+    @property
+    def copies_results(self) -> bool:
+        """Whether results leave by copies of tensors, where they have boxes for them.
+
+        Of few columns they are stored from registers: what they take is left to stages.
+        """
+        whole = self.columns % (LEAST_LINE // 2) == 0
+        return self.splits == 1 and self.columns >= LINE // 2 and whole
 
     @property
     def store_start(self) -> int:
@@ -70,7 +117,7 @@ class HopperTiles:
     @property
     def store_bytes(self) -> int:
         """Of the boxes of a warp."""
-        return STORE_BUFFERS * STORE_ROWS * LINE
+        return STORE_BUFFERS * STORE_ROWS * LINE if self.copies_results else 0
 
     @property
     def barrier_start(self) -> int:
@@ -89,3 +136,9 @@ class HopperTiles:
     def shared_bytes(self) -> int:
         """Of a block."""
         return self.empty(self.stages)
+
+
+def _padded(columns: int, line: int) -> int:
+    """Columns of 16 bits in whole lines of so many bytes."""
+    each = line // 2
+    return -(-columns // each) * each

@@ -66,8 +66,8 @@ EMULATED void braid_gpu_tensor_map(tensor_map *map, char *base, int32_t element,
     map->box[n] = (uint16_t)box[n];
   }
   int64_t line = box[0] * element;
-  if (line % CHUNK != 0 || (swizzle == SWIZZLE_128 && line != SWIZZLE_128) ||
-      (swizzle != 0 && swizzle != SWIZZLE_128))
+  bool known = swizzle == 0 || swizzle == 32 || swizzle == 64 || swizzle == SWIZZLE_128;
+  if (line % CHUNK != 0 || (swizzle != 0 && line != swizzle) || !known)
     braid_gpu_fail("a tensor map with lines of %lld bytes, swizzled by %d", (long long)line,
                    swizzle);
 }
@@ -131,12 +131,15 @@ static char *place_of(const transfer *own, int64_t byte) {
   char *plain = own->shared + byte;
   if (own->map.swizzle == 0)
     return plain;
-  uintptr_t turn = (uintptr_t)plain / SWIZZLE_128 % 8 * CHUNK;
+  uintptr_t chunks = (uintptr_t)own->map.swizzle / CHUNK;
+  uintptr_t turn = (uintptr_t)plain / SWIZZLE_128 % chunks * CHUNK;
   return own->shared + (int64_t)(((uintptr_t)plain ^ turn) - (uintptr_t)own->shared);
 }
 
 static bool is_valid(const transfer *own) {
-  if ((uintptr_t)own->shared % (own->map.swizzle ? 8 * SWIZZLE_128 : SWIZZLE_128) == 0)
+  /* Chunks of 16 bytes are exchanged within 8 lines. */
+  int64_t alignment = own->map.swizzle ? 8 * own->map.swizzle : SWIZZLE_128;
+  if ((uintptr_t)own->shared % (uintptr_t)alignment == 0)
     return true;
   braid_gpu_fail("a copy of a tensor at %p in shared memory, which is not aligned",
                  (const void *)own->shared);

@@ -20,7 +20,7 @@ enum {
   FRAGMENT = 4, /* registers of A, each of two elements */
   MAX_COMMITS = 64,
   ADDRESS_BITS = 18,
-  SWIZZLED = 1, /* by 128 bytes: the only layout here */
+  CHUNK = 16,
   CORE_ROWS = 8,
   LINE = 128
 };
@@ -97,20 +97,27 @@ static int depth_of(number kind) {
   return kind == TF32 ? 8 : kind == BF16 || kind == F16 ? 16 : 32;
 }
 
+/* Bytes of a line that chunks are exchanged in, as a descriptor says; 0 if in none. */
+static int swizzled_bytes(uint64_t descriptor) {
+  int mode = (int)(descriptor >> 62);
+  return mode == 0 ? 0 : 2 * LINE >> mode;
+}
+
 /* The byte of a matrix at a line (a row of A, a column of B) and a byte along depths. */
 static char *element(uint64_t descriptor, int line, int byte, bool by_lines, int size) {
+  int width = swizzled_bytes(descriptor);
   int64_t start = (int64_t)(descriptor & 0x3fff) << 4;
   int64_t leading = (int64_t)(descriptor >> 16 & 0x3fff) << 4;
   int64_t stride = (int64_t)(descriptor >> 32 & 0x3fff) << 4;
   int64_t at = start;
   if (by_lines) {
-    int k = byte / size, per = LINE / size;
-    at += line / per * leading + k / CORE_ROWS * stride + k % CORE_ROWS * LINE;
+    int k = byte / size, per = width / size;
+    at += line / per * leading + k / CORE_ROWS * stride + k % CORE_ROWS * width;
     at += line % per * size + byte % size;
   } else {
-    at += line / CORE_ROWS * stride + line % CORE_ROWS * LINE + byte;
+    at += line / CORE_ROWS * stride + line % CORE_ROWS * width + byte;
   }
-  at ^= (at / LINE % 8) << 4;
+  at ^= at / LINE % (width / CHUNK) * CHUNK;
   char *found = braid_gpu_shared_at(at & ((1 << ADDRESS_BITS) - 1), ADDRESS_BITS);
   if (found == NULL)
     braid_gpu_fail("wgmma reads at byte %lld, which is not in shared memory", (long long)at);
@@ -179,8 +186,10 @@ static void read_matrix(int group, const product *of, bool is_b, matrices *into)
   uint64_t descriptor = is_b ? of->b : of->a;
   int depth = depth_of(kind), size = MAX_K / depth, lines = is_b ? of->n : M;
   bool by_lines = is_b && of->b_rows;
-  if (descriptor >> 62 != SWIZZLED || (descriptor >> 49 & 7) != 0) {
-    braid_gpu_fail("wgmma of a matrix that is not swizzled by 128 bytes: descriptor %#llx",
+  bool wide = by_lines || swizzled_bytes(descriptor) == LINE;
+  if (swizzled_bytes(descriptor) == 0 || !wide || (descriptor >> 49 & 7) != 0) {
+    braid_gpu_fail("wgmma of a matrix that is not swizzled by 128 bytes, or by rows by 64 or 32: "
+                   "descriptor %#llx",
                    (unsigned long long)descriptor);
     return;
   }
