@@ -75,8 +75,10 @@ def emit_stage(
     parts = emit_parts(module, target, jobs, weights)
     if stage not in tuple(Stage):
         # A backend's own stage shows what it makes of a model that is split over several.
-        having = [part for part in parts if stage in _stages(part)] or parts
-        return _joined([own for part in having for own in _at(part, stage)], stage)
+        having = [part for part in parts if stage in _stages(part)]
+        if not having and stage in stages_of(target):
+            raise _nothing_at(stage, parts, target)
+        return _joined([own for part in having or parts for own in _at(part, stage)], stage)
     plan_memory(ctx, module)
     if stage == Stage.MLIR:
         module.verify()
@@ -97,6 +99,16 @@ def emit_stage(
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))
     return (optimize if stage == Stage.LLVM else emit_assembly)(str(whole), machine)
+
+
+def _nothing_at(stage: str, parts: Sequence[DevicePart], target: Target) -> BraidError:
+    """Of a stage of backends that have no part of the model."""
+    used = ", ".join(part.job.device.name for part in parts)
+    able = next(one.name for one in target.backends if stage in backend(one.name).stages)
+    return BraidError(
+        f"nothing of the model has stage '{stage}': it runs on {used}",
+        hint=f"'--pin op:conv={able}' says why '{able}' does not run a 'conv', and so on",
+    )
 
 
 def _joined(found: Sequence[str | bytes], stage: str) -> str | bytes:

@@ -139,6 +139,19 @@ def test_a_project_names_its_part(small: ModelProto, tmp_path: Path) -> None:
         emit_model(small, "hls-project", target=str(path))
 
 
+def test_a_model_without_circuits_has_no_project() -> None:
+    text = """func.func @main(%x: tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32> {
+      %y = braid.maximum %x, %x
+          : (tensor<1x2x3x3xf32>, tensor<1x2x3x3xf32>) -> tensor<1x2x3x3xf32>
+      func.return %y : tensor<1x2x3x3xf32>
+    }"""
+    with pytest.raises(BraidError, match=r"nothing of the model .* 'hls-project': .* cpu:0"):
+        emit_model(text.encode(), "hls-project", target="fpga-u280")
+    with pytest.raises(BraidError, match="pinned to fpga") as error:
+        emit_model(text.encode(), "hls", target="fpga-u280", pin=["op:maximum=fpga"])
+    assert "lanes of f32" in str(error.value)
+
+
 def test_a_stream_of_requests(small: ModelProto) -> None:
     model, host = braid.compile(small, target="fpga-sim"), braid.compile(small)
     images = [image(small, seed) for seed in range(6)]
