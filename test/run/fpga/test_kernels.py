@@ -292,6 +292,25 @@ def test_a_maximum_of_windows_of_floats_is_refused() -> None:
         design_of(function_named(parse(text), "main"), {})
 
 
+LONG = {
+    "convolution": (convolution(1, (2, 4), (36, 36)), 20),
+    "convolution without folds": (convolution(1, (1, 2), (33, 33)), 200),
+    "strides": (convolution(2, (3, 4), (40, 40), stride=2), 30),
+    "depthwise": (convolution(2, (4, 4), (34, 34), groups=4, dilation=2), 12),
+    "matmul": (matmul(3, 16, 16, 16), 1),
+    "flattened": (flattened(5, 4, (9, 10), 6), 2),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_kernels_take_little_but_their_iterations(name: str) -> None:
+    """By the prediction, which `check` compares with simulations of shorter ones."""
+    text, dsp = LONG[name]
+    converted, schedule = scheduled(function_named(parse(text), "main"), {}, dsp)
+    assert schedule.cycles > 1000 and len(stages_of(converted.design)) == 1
+    assert schedule.cycles < predicted(converted, 1) <= 1.03 * schedule.cycles
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(50))
 def test_random_convolutions(seed: int) -> None:
