@@ -32,8 +32,6 @@ from braid.lowering.fpga.streams import (
     workers_of,
 )
 from braid.solvers.hls.selection import (
-    Choice,
-    Measure,
     Selection,
     Uses,
     fastest_measured,
@@ -56,6 +54,7 @@ NAMES = (
 """Of what `uses_of` counts."""
 TABLES = 2
 """The place of look-up tables, of which weights on chip are made."""
+NOTHING: Uses = (0,) * len(NAMES)
 WITHOUT_LIMIT = 1 << 40
 """More than any part has."""
 
@@ -106,7 +105,10 @@ def select_schedule(design: DesignOp, budget: Uses, memory: Memory | None = None
 
 
 def select_schedules(
-    designs: Sequence[DesignOp], budget: Uses, memory: Memory | None = None
+    designs: Sequence[DesignOp],
+    budget: Uses,
+    memory: Memory | None = None,
+    kept: Uses = NOTHING,
 ) -> list[Schedule]:
     """Decides, and writes `unroll` on the stages of designs without folds.
 
@@ -114,7 +116,7 @@ def select_schedules(
     behind it waits, and the others are as cheap as that allows. Weights are on chip where they
     fit. Where they do not, or take most of the tables, each stage may read its own from `memory`,
     which `memory_latency` on it says, if that is faster. Raises BraidError naming the resource
-    where the stages do not fit at their smallest.
+    where the stages do not fit at their smallest; `kept` is what channels have of it.
     """
     every = [workers_of(design) for design in designs]
     if any(stage.loops.folds != (1, 1) for one in designs for stage in stages_of(one)):
@@ -131,7 +133,7 @@ def select_schedules(
         if found is None or (read is not None and read.cycles < found.cycles):
             search, found = other, read
     if found is None:
-        raise _too_small(search.choices, budget, search.measure)
+        raise _too_small(search, kept)
     bound = work_bound(search.choices, budget)
     made: list[Schedule] = []
     first = 0
@@ -191,6 +193,17 @@ class _Search:
         """The fastest that fit."""
         return fastest_measured(self.choices, self.budget, self.measure)
 
+    def smallest(self) -> Uses:
+        """What all stages take, each as small as it was seen to be."""
+        found: list[Uses] = []
+        for stage, own in enumerate(self.choices):
+            self.measure(
+                stage, min(range(len(own)), key=lambda at: price(own[at].uses, self.budget))
+            )
+            seen = (uses for (of, _), uses in self.measured.items() if of == stage)
+            found.append(min(seen, key=lambda uses: price(uses, self.budget)))
+        return tuple(map(sum, zip(*found, strict=True)))
+
     def measure(self, stage: int, choice: int) -> Uses:
         """What the module of a stage takes."""
         fold = self.folds[stage][choice]
@@ -218,7 +231,8 @@ def scheduled_designs(
     left = budget
     while True:
         made = [design.clone() for design in designs]
-        chosen = select_schedules(made, left, memory)
+        kept = tuple(given - own for given, own in zip(budget, left, strict=True))
+        chosen = select_schedules(made, left, memory, kept)
         for one in made:
             apply_schedule(one)
             give_depths(one, fewest_depths(network_of(one)).depths)
@@ -333,20 +347,16 @@ def _folds(stage: StageOp) -> Pair:
     return all_of[0] // chosen[0], all_of[1] // chosen[1]
 
 
-def _too_small(choices: Sequence[Sequence[Choice]], budget: Uses, measure: Measure) -> BraidError:
-    """Names the resource that is missing."""
-    uses = least(choices)
-    if fits(uses, budget):
-        small = [
-            min(range(len(own)), key=lambda at: price(own[at].uses, budget)) for own in choices
-        ]
-        uses = tuple(
-            map(sum, zip(*(measure(at, one) for at, one in enumerate(small)), strict=True))
-        )
-    name, used, given = max(
-        zip(NAMES, uses, budget, strict=True), key=lambda one: one[1] / max(one[2], 1)
+def _too_small(search: _Search, kept: Uses) -> BraidError:
+    """Names the resource that is missing, and what of it channels have."""
+    uses = least(search.choices)
+    if fits(uses, search.budget):
+        uses = search.smallest()
+    name, used, given, channels = max(
+        zip(NAMES, uses, search.budget, kept, strict=True), key=lambda one: one[1] / max(one[2], 1)
     )
+    beside = f" beside {channels:,} of channels" if channels else ""
     return BraidError(
-        f"the stages need {used:,} {name} at their smallest, expected at most {given:,}",
+        f"the stages need {used:,} {name} at their smallest, expected at most {given:,}{beside}",
         hint="take a larger part, or split the model over several devices",
     )

@@ -1,5 +1,6 @@
 """Schedules of designs: what choices take, and how folded stages are made."""
 
+import re
 from contextlib import suppress
 
 import numpy as np
@@ -12,6 +13,7 @@ from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
     Schedule,
     measured_uses,
+    scheduled_design,
     select_schedule,
     select_schedules,
 )
@@ -107,6 +109,21 @@ def test_designs_share_slices_by_what_they_need() -> None:
             [design_of(function_named(parse(RESIDUAL), "main"), {}).design for _ in range(2)],
             (1, *[WITHOUT_LIMIT] * 4),
         )
+
+
+def test_what_is_missing_is_named_beside_channels() -> None:
+    """A part that has just what the smallest stages need has nothing for channels."""
+    design = design_of(function_named(parse(RESIDUAL), "main"), {}).design
+    small = [64, *[WITHOUT_LIMIT] * 4]
+    small[2] = 0
+    with pytest.raises(BraidError, match=r"need \d+ look-up tables .* at most 0"):
+        scheduled_design(design, tuple(small))
+    small[2] = 400
+    with pytest.raises(BraidError, match="at their smallest") as error:
+        scheduled_design(design, tuple(small))
+    needed, left, channels = map(int, re.findall(r"\d+", error.value.message))
+    assert left + channels == small[2] < needed + channels
+    select_schedule(design, (64, WITHOUT_LIMIT, needed, WITHOUT_LIMIT, WITHOUT_LIMIT))
 
 
 def test_a_design_is_scheduled_once() -> None:
