@@ -3,11 +3,12 @@
 from xdsl.dialects import arith
 from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from braid.lowering.gpu.kernels.row_program import combiner
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest
 
-_CONTRACTED = arith.FastMathFlagsAttr([arith.FastMathFlag.ALLOW_CONTRACT])
+_CONTRACTED = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 
 
 def contract_sums(function: FuncOp) -> None:

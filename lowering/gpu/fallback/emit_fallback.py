@@ -287,7 +287,9 @@ def _entry(
     numbers = tuple(b.index for b in used)
     if rows is not None:
         program, own = rows
-        known = {a: values[v] for a, v in zip(program.arguments, own, strict=True)}
+        known: dict[SSAValue, SSAValue] = {
+            a: values[v] for a, v in zip(program.arguments, own, strict=True)
+        }
         shared = _emit_rows(body, program, known, f"{symbol}_shared")
         return [*shared, function], Launch(symbol, program.blocks, threads, numbers)
     for op in step:

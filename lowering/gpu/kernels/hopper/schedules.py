@@ -2,8 +2,8 @@
 
 The form of the prediction is that of the kernel: a stage takes what its slowest part takes, copies
 or products; a block its tiles one after the other; and all blocks at least what memory takes. The
-constants are fitted to the times of 85 products with cold caches on an H200: from 1 to 8192 rows, 768
-to 12288 columns, whole and split depths. They are met within 5 % (root mean square).
+constants are fitted to the times of 85 products with cold caches on an H200: from 1 to 8192 rows,
+768 to 12288 columns, whole and split depths. They are met within 5 % (root mean square).
 """
 
 from collections.abc import Iterator
