@@ -93,7 +93,9 @@ def add_compiled_peers(
     chosen: Sequence[Case], found: Sequence[Outcome], process: CaseProcess, deadline: Deadline
 ) -> Iterator[Outcome]:
     """Those of the outcomes that get a time of ``torch.compile`` before the deadline."""
-    for case, outcome in zip(chosen, found, strict=True):
+    # Models first, which are what users run.
+    pairs = sorted(zip(chosen, found, strict=True), key=lambda pair: pair[0].make is None)
+    for case, outcome in pairs:
         if outcome.seconds is None or not deadline.left:
             continue
         try:

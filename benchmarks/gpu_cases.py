@@ -178,7 +178,7 @@ def cases(small: bool) -> Iterator[Case]:
     yield from (product(n, n, n, "bf16") for n in (8192, 2048))
     for op in ("softmax", "layer_norm", "tanh"):
         yield from (rows_case(op, 16384, 4096, element) for element in ("f32", "f16"))
-    yield from (attention(32, tokens, 128, "f16") for tokens in (4096, 8192))
+    yield from (attention(32, tokens, 128, "f16") for tokens in (4096, 8192, 16384))
     for channels, filters, size, window in CONVOLUTIONS:
         yield convolution(channels, filters, size, window, "f16")
     yield from moving_cases(small)
