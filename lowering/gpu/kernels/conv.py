@@ -43,7 +43,7 @@ class ConvFamily:
 
     machine: Machine
     name: str = "gpu-conv"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

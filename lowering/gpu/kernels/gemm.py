@@ -31,7 +31,7 @@ class GemmFamily:
 
     machine: Machine
     name: str = "gpu-gemm"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_Gemm | None":
         """One product of block arguments, the rest elementwise on its result."""

@@ -2,8 +2,8 @@
 
 The form of the prediction is that of the kernel: a stage takes what its slowest part takes, copies
 or products; a block its tiles one after the other; and all blocks at least what memory takes. The
-constants are fitted to the times of 85 products with cold caches on an H200: from 1 to 8192 rows,
-768 to 12288 columns, whole and split depths. They are met within 5 % (root mean square).
+constants are fitted to 67 times on an H200 with cold caches, of 1 to 8192 rows, 768 to 12288
+columns, 768 to 11008 depths, and tiles of all kinds: they are met within 5 % (root mean square).
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,12 @@ from braid.lowering.gpu.kernels.hopper.instructions import BLOCK_ROWS
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.targets.machines.machine import Machine
 
-_ROWS = ((64, 1, 256), (128, 2, 256), (256, 2, 128))
-"""Rows and groups of tiles, and their columns at most: sums stay in registers."""
-_COLUMNS = 16
-"""That numbers of columns are multiples of."""
+_ROWS = ((64, 1), (128, 2), (256, 2))
+"""Rows and groups of tiles."""
+_COLUMNS = (*range(16, 193, 16), 224, 256)
+"""Of tiles: the results of others leave by many small boxes, which took what fewer tiles gave."""
+_OF_256_ROWS = (128,)
+"""Fewer were slower than predicted, and the sums of more do not fit into registers."""
 _SPLITS = range(1, 9)
 _MOST_STAGES = 16
 _LEAST_STAGES = 4
@@ -27,24 +29,29 @@ _RESERVED = 1024
 """Shared memory of a block that CUDA takes."""
 _CANDIDATES = 24
 
-_TENSOR_SHARE = 0.91
+_TENSOR_SHARE = 0.886
 """Of the peak rate that products reach while their operands are there."""
 _SHARED_RATE = 128
 """Bytes of shared memory that are read in a cycle."""
-_COPIED_RATE = 102e9
+_COPIED_RATE = 140e9
 """Bytes a second that a multiprocessor copies to its shared memory."""
-_OUTSIDE = 2.0
-"""How much longer rows outside of a tensor take to be copied."""
-_STAGE_LATENCY = 0.38e-6
+_SUSTAINED_RATE = 75e9
+"""The same where all copy for long, as from the third tile of a block on."""
+_LONG = 3
+_NARROW = 1.3
+"""How much longer each half of a line takes that is copied by itself, of the whole line."""
+_STAGE_LATENCY = 0.88e-6
 """Seconds, divided by the stages that are under way."""
-_TILE = 0.03e-6
-_ELEMENT = 85e-12
+_TILE = 0.68e-6
+_ELEMENT = 62e-12
 """Seconds for the results of a tile, and for each that a thread of 128 has."""
-_SECOND_ENTRY = 1.4e-6
-_PARTS_RATE = 10.7e12
+_MEMORY_SHARE = 0.88
+"""Of the rate of memory."""
+_OVERLAP = 12
+"""The exponent of the norm that what memory takes and what blocks take add up by."""
+_SECOND_ENTRY = 1.5e-6
+_PARTS_RATE = 5e12
 """Bytes of parts of sums that are written and read a second."""
-_OVERLAP = 2.65
-"""Of what memory and multiprocessors take: the exponent of the norm that they add up by."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +71,11 @@ class HopperCost:
         size = self.size
         stages = -(-size.depth * size.element // (LINE * tiles.splits))
         count = self._tiles(tiles)
-        blocks = min(count, self._processors)
-        rounds = -(-count // blocks) * -(-blocks // self._processors)
+        rounds = -(-count // self._processors)
         results = _TILE + _ELEMENT * min(tiles.rows, size.rows) * tiles.columns / tiles.groups
-        body = rounds * (stages * self._stage(tiles) + results)
-        memory = size.bytes / self.machine.fact("memory_bandwidth", 3.35e12)
-        time = (body**_OVERLAP + memory**_OVERLAP) ** (1 / _OVERLAP)
+        body = rounds * (stages * self._stage(tiles, rounds) + results)
+        bandwidth = _MEMORY_SHARE * self.machine.fact("memory_bandwidth", 3.35e12)
+        time = (body**_OVERLAP + (size.bytes / bandwidth) ** _OVERLAP) ** (1 / _OVERLAP)
         if tiles.splits > 1:
             parts = 4 * size.batches * size.rows * size.columns * tiles.splits
             time += _SECOND_ENTRY + 2 * parts / _PARTS_RATE
@@ -97,22 +103,23 @@ class HopperCost:
         by_rate, by_memory = tiles.columns / 2, (tiles.columns + BLOCK_ROWS) * 32 / _SHARED_RATE
         return _TENSOR_SHARE * by_rate / max(by_rate, by_memory)
 
-    def _stage(self, tiles: HopperTiles) -> float:
-        """Seconds from a stage to the next."""
+    def _stage(self, tiles: HopperTiles, rounds: int) -> float:
+        """Seconds from a stage to the next, of blocks that have so many tiles."""
         depth = LINE // self.size.element
         work = 2 * tiles.rows * tiles.columns * depth * self._processors
-        outside = max(tiles.a_rows - self.size.rows, 0) * LINE
+        narrow = _NARROW * tiles.b_columns * (LINE * LINE // tiles.b_line - LINE)
         return max(
             work / (self.rate * self.share(tiles)),
-            (tiles.stage_bytes + _OUTSIDE * outside) / _COPIED_RATE,
+            (tiles.stage_bytes + narrow) / _COPIED_RATE,
+            tiles.stage_bytes / _SUSTAINED_RATE if rounds >= _LONG else 0.0,
             _STAGE_LATENCY / max(tiles.stages - 1, 1),
         )
 
     def _shapes(self) -> Iterator[HopperTiles]:
-        for rows, groups, most in _ROWS:
+        for rows, groups in _ROWS:
             if rows > BLOCK_ROWS and self.size.rows <= rows // 2:
                 continue
-            for columns in range(_COLUMNS, most + 1, _COLUMNS):
+            for columns in _COLUMNS if rows < 256 else _OF_256_ROWS:
                 if columns < 2 * self.size.columns:
                     yield HopperTiles(rows, columns, groups, _MOST_STAGES)
 
