@@ -24,13 +24,13 @@ _LEAST = 33
 _WIDEST = 256
 _CHUNK = 8
 """Elements of 16 bytes, which strides of tensor maps are multiples of."""
-_SHAPES = {(128, 2): 0.7, (64, 2): 0.6, (128, 1): 0.5, (64, 1): 0.4}
+_SHAPES = {(128, 3): 0.8, (128, 2): 0.7, (64, 2): 0.6, (128, 1): 0.5, (64, 1): 0.4}
 """Keys and groups of tiles, and which part of the peak rate is assumed."""
 _OTHER_SHAPES = 0.4
 """The part of tiles that a schedule has beside these."""
 _STAGES = (4, 3, 2)
-_MOST_REGISTERS = 200
-"""Of a thread, for scores, weights and weighted values."""
+_MOST_REGISTERS = {1: 200, 2: 200, 3: 130}
+"""Of a thread, for scores, weights and weighted values, by groups."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,9 @@ class _HopperAttention(AttentionCandidate):
         return self.predicted(tiles.rows, self._rate * _share_of(tiles))
 
     def _fits(self, tiles: AttentionTiles) -> bool:
+        most = _MOST_REGISTERS.get(tiles.groups, 0)
         registers = tiles.keys // 2 + tiles.keys // 4 + tiles.sums
-        return tiles.shared_bytes <= shared_limit(self.machine) and registers <= _MOST_REGISTERS
+        return tiles.shared_bytes <= shared_limit(self.machine) and registers <= most
 
     def _tiles(self, schedule: Schedule) -> AttentionTiles:
         own = shape_of(self.found.scores.operands[0])[-1], shape_of(self.found.values.output)[-1]

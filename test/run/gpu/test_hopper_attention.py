@@ -28,7 +28,7 @@ from braid.targets.kernels.kernel_family import Schedule
 from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu
+from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.mutants import Mutate
 from test.run.gpu.test_attention import attention, causal
 from test.run.gpu.test_masked_attention import masked_attention, seen_by
@@ -247,6 +247,16 @@ def test_main_loop(transposed: bool, schedule: Schedule | None) -> None:
     assert not any(line.split()[0].startswith(("LDS", "LDL", "LDG", "STL")) for line in loop)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [64, 128, 256])
+def test_schedules_spill_nowhere(width: int) -> None:
+    group = attention(bf16, (16,), (4096, 4096), (width, width), mask=(1, 4096, 4096))
+    found = HopperAttentionFamily(machine(132)).match(group)
+    assert found is not None
+    for schedule in [*found.space(0), *found.space(1)]:
+        assert spilled_bytes(found.emit("tested", schedule), "sm_90a") == 0, schedule
+
+
 # ---- Mutants ----
 
 
@@ -336,7 +346,13 @@ def _no_waits(patch: pytest.MonkeyPatch) -> None:
 
 
 def _never_scaled(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(hopper._Group, "_scaled", lambda self, code, sums, scales: list(sums))
+    original = weights.RunningWeights.after
+
+    def after(self: Any, code: Code, scores: Any, factor: float = 1.0) -> Any:
+        running, own, scales = original(self, code, scores, factor)
+        return running, own, [code.number(1, scale.type) for scale in scales]
+
+    patch.setattr(weights.RunningWeights, "after", after)
 
 
 def _behind_the_end(patch: pytest.MonkeyPatch) -> None:

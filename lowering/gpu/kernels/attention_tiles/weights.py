@@ -48,13 +48,12 @@ class RunningWeights:
         return [*self.maxima, *self.totals]
 
     def after(
-        self, code: Code, scores: Sequence[Value], factor: float = 1.0, slack: float = 0.0
+        self, code: Code, scores: Sequence[Value], factor: float = 1.0
     ) -> tuple["RunningWeights", list[Value], list[Value]]:
         """With more scores; the weights of these, and what sums so far are to be scaled by.
 
         Weights are powers of e by the scores and a positive `factor`, relative to the largest one
-        of the row; or to one that is up to `slack` smaller, so that sums need not be scaled while
-        maxima hardly grow.
+        of the row.
         """
         weights = list(scores)
         maxima, totals, scales = (list[Value]() for _ in range(3))
@@ -63,10 +62,6 @@ class RunningWeights:
             own = [n for n in range(len(scores)) if n // 2 % len(self.maxima) == row]
             most = _chained(code, [scores[n] for n in own], arith.MaximumfOp)
             most = across(code, code.insert(arith.MaximumfOp(before, most)), arith.MaximumfOp)
-            if slack:
-                enough = code.insert(arith.AddfOp(before, code.number(slack / factor, before.type)))
-                close = code.insert(arith.CmpfOp(most, enough, "ole"))
-                most = code.select(close, before, most)
             none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
             base = code.select(none, code.number(0, most.type), most)
             base = code.insert(arith.MulfOp(base, log2_e))

@@ -241,23 +241,6 @@ class Code:
         inside.builder.insert(scf.YieldOp(*results))
         return list(self.builder.insert(scf.ForOp(begin, end, step, carried, block)).results)
 
-    def either(
-        self,
-        condition: Value,
-        then: Callable[["Code"], Sequence[Value]],
-        otherwise: Callable[["Code"], Sequence[Value]],
-    ) -> list[Value]:
-        """What one of two pieces of code computes."""
-        blocks: list[Block] = []
-        for make in (then, otherwise):
-            block = Block()
-            made = make(Code(Builder(InsertPoint.at_end(block))))
-            block.add_op(scf.YieldOp(*made))
-            blocks.append(block)
-        types = [value.type for value in made]
-        op = scf.IfOp(condition, types, [blocks[0]], [blocks[1]])
-        return list(self.builder.insert(op).results)
-
     def choose(
         self,
         condition: Value,

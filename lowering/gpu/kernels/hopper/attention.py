@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm, memref, vector
-from xdsl.dialects.builtin import Float32Type, MemRefType, i1
+from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
@@ -46,8 +46,6 @@ from braid.lowering.gpu.launches import TensorMap, dynamic_shared
 _COPYING_REGISTERS = {1: 40, 2: 24, 3: 32}
 _MULTIPLYING_REGISTERS = {1: 240, 2: 240, 3: 160}
 """Of a thread, by groups: together with the others no more than there are."""
-_SLACK = 5.0
-"""Scores by which maxima grow before sums are scaled: weights are below e⁵ then."""
 _LOADS = (memref.LoadOp, vector.LoadOp)
 _ROWS = 2
 """That a thread has scores of."""
@@ -305,31 +303,17 @@ class _Group:
         unpacked = cast(Operation, scores[0].owner)
         scores = self._elementwise(code, scores, place, tile, tail=False)
         _load_before(cast(Operation, unpacked.operands[0].owner))
-        running, weights, scales = before.after(code, scores, self.whole.plain.factor, _SLACK)
+        running, weights, scales = before.after(code, scores, self.whole.plain.factor)
         # The assembler would wait for products before it computes weights, were there no loop here.
         self._wait_for_values(code, next, next_parity)
         made = wait_for_products(code, 0, [*sums, *weights])
         sums, weights = made[: len(sums)], made[len(sums) :]
         self._release(code, True, stage)
-        sums = self._scaled(code, sums, scales)
+        sums = [
+            code.insert(arith.MulfOp(own, scales[n // 2 % _ROWS])) for n, own in enumerate(sums)
+        ]
         next_registers = self._packed(code, weights)
         return [next, next_parity, code.xor(turn, 1), running, next_registers, sums]
-
-    def _scaled(self, code: Code, sums: Sequence[Value], scales: Sequence[Value]) -> list[Value]:
-        """The sums by the scales of their rows, if a lane of the warp has any but 1."""
-
-        def scaled(own: Code) -> list[Value]:
-            return [
-                own.insert(arith.MulfOp(sum, scales[n // 2 % _ROWS])) for n, sum in enumerate(sums)
-            ]
-
-        if not _SLACK:
-            return scaled(code)
-        one = code.number(1, Float32Type())
-        changed = [code.insert(arith.CmpfOp(scale, one, "une")) for scale in scales]
-        any_ = code.insert(arith.OrIOp(changed[0], changed[1]))
-        (any_,) = code.intrinsic("llvm.nvvm.vote.any.sync", [code.number(-1), any_], [i1])
-        return code.either(any_, scaled, lambda _: sums)
 
     def _scores(self, code: Code, stage: Value, parity: Value) -> list[Value]:
         """Of a tile of keys, to come."""
