@@ -2,6 +2,7 @@
 
 Elements are ranked by one integer each, in which value and index are. Long rows are cut into
 chunks, of each of which the first k go on: a tournament. What is left is compared with all of it.
+Few of a chunk are found one after the other, each the largest of what a warp's lanes still have.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from braid.lowering.common.top_k import SMALLEST, can_rank, index_of, rank_of
 from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.plain_candidate import AlongDim
+from braid.lowering.gpu.kernels.shuffles import XOR, shuffled
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
@@ -31,6 +33,11 @@ _CHUNK = 4 * THREADS
 """Elements of a chunk."""
 _LEFT = 4 * _CHUNK
 """Elements of a row that are compared with each other; of more, chunks go first."""
+_WARP = 32
+_FEW = 16
+"""The largest k for which a warp has a chunk of its own."""
+_WARP_CHUNK = 16 * _WARP
+"""Elements of such a chunk."""
 _RANK = 8
 """Bytes of a rank."""
 _MOST = 1 << 31
@@ -45,7 +52,7 @@ class TopKFamily:
 
     machine: Machine
     name: str = "gpu-top-k"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_TopK | None":
         """One op of static extents, not empty, on an operand of the group."""
@@ -67,7 +74,8 @@ class _TopK(AlongDim):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of comparisons, and of moving the operand and the results once."""
-        compared = _CHUNK * sum(self._counts[:-1]) + self._counts[-1] ** 2
+        each = self._k if self._k <= _FEW else _CHUNK
+        compared = each * sum(self._counts[:-1]) + self._counts[-1] ** 2
         return super().seconds(choice) + self._rows * compared / _COMPARISONS
 
     @property
@@ -82,9 +90,18 @@ class _TopK(AlongDim):
     def _counts(self) -> list[int]:
         """Elements of a row that are left in each round, and in the end."""
         counts = [shape_of(self.op.input)[self.dim]]
-        while counts[-1] > _LEFT and 2 * self._k <= _CHUNK:
-            counts.append(-(-counts[-1] // _CHUNK) * self._k)
+        while counts[-1] > self._left and 2 * self._k <= self._chunk:
+            counts.append(-(-counts[-1] // self._chunk) * self._k)
         return counts
+
+    @property
+    def _chunk(self) -> int:
+        return _WARP_CHUNK if self._k <= _FEW else _CHUNK
+
+    @property
+    def _left(self) -> int:
+        """Elements of a row that are compared with each other; of more, chunks go first."""
+        return THREADS if self._k <= _FEW else _LEFT
 
     def _start(self, round: int) -> int:
         """Where ranks of a round, but the first, begin in the scratch memory."""
@@ -94,13 +111,15 @@ class _TopK(AlongDim):
         """An entry a round of chunks, and one that compares all that is left."""
         buffers = self.buffers
         last = len(self._counts) - 1
+        few = self._k <= _FEW
+        emit = self._emit_few if few else self._emit_round
         entries = [
             ProductEntry(
-                self._rows * -(-self._counts[round] // _CHUNK),
+                -(-self._rows * self._chunks(round) // (THREADS // _WARP if few else 1)),
                 THREADS,
-                _RANK * _CHUNK,
+                0 if few else _RANK * _CHUNK,
                 (),
-                lambda code, own, name, rest, round=round: self._emit_round(
+                lambda code, own, name, rest, round=round: emit(
                     code, [own[b] for b in buffers], name, rest[0], round
                 ),
             )
@@ -119,6 +138,10 @@ class _TopK(AlongDim):
         return kernel_of_entries(
             [*entries, final], buffers, symbol, self.group, self.machine, scratch
         )
+
+    def _chunks(self, round: int) -> int:
+        """Of a row in a round."""
+        return -(-self._counts[round] // self._chunk)
 
     def _rank(
         self,
@@ -158,6 +181,46 @@ class _TopK(AlongDim):
 
     def _at(self, point: Sequence[SSAValue], number: SSAValue) -> list[SSAValue]:
         return [*point[: self.dim], number, *point[self.dim :]]
+
+    def _emit_few(
+        self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
+    ) -> None:
+        """The first k of a warp's chunk, in their order; missing ones come last."""
+        lane = code.rem(code.thread(), _WARP)
+        warps = code.mul(code.block(), THREADS // _WARP)
+        warp = code.add(warps, code.div(code.thread(), _WARP))
+        chunks = self._chunks(round)
+
+        def select(at: Code) -> None:
+            row, chunk = at.div(warp, chunks), at.rem(warp, chunks)
+            own: list[Value] = []
+            for part in range(_WARP_CHUNK // _WARP):
+                inside = at.add(lane, part * _WARP)
+                place = at.add(at.mul(chunk, _WARP_CHUNK), inside)
+                own.append(self._rank(at, buffers, [scratch], round, row, place, at.wide(inside)))
+            line = at.mul(at.wide(row), self._counts[round + 1])
+            first = at.add(line, at.mul(at.wide(chunk), self._k))
+            start = at.at(scratch, self._start(round + 1))
+
+            def next_one(inner: Code, number: Value, left: Sequence[Value]) -> Sequence[Value]:
+                best = left[0]
+                for rank in left[1:]:
+                    best = inner.insert(arith.MaxSIOp(best, rank))
+                for distance in (16, 8, 4, 2, 1):
+                    other = shuffled(inner.builder, best, distance, _WARP, XOR)
+                    best = inner.insert(arith.MaxSIOp(best, other))
+                target = inner.mul(inner.add(first, inner.wide(number)), _RANK)
+                leads = inner.below(lane, 1)
+                inner.choose(leads, lambda own: own.store(best, own.at(start, target), _RANK))
+                least = inner.number(SMALLEST, i64)
+                return [
+                    inner.select(inner.insert(arith.CmpiOp(rank, best, "eq")), least, rank)
+                    for rank in left
+                ]
+
+            at.loop(at.number(0), at.number(self._k), at.number(1), own, next_one)
+
+        code.choose(code.below(warp, self._rows * chunks), select)
 
     def _emit_round(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
@@ -207,7 +270,7 @@ class _TopK(AlongDim):
         def tile(at: Code, first: Value, counted: Sequence[Value]) -> Sequence[Value]:
             at.store(rank_at(at, at.add(first, thread)), slot, _RANK)
             at.barrier()
-            counted = _places(at, shared, THREADS, [own], counted)
+            counted = _places(at, shared, min(THREADS, count), [own], counted)
             at.barrier()
             return counted
 

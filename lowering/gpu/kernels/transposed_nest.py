@@ -3,13 +3,13 @@
 A thread reads a block by accesses along the operand's inner dim, computes, and writes it by
 accesses along the result's, each as wide as its rows allow, at best 16 bytes: the exchange is one
 of registers, so that no shared memory, with its banks and barriers, is in between. Of a warp's
-threads 8 are next to each other along the operand's dim and 4 along the result's: they read and
-write whole sectors of 32 bytes.
+threads 4 are next to each other along the operand's dim and 8 along the result's, and of a block's
+warps 4 along the result's: they read and write whole sectors of 32 bytes, and lines of caches.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from math import gcd, prod
 from typing import Any, cast
 
 from xdsl.builder import Builder
@@ -33,8 +33,10 @@ from braid.lowering.gpu.kernels.wide_access import (
     store_vector,
 )
 
-_READING = 8
+_READING = 4
 """Threads of a warp that are next to each other along the operand's inner dim."""
+_TOGETHER = 4
+"""Warps that are next to each other along the result's, if there are multiples of them."""
 _WARP = 32
 _LEAST_WIDTH = 2
 
@@ -128,8 +130,11 @@ class TransposedNest:
         others, last = self._others, self.last
         reading, writing = self._reading, _WARP // self._reading
         counts = [self.extents[dim] for dim in others]
-        bound = [prod(counts) or 1, *self._blocks[::-1], writing, reading]
-        whole, out_block, in_block, out, inside = delinearized(builder, index, bound)
+        in_blocks, out_blocks = self._blocks
+        together = gcd(_TOGETHER, out_blocks)
+        bound = [prod(counts) or 1, out_blocks // together, in_blocks, together, writing, reading]
+        whole, many, in_block, one, out, inside = delinearized(builder, index, bound)
+        out_block = _add(builder, _mul(builder, many, together), one)
         point = dict(zip(others, delinearized(builder, whole, counts), strict=True))
         for dim, block, own, count, width in (
             (last, out_block, out, writing, self.widths[1]),

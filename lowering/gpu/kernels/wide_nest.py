@@ -2,11 +2,11 @@
 
 Elementwise chains, copies to parts of a concatenation, slices, paddings and gathers: whatever
 writes neighbours where neighbours are. A thread has as many points as make 16 bytes of the
-narrowest element, and more where neighbours share elements, so that those make 16 bytes too. Dims
-that go on where the one behind them ends are one. Operands are read as vectors where what
-neighbours need is aligned, and each element once. Results that are the same along a short dim, such
-as the rows of an enlarged image, are computed once. Where the last dims are no multiple and results
-are dense, points are counted through all dims instead.
+narrowest element: the threads of a warp write one piece of memory, also where they share what they
+read. Dims that go on where the one behind them ends are one. Operands are read as vectors where
+what neighbours need is aligned, and each element once. Results that are the same along a short dim,
+such as the rows of an enlarged image, are computed once. Where the last dims are no multiple and
+results are dense, points are counted through all dims instead.
 """
 
 from collections.abc import Iterator, Sequence
@@ -97,7 +97,7 @@ class WideNest:
         plain = WideNest(nest, own.maps, dims, extents, accesses, 1, False)
         along = plain._with_copies()._with_width(False)
         if along.width * plain._narrowest >= ACCESS_BYTES:
-            return along._widened()
+            return along
         across = plain._with_width(True)
         best = along if across._reads_single and along.width > 1 else across
         best = max(along, best, key=lambda one: one.width)
@@ -107,8 +107,6 @@ class WideNest:
     def _reads_single(self) -> bool:
         """Whether what neighbours through all dims read is found one by one."""
         read = [access for _, _, _, access in self._inputs()]
-        if _uses_indices(self.nest):
-            return True
         return not all(a is not None and (self._is_whole(a) or not any(a.steps)) for a in read)
 
     def _with_copies(self) -> "WideNest":
@@ -141,30 +139,6 @@ class WideNest:
         ):
             width //= 2
         return replace(self, width=width, across=across)
-
-    def _widened(self) -> "WideNest":
-        """With more neighbours, where they share elements that would be read by less than 16 bytes.
-
-        A scalar that all of them share is left as it is.
-        """
-        wider = [self]
-        while 2 * wider[-1].width <= self._most and self._fits(2 * wider[-1].width):
-            wider.append(replace(self, width=2 * wider[-1].width))
-        sizes = [
-            [bytes_of(_element(value)) * one._distinct(access) for one in wider]
-            for _, value, _, access in self._inputs()
-            if access is not None
-        ]
-        growing = [each for each in sizes if each[-1] > each[0]]
-        enough = (
-            one
-            for number, one in enumerate(wider)
-            if all(each[number] >= ACCESS_BYTES for each in growing)
-        )
-        return next(enough, wider[-1])
-
-    def _distinct(self, access: LinearAccess) -> int:
-        return len(set(self.box.offsets(access)))
 
     def _fits(self, width: int) -> bool:
         """Whether neighbours are in whole groups of `width` in all results."""

@@ -87,7 +87,8 @@ def test_random_rows(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("element", "extent", "k"), [(f32, 10_007, 3), (f16, 4097, 200), (i8, 20_001, 400)]
+    ("element", "extent", "k"),
+    [(f32, 10_007, 3), (i8, 600, 16), (f16, 4097, 200), (i8, 20_001, 400)],
 )
 def test_long_rows(element: Any, extent: int, k: int) -> None:
     """Rounds of chunks, of which the last one may have fewer elements than go on."""
