@@ -116,15 +116,18 @@ CASES = {
     "resize channels first": Case(
         [tensor(2, 3, 6, 8, element=f16)],
         lambda x: [ResizeOp.get(x, (2, 3, 18, 16), (1.0, 1.0, 3.0, 2.0), NEAREST)],
+        narrow=1,  # what 16 bytes of the result are made of, next to each other in a warp
     ),
     "half pixels": Case(
         [tensor(2, 3, 4, 16)],
         lambda x: [ResizeOp.get(x, (2, 3, 8, 32), (1.0, 1.0, 2.0, 2.0), HALF_PIXELS)],
+        narrow=1,
     ),
     "resize by 8": Case(
         [tensor(1, 4, 4, 8)],
         lambda x: [ResizeOp.get(x, (1, 4, 4, 64), (1.0, 1.0, 1.0, 8.0), NEAREST)],
-        narrow=1,  # 64 bytes of the result are two elements
+        times=2.0,  # two threads have neighbours that are the same element
+        narrow=1,
     ),
     "every second row": Case(
         [tensor(3, 8, 32)],
@@ -140,10 +143,12 @@ CASES = {
         [tensor(6, 64, element=f16)],
         lambda x: [i := ConstantOp.of(np.arange(32) // 2 + 16), GatherOp.get(x, i, 1)],
         times=0.25,
+        narrow=1,
     ),
     "repeated elements": Case(
         [tensor(6, 16, 1, element=bf16), tensor(6, 16, 2, element=bf16)],
         lambda x, y: [elementwise("mul", x, y)],
+        narrow=1,
     ),
     "pool": Case(
         [tensor(1, 32, 8, 8, layout="acdb")],
