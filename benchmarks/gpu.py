@@ -43,6 +43,8 @@ from braid.support.errors import BraidError
 SECONDS = 450.0
 CASE_SECONDS = 90.0
 """Of one case at most, whose model may have to be exported first."""
+COMPILE_SECONDS = 180.0
+"""Of a whole model at most, which ``torch.compile`` has to compile first."""
 RUNS = 20
 CHECKS = ("memcheck", "racecheck", "synccheck")
 PORTABLE = "x86-64-v3"
@@ -98,9 +100,12 @@ def add_compiled_peers(
     for case, outcome in pairs:
         if outcome.seconds is None or not deadline.left:
             continue
+        limit = CASE_SECONDS if case.make is None else COMPILE_SECONDS
         try:
-            again = process.answer((case.name, True), min(CASE_SECONDS, deadline.left))
-        except CaseLost:
+            again = process.answer((case.name, True), min(limit, deadline.left))
+        except CaseLost as lost:
+            outcome.note = f"{gpu_peers.COMPILED}: {lost}"
+            yield outcome
             continue
         if again.peers:
             outcome.peers.update(again.peers)
@@ -212,7 +217,9 @@ def outcomes(
     chosen = [case for case in cases(settings.small) if case.name.startswith(begin)]
     found: list[Outcome] = []
     if compile_only:
-        small = [] if settings.small else [case for case in cases(small=True) if not case.make]
+        small = (
+            [] if settings.small or begin else [case for case in cases(small=True) if not case.make]
+        )
         for outcome in compile_cases([*chosen, *small], settings, deadline):
             show(outcome)
             found.append(outcome)

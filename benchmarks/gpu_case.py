@@ -20,8 +20,7 @@ class Case:
 
     `expected` computes rows of the result, by default a share of them, else as many as `sampled`.
     Operand `indices` has numbers of rows of the first operand. Where part of it runs `on_host`,
-    that part's operands lie there. What a model is to compute is computed by `exact`, where it
-    makes the same of wider numbers.
+    that part's operands lie there. `exact` makes a model that computes the same in f32.
     """
 
     kind: str

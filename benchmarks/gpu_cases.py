@@ -20,6 +20,11 @@ CONVOLUTIONS = (
     *((64, 256, 56, 1), (1024, 256, 14, 1)),
 )
 """Of ResNet-50: channels, filters, points of a side of the padded image, and of the window."""
+ATTRIBUTES = (
+    "strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, "
+    "pad_high = array<i64: 0, 0>, groups = 1 : i64"
+)
+"""Of these convolutions."""
 TOKENS = (16, 128, 512, 2048, 4096)
 
 
@@ -122,33 +127,41 @@ def _expected_attention(inputs: Sequence[Array], heads: Array) -> Array:
 
 
 def convolution(channels: int, filters: int, size: int, window: int, element: str) -> Case:
-    """A convolution of 8 images without padding; half a window less on each side."""
+    """A convolution of 8 images without padding; half a window less on each side.
+
+    Everything is channels last, as networks keep it between convolutions.
+    """
     out = size - window + 1
+    stored = (
+        (8, size, size, channels),
+        (filters, window, window, channels),
+        (8, out, out, filters),
+    )
+    given, weights, results = (f"tensor<{'x'.join(map(str, own))}x{element}>" for own in stored)
     image, filter = (
         f"tensor<8x{channels}x{size}x{size}x{element}>",
         f"tensor<{filters}x{channels}x{window}x{window}x{element}>",
     )
     result = f"tensor<8x{filters}x{out}x{out}x{element}>"
-    attributes = (
-        "strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, "
-        "pad_high = array<i64: 0, 0>, groups = 1 : i64"
+    first = "permutation = array<i64: 0, 3, 1, 2>"
+    before = (
+        f"%x = braid.transpose %a {{{first}}} : ({given}) -> {image}",
+        f"%w = braid.transpose %b {{{first}}} : ({weights}) -> {filter}",
+        f"%c = braid.conv %x, %w {{{ATTRIBUTES}}} : ({image}, {filter}) -> {result}",
     )
-    body = f"braid.conv %a, %b {{{attributes}}} : ({image}, {filter}) -> {result}"
-    shapes = ((8, channels, size, size), (filters, channels, window, window))
+    last = "permutation = array<i64: 0, 2, 3, 1>"
+    body = f"braid.transpose %c {{{last}}} : ({result}) -> {results}"
     work = 2.0 * 8 * filters * out * out * channels * window * window
-    text, name = (
-        function_text([image, filter], result, body),
-        f"conv {element} {channels}→{filters}",
-    )
+    text = function_text([given, weights], results, body, before)
     expected = _expected_convolution
-    name = f"{name} {size} {window}×{window}"
-    return Case("conv", name, text, shapes, element, work, 0, expected, sampled=1)
+    name = f"conv {element} {channels}→{filters} {size} {window}×{window}"
+    return Case("conv", name, text, stored[:2], element, work, 0, expected, sampled=1)
 
 
 def _expected_convolution(inputs: Sequence[Array], images: Array) -> Array:
     x, w = (array.astype(np.float64) for array in inputs)
-    windows = np.lib.stride_tricks.sliding_window_view(x[images], w.shape[2:], axis=(2, 3))
-    return np.einsum("nchwij,ocij->nohw", windows, w, optimize=True)
+    windows = np.lib.stride_tricks.sliding_window_view(x[images], w.shape[1:3], axis=(1, 2))
+    return np.einsum("nhwcij,oijc->nhwo", windows, w, optimize=True)
 
 
 def whole(name: str, element: str) -> Case:

@@ -18,6 +18,8 @@ from torch import Tensor, nn
 
 from benchmarks.models.torch_models import MODELS, export_module, with_weights
 
+Inputs = tuple[Tensor, ...]
+
 _TABLE = 4093
 """Numbers of a tensor; a prime, so that no step along a dim comes back to the same one early."""
 _STEPS = (1013, 1, 397, 151)
@@ -39,20 +41,34 @@ def make_regular(name: str, element: str = "f32") -> ModelProto:
 
 
 def regular_module(name: str) -> nn.Module:
-    """The module, in evaluation mode."""
+    """The module, in evaluation mode, with numbers that f16 can hold all through."""
     module = with_weights(MODELS[name][0], torch.float32)
     generator = torch.Generator().manual_seed(3)
     for parameter in module.parameters():
         parameter.copy_(_regular(parameter, generator))
-    for layer in module.modules():
-        if isinstance(layer, nn.BatchNorm2d):
-            # Else folded weights would have as many numbers as there are channels.
-            layer.running_var.fill_(0.75)
-            layer.weight.fill_(1.0)
+    _normalize(module, MODELS[name][1]())
     for tensor in (*module.parameters(), *module.buffers()):
         if tensor.is_floating_point():
             tensor.copy_(tensor.half())
     return module
+
+
+def _normalize(module: nn.Module, inputs: Inputs) -> None:
+    """Batch normalization by what comes in of these inputs, by one variance for all channels.
+
+    Else folded weights would have as many numbers as there are channels.
+    """
+
+    def take(layer: nn.BatchNorm2d, given: Inputs) -> None:
+        layer.weight.fill_(1.0)
+        layer.running_var.fill_(given[0].var().half())
+
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)]
+    hooks = [layer.register_forward_pre_hook(take) for layer in layers]
+    with torch.no_grad():
+        module(*inputs)
+    for hook in hooks:
+        hook.remove()
 
 
 def _regular(weights: Tensor, generator: torch.Generator) -> Tensor:

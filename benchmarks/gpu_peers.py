@@ -92,7 +92,7 @@ def model_runs(torch: Any, case: Case) -> dict[str, Run]:
     dtype = getattr(torch, np.dtype(DTYPES[case.element]).name)
     with torch.no_grad():
         module = make_module().eval().to("cuda", dtype, memory_format=torch.channels_last)
-        if hasattr(module, "model"):
+        if getattr(getattr(module, "model", None), "_supports_sdpa", False):
             module.model.set_attn_implementation("sdpa")
         module = torch.compile(module, mode="reduce-overhead")
         inputs = [_on_gpu(torch, tensor, dtype) for tensor in make_inputs()]
@@ -118,7 +118,7 @@ def function_of(torch: Any, kind: str) -> tuple[str, Function] | None:
     known: dict[str, tuple[str, Function]] = {
         "product": ("cuBLAS", lambda a, b: _product(torch, a, b)),
         "linear": ("cuBLAS", lambda a, b, c: torch.tanh(torch.addmm(c[0], a, b))),
-        "conv": ("cuDNN", functional.conv2d),
+        "conv": ("cuDNN", lambda a, b: _convolution(functional, a, b)),
         "depthwise": ("cuDNN", lambda a, b: functional.conv2d(a, b, groups=a.shape[1])),
         "attention": ("torch", lambda q, k, v: _attention(torch, q, k, v)),
         "softmax": ("torch", lambda a: torch.softmax(a, 1)),
@@ -139,6 +139,12 @@ def function_of(torch: Any, kind: str) -> tuple[str, Function] | None:
 
 def _product(torch: Any, a: Any, b: Any) -> Any:
     return torch._int_mm(a, b) if a.dtype == torch.int8 else a @ b
+
+
+def _convolution(functional: Any, a: Any, b: Any) -> Any:
+    """Of tensors that are channels last, as cuDNN likes them."""
+    result = functional.conv2d(a.permute(0, 3, 1, 2), b.permute(0, 3, 1, 2))
+    return result.permute(0, 2, 3, 1)
 
 
 def _attention(torch: Any, q: Any, k: Any, v: Any) -> Any:
@@ -167,7 +173,7 @@ def _runs(
 
 def _as_preferred(torch: Any, kind: str, tensors: Sequence[Any]) -> list[Any]:
     """The same tensors in the layouts in which the libraries are fastest."""
-    if kind in ("conv", "depthwise"):
+    if kind == "depthwise":
         return [tensor.to(memory_format=torch.channels_last) for tensor in tensors]
     by_columns = kind == "attention" or (kind == "product" and tensors[0].dtype == torch.int8)
     return [

@@ -7,6 +7,7 @@ from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper_attention import HopperAttentionFamily
+from braid.lowering.gpu.kernels.hopper_conv import HopperConvFamily
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.gpu.kernels.scan import ScanFamily
 from braid.lowering.gpu.kernels.top_k import TopKFamily
@@ -24,6 +25,7 @@ def gpu_families(
         HopperGemmFamily(machine),
         GemmFamily(machine),
         DepthwiseFamily(machine),
+        HopperConvFamily(machine),
         ConvFamily(machine),
         TopKFamily(machine),
         ScanFamily(machine),

@@ -7,6 +7,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.dialects.braid.attribute_names import FUSION_GROUP
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.passes.fusion.fusion_rules import FusionRules
 from braid.targets.costs.cost_source import CostSource
@@ -54,8 +55,9 @@ def taken_members(
 ) -> Sequence[Operation]:
     """As many of a group of tiles as some kernel of its device takes together: maybe none.
 
-    All, or those behind its products, such as an attention without what makes its mask. Groups
-    without a product, and devices without kernel families, take any.
+    All, or those behind its products, such as an attention without what makes its mask, or these
+    without what moves the last product's result, such as the heads of an attention. Groups without
+    a product, and devices without kernel families, take any.
     """
     device = costs.of(members[-1])
     products = [op for op in members if rules.is_anchor(op)]
@@ -68,8 +70,24 @@ def taken_members(
             behind.append(op)
             known.update(op.results)
     parts = [members] if len(behind) == len(members) else [members, behind]
+    if kept := _without_moves(behind, products[-1]):
+        parts.append(kept)
     none: Sequence[Operation] = ()
     return next((part for part in parts if _is_taken(part, costs)), none)
+
+
+def _without_moves(members: Sequence[Operation], product: Operation) -> Sequence[Operation]:
+    """The first of `members`, up to the first op behind `product` that is not elementwise.
+
+    None of them if there is no such op, or one of them is read behind it.
+    """
+    start = members.index(product) + 1
+    moves = (n for n, op in enumerate(members) if n >= start and not isinstance(op, ElementwiseOp))
+    kept = members[: next(moves, 0)]
+    rest = set(members) - set(kept)
+    inner = kept[:-1]
+    escapes = any(use.operation in rest for op in inner for v in op.results for use in v.uses)
+    return [] if escapes else kept
 
 
 def _is_taken(members: Sequence[Operation], costs: CostSource) -> bool:

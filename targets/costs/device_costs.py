@@ -137,7 +137,13 @@ class DeviceCosts(DeviceRates):
             predicted = [(o.layouts, self._predicted(o, amounts)) for o in options]
         else:
             estimate = self._estimate(group)
-            predicted = [(choice, estimate) for choice in flexible_choices(group)]
+            predicted = [
+                (
+                    choice,
+                    replace(estimate, seconds=0.0) if moves_nothing(group, choice) else estimate,
+                )
+                for choice in flexible_choices(group)
+            ]
         return [(choice, self._corrected(group, cost)) for choice, cost in predicted]
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:

@@ -1,7 +1,8 @@
 """Layouts of groups without regard to kernel families: what the generic lowering can do.
 
 Ops whose operands have the rank of their result and whose meaning does not depend on the order
-of dims in memory run in any permutation, as long as all their tensors have the same one.
+of dims in memory run in any permutation, as long as all their tensors have the same one. Transposes
+may also leave everything where it is, and have another layout on one side.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC, Layout
-from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, SliceOp
+from braid.dialects.braid.movement import BroadcastOp, ConcatOp, PadOp, SliceOp, TransposeOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
@@ -73,6 +74,8 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
     inner = [op for op in group.body.block.ops if op is not group.terminator]
     if STREAM in group.attributes:
         return choices  # A chip has its own order of bytes, and hands on none.
+    if len(inner) == 1 and isinstance(inner[0], TransposeOp):
+        return [*choices, *_views(inner[0])]
     if len(ranks) != 1 or not all(isinstance(op, _FLEXIBLE) for op in inner):
         return choices
     rank = ranks.pop()
@@ -82,6 +85,15 @@ def flexible_choices(group: FusedOp) -> list[LayoutChoice]:
         blocks = (block for block in _BLOCKS if _divides_channels(block, group, inner))
         choices += [_choice_of(group, Layout.channel_blocks(rank, block)) for block in blocks]
     return choices
+
+
+def _views(op: TransposeOp) -> list[LayoutChoice]:
+    """Row-major on one side, and on the other so that nothing is moved."""
+    permutation = op.permutation.get_values()
+    plain = Layout.row_major(len(permutation))
+    before = Layout.parse("".join(plain.tag[dim] for dim in permutation))
+    after = Layout.parse("".join(plain.tag[permutation.index(n)] for n in range(len(permutation))))
+    return [LayoutChoice((plain,), (after,)), LayoutChoice((before,), (plain,))]
 
 
 def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:

@@ -90,7 +90,7 @@ class AttentionCandidate:
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major, keys also transposed, as they mostly are made."""
+        """Row-major, keys also transposed, as they mostly are made, or all with heads in tokens."""
         keys = self.found.scores.operands[1]
         assert isinstance(keys, BlockArgument)
         plain = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
@@ -101,7 +101,23 @@ class AttentionCandidate:
         choices = [LayoutChoice(tuple(plain), results)]
         if keys.uses.get_length() == 1:
             choices.append(LayoutChoice(tuple(turned), results))
-        return choices
+        return [*choices, *self._with_heads_inside(choices[0])]
+
+    def _with_heads_inside(self, plain: LayoutChoice) -> Iterator[LayoutChoice]:
+        """As products with weights make queries, keys and values, and read the results."""
+        queries, keys = self.found.scores.operands
+        values = self.found.values.operands[1]
+        arguments = {v: v.index for v in (queries, keys, values) if isinstance(v, BlockArgument)}
+        letters = plain.results[0].tag
+        if len(arguments) < 3 or len(letters) < 3:
+            return
+        *batch, heads, tokens, width = letters
+        inside = Layout.parse("".join((*batch, tokens, heads, width)))
+        turned = Layout.parse("".join((*batch, width, heads, tokens)))
+        operands = list(plain.operands)
+        for value, layout in ((queries, inside), (keys, turned), (values, inside)):
+            operands[arguments[value]] = layout
+        yield LayoutChoice(tuple(operands), tuple(inside for _ in plain.results))
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Not at all."""

@@ -26,7 +26,8 @@ class GemmFamily:
     """`braid.matmul` with an elementwise epilogue, batched or not, of any extents.
 
     Layouts: everything row-major but B, which may also be transposed, so that depths are next to
-    each other: bytes are only read fast so.
+    each other: bytes are only read fast so. Batches of others may lie inside of rows, as the heads
+    of attention do in tokens: of both operands, or of the right one and the result.
     """
 
     machine: Machine
@@ -43,22 +44,34 @@ class GemmFamily:
 class _Gemm(ProductCandidate):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Row-major; of bytes rather with a transposed B."""
+        """Row-major; of bytes rather with a transposed B. Batches inside of rows come last."""
         rank = len(shape_of(self.found.op.output))
         letters = Layout.row_major(rank).tag
         transposed = Layout.parse(letters[:-2] + letters[-1] + letters[-2])
         order = (Layout.row_major(rank), transposed)
         is_bytes = self.found.number is Number.S8
-        return [self._choice(layout) for layout in (order[::-1] if is_bytes else order)]
+        choices = [self._choice(layout) for layout in (order[::-1] if is_bytes else order)]
+        shapes = [shape_of(value) for value in (*self.found.op.operands, *self.group.outputs)]
+        if is_bytes or rank < 3 or any(shape[:-2] != shapes[0][:-2] for shape in shapes):
+            return choices
+        *outer, batch, row, column = letters
+        inside = Layout.parse("".join((*outer, row, batch, column)))
+        turned = Layout.parse("".join((*outer, column, batch, row)))
+        choices.append(self._choice(turned, left=inside))
+        choices.append(self._choice(inside, result=inside))
+        return choices
 
-    def _choice(self, rhs: Layout) -> LayoutChoice:
-        _, right = self.found.op.operands
-        assert isinstance(right, BlockArgument)
+    def _choice(
+        self, right: Layout, left: Layout | None = None, result: Layout | None = None
+    ) -> LayoutChoice:
+        """Layouts of both operands, where nothing else reads them, and of results."""
         operands = [Layout.row_major(len(shape_of(value))) for value in self.group.inputs]
-        if right.uses.get_length() == 1:
-            operands[right.index] = rhs
-        results = tuple(Layout.row_major(len(shape_of(value))) for value in self.group.outputs)
-        return LayoutChoice(tuple(operands), results)
+        for value, layout in zip(self.found.op.operands, (left, right), strict=True):
+            assert isinstance(value, BlockArgument)
+            if layout is not None and value.uses.get_length() == 1:
+                operands[value.index] = layout
+        plain = [Layout.row_major(len(shape_of(value))) for value in self.group.outputs]
+        return LayoutChoice(tuple(operands), tuple(result or own for own in plain))
 
     def extents(self) -> tuple[int, int, int, int]:
         """Batches that share B are rows."""
@@ -74,7 +87,7 @@ class _Gemm(ProductCandidate):
         left, right = self.found.op.operands
         element = bytes_of(element_type_of(left))
         depth, columns = shape_of(right)[-2:]
-        plain = layouts[1] == Layout.row_major(len(shape_of(right)))
+        plain = layouts[1].tag[-1] == Layout.row_major(len(shape_of(right))).tag[-1]
         line = (columns if plain else depth) * element
         apart = plain and element == 1
         return copied_together(depth * element), element if apart else copied_together(line)

@@ -28,9 +28,9 @@ from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
-_ARCHITECTURE = "sm_90a"
-_WITHOUT = (Number.F32, Number.TF32)
-_LEAST = 33
+ARCHITECTURE = "sm_90a"
+WITHOUT = (Number.F32, Number.TF32)
+LEAST = 33
 _LEAST_ROWS = 1
 """Rows, columns and depth of products that fill tiles of 64 more than half."""
 _LESS = 0.99
@@ -49,28 +49,34 @@ class HopperGemmFamily:
     name: str = "gpu-hopper-gemm"
     version: int = 3
 
-    def match(self, group: FusedOp) -> "_HopperGemm | None":
+    def match(self, group: FusedOp) -> "HopperGemmCandidate | None":
         """As `GemmFamily`, without f32 and what is too small."""
         plain = GemmFamily(self.machine).match(group)
-        if self.machine.cpu != _ARCHITECTURE or plain is None:
+        if self.machine.cpu != ARCHITECTURE or plain is None:
             return None
         _, rows, columns, depth = plain.extents()
-        if plain.found.number in _WITHOUT or rows < _LEAST_ROWS or min(columns, depth) < _LEAST:
+        if plain.found.number in WITHOUT or rows < _LEAST_ROWS or min(columns, depth) < LEAST:
             return None
         element = 1 if plain.found.number is Number.S8 else 2
         if depth * element % 16 or columns * element % 16:
             return None
-        return _HopperGemm(group, self.machine, plain.found, plain)
+        return HopperGemmCandidate(group, self.machine, plain.found, plain)
 
 
 @dataclass(frozen=True, eq=False)
-class _HopperGemm(ProductCandidate):
+class HopperGemmCandidate(ProductCandidate):
+    """A product, or what `plain` says is one, by tiles of `wgmma`."""
+
     plain: ProductCandidate
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
         """As without `wgmma`, of bytes only those that can be read."""
         return self.plain.layouts[: 1 if self.found.number is Number.S8 else None]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Not at all: tensor maps are of whole tensors."""
+        return False
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
         """As of the plain product."""

@@ -8,6 +8,7 @@ import pytest
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import bf16, f16, f32
 
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
@@ -38,20 +39,25 @@ def attention(
     mask: tuple[int, ...] | None = None,
     scaled: bool = False,
     transposed: bool = False,
+    inside: bool = False,
     residual: bool = False,
 ) -> FusedOp:
     """`lengths` are those of queries and keys, `widths` elements of a key and of a value.
 
-    `mask` are the extents of what is added to scores.
+    `mask` are the extents of what is added to scores. Heads lie `inside` tokens, or these in them.
     """
     (queries, keys), (width, value) = lengths, widths
     shared = key_heads or heads
     letters = "abcdef"[: len(heads) + 2]
     layout = letters[:-2] + letters[-1] + letters[-2] if transposed else None
+    *outer, head, token, last = letters
+    within = "".join((*outer, token, head, last)) if inside else None
+    if inside:
+        layout = "".join((*outer, last, head, token))
     types = [
-        tensor(element, *heads, queries, width),
+        tensor(element, *heads, queries, width, layout=within),
         tensor(element, *shared, width, keys, layout=layout),
-        tensor(element, *shared, keys, value),
+        tensor(element, *shared, keys, value, layout=within),
     ]
     if scaled:
         types.append(tensor(element, *(1 for _ in heads), 1, 1))
@@ -73,7 +79,20 @@ def attention(
             ops.append(elementwise("add", ops[-1], rest.pop(0)))
         return ops
 
-    return make_group(types, build, ())
+    return make_group(types, build, (within,))
+
+
+@pytest.mark.parametrize("heads", [(3,), (2, 3)])
+def test_heads_inside_tokens(heads: tuple[int, ...]) -> None:
+    """As products make queries, keys and values, and read what comes out."""
+    one = tuple(1 for _ in heads)
+    group = attention(f16, heads, (40, 72), (64, 64), mask=(*one, 40, 72), inside=True)
+    found = AttentionFamily(gpu("sm_80")).match(group)
+    assert found is not None
+    offered = [(*choice.operands[:3], *choice.results) for choice in found.layouts]
+    values = (*group.inputs[:3], *group.outputs)
+    assert tuple(layout_of(value.type) for value in values) in offered
+    check_group(group, emitter(SMALL))
 
 
 def emitter(

@@ -6,18 +6,31 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerType, TensorType, bf16, f16, f32, i8, i32
 
+from braid.analysis.storage.strided_storage import set_strides, stored_choice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.gpu.call import call_emulated
+from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.conv import ConvFamily
+from braid.lowering.gpu.kernels.hopper_conv import HopperConvFamily
+from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
-from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import PLAIN, SMALL, check_group, gpu, made_by_tiles, spilled_bytes
+from test.run.fallback.conftest import make_group, random_input, stored_arrays
+from test.run.gpu.conftest import (
+    PLAIN,
+    SMALL,
+    check_group,
+    gpu,
+    made_by_tiles,
+    run_kernel,
+    spilled_bytes,
+)
 
 
 def emit(group: FusedOp, symbol: str, schedule: Schedule | None = None) -> GpuKernel:
@@ -115,6 +128,66 @@ def test_many_random_convolutions(seed: int) -> None:
 def test_unaligned_buffers() -> None:
     group = convolution(bf16, (2, 16, 9, 9), (24, 3, 3), stride=2, bias=True)
     check_group(group, emit, unaligned=True)
+
+
+def hopper(group: FusedOp, symbol: str) -> GpuKernel:
+    found = HopperConvFamily(gpu("sm_90a")).match(group)
+    assert found is not None
+    made = found.emit(symbol, {"rows": 64, "columns": 64, "groups": 1, "stages": 3})
+    assert isinstance(made, GpuKernel)
+    assert made.launches.launches[0].tensor_maps, "it is not made by copies of tensors"
+    return made
+
+
+@pytest.mark.parametrize(
+    ("element", "image", "out"),
+    [(f16, (2, 72, 7, 9), 40), (bf16, (1, 64, 6, 6), 136), (i8, (1, 80, 7, 7), 48)],
+    ids=str,
+)
+def test_single_points_by_wgmma(element: Any, image: Any, out: int) -> None:
+    group = convolution(element, image, (out, 1, 1), bias=True, residual=True)
+    check_group(group, hopper)
+
+
+def test_what_wgmma_takes() -> None:
+    family = HopperConvFamily(gpu("sm_90a"))
+    assert family.match(convolution(f16, (1, 64, 9, 9), (64, 1, 1))) is not None
+    assert HopperConvFamily(gpu("sm_80")).match(convolution(f16, (1, 64, 9, 9), (64, 1, 1))) is None
+    for other in (
+        convolution(f32, (1, 64, 9, 9), (64, 1, 1)),
+        convolution(f16, (1, 64, 9, 9), (64, 1, 1), stride=2),
+        convolution(f16, (1, 64, 9, 9), (64, 3, 3)),
+        convolution(f16, (1, 68, 9, 9), (64, 1, 1)),
+        convolution(f16, (1, 64, 9, 9), (64, 1, 1), groups=2),
+        convolution(f16, (1, 64, 5, 5), (64, 1, 1)),
+    ):
+        assert family.match(other) is None
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_a_part_of_the_channels_of_a_larger_tensor(splits: int) -> None:
+    """As those have whose results are concatenated."""
+
+    def emit_split(group: FusedOp, symbol: str) -> GpuKernel:
+        found = ConvFamily(gpu("sm_80")).match(group)
+        assert found is not None and found.takes_strides(stored_choice(group))
+        made = found.emit(symbol, {**SMALL, "splits": splits})
+        assert isinstance(made, GpuKernel)
+        assert made.launches.launches[0].shared_bytes > 0, "it is not made by tiles"
+        return made
+
+    group = convolution(f16, (2, 32, 6, 7), (24, 3, 3), bias=True, activation="tanh")
+    generator = np.random.default_rng(0)
+    inputs = [random_input(type, generator) for type in group.inputs.types]
+    (expected,) = run_kernel(emit_split(group, "tested"), group, inputs)
+    whole = np.full((2, 4, 5, 40), 77, np.float16)
+    set_strides(group, [None, None, None, (20 * 40, 5 * 40, 40, 1)])
+    kernel = emit_split(group, "tested")
+    (code,) = compile_gpu_kernels([kernel], gpu("sm_80"), host_machine(), jobs=1)
+    stored, _ = stored_arrays(group, inputs)
+    call_emulated(code.emulated, kernel.launches, [*stored, whole.reshape(-1)[8:]])
+    np.testing.assert_array_equal(whole[..., 8:32], expected)
+    assert (whole[..., :8] == 77).all() and (whole[..., 32:] == 77).all()
 
 
 def test_what_is_left_to_others() -> None:

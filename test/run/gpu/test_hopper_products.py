@@ -25,8 +25,8 @@ from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.test_products import in_layouts, tensor, u8
 from test.run.gpu.test_products import product as product_group
-from test.run.gpu.test_products import tensor, u8
 
 SMALL = {"rows": 64, "columns": 64, "groups": 1, "stages": 3}
 
@@ -100,6 +100,16 @@ def random_product(seed: int) -> tuple[FusedOp, Schedule]:
 def test_random_products(seed: int) -> None:
     group, schedule = random_product(seed)
     check_group(group, emitter(schedule), seed=seed)
+
+
+def test_batches_inside_of_rows() -> None:
+    group = product_group(f16, (72, 64, 96), batch=(2, 3))
+    found = HopperGemmFamily(hopper()).match(group)
+    assert found is not None
+    inside = [choice for choice in found.layouts if choice.operands[1].tag in ("adbc", "acbd")]
+    for choice in inside:
+        check_group(in_layouts(group, choice), emitter(SMALL))
+    assert len(inside) == 2
 
 
 @pytest.mark.slow

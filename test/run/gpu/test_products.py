@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i8, i32
 
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
@@ -86,6 +87,25 @@ def product(
         return ops
 
     return make_group(types, build, ())
+
+
+def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:
+    """The same product in other layouts."""
+    types = [with_layout(v.type, own) for v, own in zip(group.inputs, choice.operands, strict=True)]
+    tags = [layout.tag for layout in choice.results]
+    return make_group(types, lambda a, b: [MatmulOp.on(a, b, accumulator=None)], tags)
+
+
+@pytest.mark.parametrize("element", [f32, f16], ids=str)
+def test_batches_inside_of_rows(element: Any) -> None:
+    """As the heads of attention lie in tokens."""
+    group = product(element, (40, 72, 64), batch=(2, 3))
+    found = FAMILY.match(group)
+    assert found is not None
+    inside = [choice for choice in found.layouts if choice.operands[1].tag in ("adbc", "acbd")]
+    assert [choice.results[0].tag for choice in inside] == ["abcd", "acbd"]
+    for choice in inside:
+        check_group(in_layouts(group, choice), emitter(PLAIN if element == f32 else SMALL))
 
 
 def random_product(seed: int) -> tuple[FusedOp, Schedule]:

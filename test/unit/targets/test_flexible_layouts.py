@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, f32
 
+from braid.analysis.storage.view_groups import moves_nothing
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import ConcatOp, PadOp
+from braid.dialects.braid.movement import ConcatOp, PadOp, TransposeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
@@ -33,6 +34,14 @@ def total(dim):
     return build
 
 
+def transpose(*permutation):
+    def build(x):
+        op = TransposeOp.get(x, permutation)
+        return [op], [op.output]
+
+    return build
+
+
 def test_open_channels_are_no_whole_blocks() -> None:
     group = make_group([TensorType(f32, (1, DYNAMIC, 4, 4))], pad)
     assert [choice.results[0].tag for choice in flexible_choices(group)] == ["abcd", "acdb"]
@@ -46,6 +55,7 @@ def test_open_channels_are_no_whole_blocks() -> None:
         ([(1, 16, 4, 4), (1, 4, 4, 4)], concat, ["abcd", "acdb"]),
         ([(1, 16, 4, 4)], total(1), ["abcd", "acdb"]),
         ([(2, 16, 4, 4)], total(3), ["abcd", "acdb", "aBcd8b", "aBcd16b"]),
+        ([(2, 3, 4)], transpose(2, 0, 1), ["abc", "bca", "abc"]),
     ],
 )
 def test_layouts_are_offered_and_right(shapes, build, tags) -> None:
@@ -62,3 +72,9 @@ def test_layouts_are_offered_and_right(shapes, build, tags) -> None:
         kernel(*stored, output)
         actual = from_storage(output, choice.results[0], expected.shape)
         np.testing.assert_allclose(actual, expected, rtol=1e-5)
+
+
+def test_a_transpose_can_leave_everything_in_place() -> None:
+    group = make_group([TensorType(f32, (2, 3, 4, 5))], transpose(0, 2, 3, 1))
+    choices = flexible_choices(group)
+    assert [moves_nothing(group, choice) for choice in choices] == [False, True, True]

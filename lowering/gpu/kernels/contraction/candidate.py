@@ -161,8 +161,8 @@ class ProductCandidate(ABC):
         """Bytes of neighbours in each operand, so laid out, that are copied together: up to 16."""
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
+        """Any: each operand and result is addressed by its own."""
+        return True
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of the default tiles."""

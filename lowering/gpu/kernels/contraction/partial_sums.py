@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type, VectorType, i32
+from xdsl.dialects.builtin import Float32Type, VectorType, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 
 _VECTOR = 4
 """Sums that are read and written at once."""
+_AT_ONCE = 8
+"""Parts that are read before the first of them is added."""
 Place = tuple[Value, Value, Value]
 """A batch, a row and a column."""
 
@@ -68,15 +70,19 @@ class PartialSums:
         start = code.at(scratch, self._offset(code, place))
         type = sum_type(self.is_integer)
 
-        def add(own: Code, split: Value, sums: Sequence[Value]) -> Sequence[Value]:
-            part = own.at(start, own.mul(own.wide(split), self._part))
-            lanes = neighbours(own, part, width, type)
-            if self.is_integer:
-                return [own.add(*pair) for pair in zip(sums, lanes, strict=True)]
-            return [own.insert(arith.AddfOp(*pair)) for pair in zip(sums, lanes, strict=True)]
+        sums: list[SSAValue] = [code.number(0, type)] * width
+        for first in range(0, self.splits, _AT_ONCE):
+            splits = range(first, min(first + _AT_ONCE, self.splits))
+            parts = [
+                neighbours(code, code.at(start, code.number(split * self._part, i64)), width, type)
+                for split in splits
+            ]
+            for lanes in parts:
+                sums = [self._add(code, *pair) for pair in zip(sums, lanes, strict=True)]
+        return sums
 
-        begin, end, step = (code.number(n) for n in (0, self.splits, 1))
-        return list(code.loop(begin, end, step, [code.number(0, type)] * width, add))
+    def _add(self, code: Code, left: SSAValue, right: SSAValue) -> SSAValue:
+        return code.add(left, right) if self.is_integer else code.insert(arith.AddfOp(left, right))
 
 
 def neighbours(code: Code, pointer: Value, width: int, type: Attribute) -> list[SSAValue]:

@@ -16,6 +16,9 @@ _TENSOR = {
     (64, 128, 32, 64): 0.75,
     (128, 64, 64, 32): 0.75,
     (64, 64, 32, 32): 0.6,
+    (32, 64, 16, 32): 0.3,
+    (64, 32, 32, 16): 0.3,
+    (32, 32, 16, 16): 0.15,
 }
 """Rows and columns of a block and of a warp, and which part of the peak rate is assumed."""
 _PLAIN = {
@@ -27,7 +30,7 @@ _PLAIN = {
     (64, 64, WARP_ROWS, 64): 0.5,
 }
 """The same of f32; of the first two measured at 4096³ on an H200."""
-_DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2))
+_DEPTHS = ((128, 3), (64, 5), (64, 4), (64, 3), (128, 2), (128, 6), (128, 8))
 """Bytes of a stage along depths, and stages; the preferred first."""
 _ELEMENTS = {Number.F32: 4, Number.TF32: 4, Number.S8: 1, Number.U8: 1}
 """Bytes; 2 of others."""
@@ -35,10 +38,15 @@ _SPLITS = (2, 4, 8, 16, 32)
 """Blocks that have parts of the depths of one tile."""
 _LEAST_STAGES = 4
 """Of a part: with fewer, hardly any copy runs while products are added up."""
+_LATENCY = 0.9e-6
+"""Seconds from the start of a copy to its end, measured on an H200 with cold caches: all stages but
+one are under way at once."""
 _SECOND_ENTRY = 2e-6
 """Seconds, assumed: an entry in a graph begins when the one before has ended."""
 _MOST_REGISTERS = 240
 """Of the 255 that a thread may have: how many are needed is predicted."""
+_LANES = 128
+"""Multiply-adds of f32 that a multiprocessor begins at once."""
 _KILO = 1024
 _RESERVED = _KILO
 """Shared memory of a block that CUDA takes."""
@@ -120,13 +128,14 @@ def seconds(size: Size, tiles: Tiles, machine: Machine) -> float:
     processors = machine.fact("multiprocessors", 108)
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
     blocks *= tiles.splits
-    waves = -(-blocks // processors)
+    waves = -(-blocks // (processors * _side_by_side(size, tiles))) * _side_by_side(size, tiles)
     stage = tiles.depth // size.element
     depth = min(size.depth, -(-size.depth // (stage * tiles.splits)) * stage)
     work = 2 * tiles.rows * tiles.columns * depth
     time = waves * processors * work / (peak_rate(size.number, machine) * share_of(tiles, size))
     bandwidth = machine.fact("memory_bandwidth", 2e12)
-    time = max(time, size.bytes / bandwidth)
+    turns = -(-depth // stage)
+    time = max(time, size.bytes / bandwidth, turns * _LATENCY / max(tiles.stages - 1, 1))
     if tiles.splits > 1:
         # Parts of sums are written, and read by another entry.
         parts = 4 * size.batches * size.rows * size.columns * tiles.splits
@@ -185,12 +194,18 @@ def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
         yield from ranked[2:]
 
 
+def _side_by_side(size: Size, tiles: Tiles) -> int:
+    """Blocks that a multiprocessor needs at once to have no idle lanes, and then does in turns."""
+    return max(1, _LANES // tiles.threads) if size.number is Number.F32 else 1
+
+
 def _splits(size: Size, tiles: Tiles, machine: Machine) -> Iterator[int]:
     """Into how many parts depths may be split: all of them have some, and a processor each."""
     stages = -(-size.depth // (tiles.depth // size.element))
     blocks = size.batches * -(-size.rows // tiles.rows) * -(-size.columns // tiles.columns)
     for splits in _SPLITS:
         each = -(-stages // splits)
-        fills = blocks * splits <= machine.fact("multiprocessors", 108)
+        side = _side_by_side(size, tiles)
+        fills = blocks * splits <= side * machine.fact("multiprocessors", 108)
         if fills and each >= _LEAST_STAGES and each * (splits - 1) < stages:
             yield splits
