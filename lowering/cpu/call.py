@@ -37,7 +37,8 @@ class LoadedKernel:
         self._code: LoadedCode = load_objects([object_code])
         self._address = self._code.address(symbol)
         self.grid = grid
-        self._scratch = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
+        self.scratch = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
+        """What the kernel keeps during a call; its bytes are arbitrary before each."""
         self._has_scratch = scratch_bytes > 0
 
     def __call__(self, *arrays: Array, begin: int = 0, end: int | None = None) -> None:
@@ -52,7 +53,7 @@ class LoadedKernel:
         """The same call with its arguments converted once, for measuring."""
         pointers = [array.ctypes.data for array in arrays]
         if self._has_scratch:
-            start = self._scratch.ctypes.data
+            start = self.scratch.ctypes.data
             pointers.append(start + -start % ALIGNMENT)
         kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
         function = ctypes.CFUNCTYPE(None, *kinds)(self._address)

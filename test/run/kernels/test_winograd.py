@@ -1,6 +1,6 @@
 """Convolutions by Winograd's algorithms."""
 
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
@@ -73,6 +73,29 @@ def test_every_schedule(check_sums) -> None:
         assert len({schedule["tiles"] for schedule in schedules}) > 1
         for schedule in schedules:
             check_sums(FAMILY, types, convolution(), choices=[number], schedule=schedule)
+
+
+def test_calls_of_any_iterations() -> None:
+    """Parts of a block share its transformed inputs, in whichever call they are computed."""
+    types = [TensorType(f32, shape) for shape in shapes(1, 20, 96, 8, 12)]
+    choice = candidate_of(FAMILY, make_group(types, convolution())).layouts[0]
+    group = make_group(types, convolution(), choice)
+    blocks = -(-96 // choice.operands[1].block(0))
+    schedule = {"tiles": 4, "rows": 2, "unroll": 1, "parts": blocks}
+    kernel = CallableKernel(candidate_of(FAMILY, group).emit("kernel", schedule))
+    generator = np.random.default_rng(0)
+    operands = [
+        to_storage(generator.standard_normal(shape).astype(np.float32), layout)
+        for shape, layout in zip(shapes(1, 20, 96, 8, 12), choice.operands, strict=True)
+    ]
+    whole, cut = (np.zeros(8 * 12 * 96, np.float32) for _ in range(2))
+    kernel(*operands, whole)
+    bounds = [0, 1, blocks + 1, 2 * blocks, kernel.grid - 1, kernel.grid]
+    for begin, end in reversed([*pairwise(sorted({*bounds}))]):
+        kernel.scratch.fill(0xFF)
+        kernel(*operands, cut, begin=begin, end=end)
+    assert blocks > 1
+    assert np.array_equal(whole, cut)
 
 
 def test_schedules_beside_the_space(check_sums) -> None:

@@ -1,9 +1,10 @@
 """The function around a kernel: its arguments as the kernel ABI wants them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
-from xdsl.dialects import func
+from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import (
     IndexType,
     MemRefType,
@@ -28,6 +29,20 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What each run of `iterations` neighbouring iterations of a grid shares.
+
+    `write` emits it for the run of a number. A call runs it before the first iteration of each run
+    that it has iterations of, so that one thread prepares everything once, however finely the grid
+    is cut for several.
+    """
+
+    iterations: int
+    write: Body
+
 
 Around = tuple[
     Callable[[Emitter, Sequence[Buffer]], None], Callable[[Emitter, Sequence[Buffer]], None]
@@ -56,13 +71,15 @@ def grid_kernel(
     in_place: tuple[InPlace, ...] = (),
     scratch_bytes: int = 0,
     around: Around | None = None,
+    prepared: Prepared | None = None,
 ) -> Kernel:
     """A kernel of `group` that runs `body` for each of its iterations [begin, end).
 
     The last of the body's buffers is scratch of f32, if there is any: a multiple of 64 bytes. A
-    call runs the two parts of `around` before its first iteration and after its last one.
+    call runs the two parts of `around` before its first iteration and after its last one, and
+    `prepared` before the iterations that share it.
     """
-    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes, around)
+    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes, around, prepared)
     return Kernel(symbol, module, grid, scratch_bytes, in_place)
 
 
@@ -118,6 +135,7 @@ def _grid_module(
     aliases: Sequence[InPlace],
     scratch_bytes: int,
     around: Around | None = None,
+    prepared: Prepared | None = None,
 ) -> ModuleOp:
     """The function of a kernel; the buffers of `aliases` may be the same memory."""
     values: list[SSAValue] = [*group.inputs, *group.outputs]
@@ -132,7 +150,13 @@ def _grid_module(
     begin, end = entry.args[-2:]
     if around is not None:
         around[0](emitter, buffers)
-    emitter.loop(begin, end, 1, lambda index: body(emitter, buffers, index))
+
+    def iteration(index: Index) -> None:
+        if prepared is not None:
+            _prepare(emitter, buffers, index, begin, prepared)
+        body(emitter, buffers, index)
+
+    emitter.loop(begin, end, 1, iteration)
     if around is not None:
         around[1](emitter, buffers)
     emitter.effect(func.ReturnOp())
@@ -144,3 +168,20 @@ def _grid_module(
         arg_attrs=argument_attributes(len(group.inputs), results, aliases),
     )
     return ModuleOp([function])
+
+
+def _prepare(
+    e: Emitter, buffers: Sequence[Buffer], index: Index, begin: SSAValue, prepared: Prepared
+) -> None:
+    """Before iteration `index` of a call that began with `begin`, if no other one has done it."""
+    run, place = e.divmod(index, prepared.iterations)
+
+    def write() -> None:
+        prepared.write(e, buffers, run)
+
+    if prepared.iterations == 1:
+        write()
+        return
+    is_first = e.insert(arith.CmpiOp(e.index(place), e.index(0), "eq"))
+    begins = e.insert(arith.CmpiOp(e.index(index), begin, "eq"))
+    e.when(e.insert(arith.OrIOp(is_first, begins)), write)

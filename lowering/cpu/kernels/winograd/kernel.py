@@ -16,6 +16,7 @@ from braid.dialects.braid.winograd import TRANSFORMS, Transforms
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.kernel_function import Prepared
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
@@ -86,17 +87,27 @@ class WinogradKernel:
         """Elements from one place of the products to the next."""
         return self.rows * self.columns + _LINE
 
+    @property
+    def prepared(self) -> Prepared:
+        """The transformed inputs of a block of tiles, which its parts share."""
+        return Prepared(
+            self.parts, lambda e, buffers, block: self._block(e, buffers, block).transform_inputs()
+        )
+
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One block of tiles, for a part of the output channels."""
         blocks = -(-self.problem.outputs // self.columns)
         block, part = e.divmod(index, self.parts)
+        self._block(e, buffers, block).write(
+            e.mul(part, blocks // self.parts), blocks // self.parts
+        )
+
+    def _block(self, e: Emitter, buffers: Sequence[Buffer], block: Index) -> "_Block":
         first = e.mul(block, self.tiles)
         count: Index = self.tiles
         if self.problem.tiles % self.tiles:
             count = e.minimum(count, e.sub(self.problem.tiles, first))
-        _Block(self, e, buffers, first, count).write(
-            e.mul(part, blocks // self.parts), blocks // self.parts
-        )
+        return _Block(self, e, buffers, first, count)
 
 
 @dataclass(frozen=True)
@@ -109,10 +120,13 @@ class _Block:
     first: Index
     count: Index
 
+    def transform_inputs(self) -> None:
+        """Of all tiles, into scratch memory."""
+        self.e.loop(0, self.count, 1, self._transform_input)
+
     def write(self, begin: Index, blocks: int) -> None:
         """Computes `blocks` blocks of output channels from number `begin` on."""
         e = self.e
-        e.loop(0, self.count, 1, self._transform_inputs)
 
         def columns(number: Index) -> None:
             block = e.add(begin, number)
@@ -136,7 +150,7 @@ class _Block:
         *image, row, column = self.e.coordinates(self.e.add(self.first, tile), extents)
         return image, [row, column]
 
-    def _transform_inputs(self, tile: Index) -> None:
+    def _transform_input(self, tile: Index) -> None:
         """Bᵀ d B of one tile, for all channels of all planes."""
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
         image, place = self._origin(tile)
