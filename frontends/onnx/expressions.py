@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -99,12 +100,18 @@ def reduce(b: Builder, kind: str, value: SSAValue, dims: Sequence[int]) -> SSAVa
     return b.emit(ReduceOp.get(value, kind, dims)) if dims else value
 
 
+def widened(b: Builder, value: SSAValue) -> SSAValue:
+    """`value` to be summed up: in f32 if it is of f16 or bf16, which may not hold the sum."""
+    return cast(b, value, f32) if element_type_of(value) in (f16, bf16) else value
+
+
 def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """Mean over `dims`, which stay with size 1; of a float type."""
+    """Mean over `dims`, which stay with size 1; of a float type, with sums in f32 at least."""
     count = int(np.prod([shape_of(value)[dim] for dim in dims]))
-    total = reduce(b, "add", value, dims)
+    total = reduce(b, "add", widened(b, value), dims)
     share = 1 / count if count else np.nan
-    return apply(b, "mul", total, scalar(b, share, total))
+    average = apply(b, "mul", total, scalar(b, share, total))
+    return cast(b, average, element_type_of(value))
 
 
 def drop_dims(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:

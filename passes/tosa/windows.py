@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -115,10 +116,11 @@ def average_pool(t: TosaNode) -> SSAValue:
             f"means of {element_type}, which are rounded in a way of their own",
             hint="compute with floats instead",
         )
-    total = _pool(t, "add", x)
+    # 16 bits may not hold the sum.
+    total = _pool(t, "add", t.cast(x, f32) if element_type in (f16, bf16) else x)
     counts = _window_sizes(t, shape_of(x)[2:], shape_of(total)[2:])
-    divisor = t.constant(counts[None, None].astype(to_numpy(element_type)))
-    return channels_last(t, t.apply("div", total, divisor))
+    divisor = t.constant(counts[None, None].astype(to_numpy(element_type_of(total))))
+    return channels_last(t, t.cast(t.apply("div", total, divisor), element_type))
 
 
 def _pool(t: TosaNode, kind: str, x: SSAValue) -> SSAValue:

@@ -25,6 +25,7 @@ from braid.frontends.onnx.expressions import (
     reduce,
     reshape,
     scalar,
+    widened,
 )
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.ops.reduction import p_norm, p_power, p_root
@@ -129,7 +130,7 @@ def max_pool(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("AveragePool")
 def average_pool(b: Builder, node: Node) -> SSAValue:
-    """A sum times the reciprocals of the numbers of elements in the windows."""
+    """A sum, in f32 at least, times the reciprocals of the numbers of elements in the windows."""
     total, window, kernel = _pool(b, node, "add")
     spatial = shape_of(node.input(0))[2:]
     include_pad = bool(node.integer("count_include_pad", 0))
@@ -141,7 +142,8 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
     share = share.astype(dtype)[None, None]
     if (share == share.reshape(-1)[0]).all():
         share = share.reshape(-1)[:1].reshape([1] * share.ndim)
-    return apply(b, "mul", total, b.constant(share))
+    average = apply(b, "mul", total, b.constant(share))
+    return cast(b, average, element_type_of(node.input(0)))
 
 
 def _declared_padding(node: Node, window: WindowAttributes) -> WindowAttributes:
@@ -183,7 +185,7 @@ def _pool(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttributes
     if node.integer("ceil_mode", 0):
         window = _with_partial_windows(window, spatial, kernel)
     op = PoolOp.get(
-        x,
+        widened(b, x) if kind == "add" else x,
         kind,
         kernel,
         strides=window.strides,
@@ -241,7 +243,7 @@ def lp_pool(b: Builder, node: Node) -> SSAValue:
         window = _with_partial_windows(window, shape_of(x)[2:], kernel)
     total = b.emit(
         PoolOp.get(
-            p_power(b, x, p),
+            p_power(b, widened(b, x), p),
             "add",
             kernel,
             strides=window.strides,
@@ -250,4 +252,4 @@ def lp_pool(b: Builder, node: Node) -> SSAValue:
             dilations=window.dilations,
         )
     )
-    return p_root(b, total, p)
+    return cast(b, p_root(b, total, p), element_type_of(x))
