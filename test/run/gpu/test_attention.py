@@ -186,6 +186,31 @@ def test_unaligned_buffers() -> None:
     check_group(group, emitter(SMALL), unaligned=True)
 
 
+def check_wide_scores(emit: Callable[[FusedOp, str], GpuKernel], masked: bool) -> None:
+    """Scores of 2048 that differ by 0.5, which f16 cannot tell apart; a mask adds nothing."""
+    group = attention(f16, (1,), (64, 64), (64, 64), mask=(1, 1, 64) if masked else None)
+    rng = np.random.default_rng(0)
+    q, k = np.zeros((1, 64, 64), np.float16), np.zeros((1, 64, 64), np.float16)
+    q[..., 0], k[:, 0] = 32, 64
+    q[..., 1], k[:, 1] = 1, 0.5 * rng.integers(0, 3, 64)
+    v = rng.standard_normal((1, 64, 64)).astype(np.float16)
+
+    def compare(_: FusedOp, inputs: Any, outputs: Any) -> None:
+        q, k, v = (array.astype(np.float64) for array in inputs[:3])
+        powers = np.exp(q @ k - (q @ k).max(2, keepdims=True))
+        np.testing.assert_allclose(
+            outputs[0].astype(np.float64), powers / powers.sum(2, keepdims=True) @ v, atol=1e-3
+        )
+
+    nothing = np.zeros((1, 1, 64), np.float16)
+    check_group(group, emit, {0: q, 1: k, 2: v, 3: nothing}, compare=compare)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_are_not_rounded(masked: bool) -> None:
+    check_wide_scores(emitter(SMALL), masked)
+
+
 def test_what_is_left_to_others() -> None:
     family = AttentionFamily(gpu("sm_80"))
     assert family.match(attention(bf16, (2,), (8, 8), (64, 64))) is not None

@@ -30,7 +30,7 @@ from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.mutants import Mutate
-from test.run.gpu.test_attention import attention, causal
+from test.run.gpu.test_attention import attention, causal, check_wide_scores
 from test.run.gpu.test_masked_attention import masked_attention, seen_by
 from test.run.gpu.test_products import tensor
 
@@ -181,6 +181,11 @@ def test_every_schedule(width: int) -> None:
 def test_unaligned_buffers() -> None:
     group = attention(bf16, (1, 2), (70, 40), (40, 48), mask=(1, 1, 70, 40), transposed=True)
     check_group(group, emitter({**SMALL, "keys": 32}), unaligned=True)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_scores_are_not_rounded(masked: bool) -> None:
+    check_wide_scores(emitter(SMALL), masked)
 
 
 def test_what_is_left_to_others() -> None:

@@ -67,6 +67,21 @@ def test_large_products_on_hopper_are_made_by_wgmma(extent: int, wgmma: bool) ->
     assert ("mma.sync.aligned" in ptx) != wgmma
 
 
+def test_attention_on_hopper_is_made_by_wgmma() -> None:
+    """From registers: weights of values."""
+    q, k, s = (f"tensor<12x{shape}xf16>" for shape in ("512x64", "64x512", "512x512"))
+    text = f"""func.func @main(%q: {q} {{braid.name = "q"}}, %k: {k} {{braid.name = "k"}},
+        %v: {q} {{braid.name = "v"}}) -> ({q} {{braid.name = "y"}}) {{
+      %s = braid.matmul %q, %k : ({q}, {k}) -> {s}
+      %p = braid.softmax %s {{dim = 2 : i64}} : ({s}) -> {s}
+      %y = braid.matmul %p, %v : ({s}, {q}) -> {q}
+      func.return %y : {q} }}"""
+    ptx = emit_model(text.encode(), "ptx", target="gpu-h100")
+    assert isinstance(ptx, str) and ptx.count(".visible .entry") == 2  # one for unaligned buffers
+    assert re.search(r"wgmma\.mma_async\S+ {[^}]*}, {", ptx)
+    assert "mma.sync.aligned" not in ptx.replace("wgmma.mma_async.sync", "")
+
+
 MIXED = b"""
 !b = tensor<512x512xi8, #braid.layout<"ba">>
 func.func @main(%x: tensor<512x512xui8> {braid.name = "x"}, %w: !b {braid.name = "w"},
