@@ -200,7 +200,15 @@ def test_what_is_left_to_others() -> None:
 def test_keys_whose_lines_are_not_aligned_are_transposed() -> None:
     found = HopperAttentionFamily(machine()).match(attention(bf16, (2,), (64, 67), (64, 64)))
     assert found is not None
-    assert [choice.operands[1].tag for choice in found.layouts] == ["acb"]
+    assert [choice.operands[1].tag for choice in found.layouts] == ["acb", "cab"]
+
+
+@pytest.mark.parametrize("heads", [(3,), pytest.param((2, 3), marks=pytest.mark.slow)])
+def test_heads_inside_tokens(heads: tuple[int, ...]) -> None:
+    """As products make queries, keys and values, and read what comes out; keys by elements."""
+    one = tuple(1 for _ in heads)
+    group = attention(f16, heads, (70, 75), (64, 40), mask=(*one, 70, 75), inside=True)
+    check_group(group, emitter({**SMALL, "keys": 48}))
 
 
 def _main_loop(sass: str) -> list[str]:
