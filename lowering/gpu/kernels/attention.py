@@ -107,7 +107,9 @@ class AttentionCandidate:
         """As products with weights make queries, keys and values, and read the results."""
         queries, keys = self.found.scores.operands
         values = self.found.values.operands[1]
-        arguments = {v: v.index for v in (queries, keys, values) if isinstance(v, BlockArgument)}
+        arguments: dict[SSAValue, int] = {
+            v: v.index for v in (queries, keys, values) if isinstance(v, BlockArgument)
+        }
         letters = plain.results[0].tag
         if len(arguments) < 3 or len(letters) < 3:
             return
