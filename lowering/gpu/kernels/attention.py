@@ -63,7 +63,7 @@ class AttentionFamily:
 
     machine: Machine
     name: str = "gpu-attention"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "AttentionCandidate | None":
         """See `match_attention`."""

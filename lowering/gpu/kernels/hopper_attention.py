@@ -39,7 +39,7 @@ class HopperAttentionFamily:
 
     machine: Machine
     name: str = "gpu-hopper-attention"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_HopperAttention | None":
         """As `AttentionFamily`, without what is too small or has no tensor maps."""

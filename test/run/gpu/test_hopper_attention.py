@@ -31,7 +31,7 @@ from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.mutants import Mutate
 from test.run.gpu.test_attention import attention, causal, check_wide_scores
-from test.run.gpu.test_masked_attention import masked_attention, seen_by
+from test.run.gpu.test_masked_attention import check_low_masks, masked_attention, seen_by
 from test.run.gpu.test_products import tensor
 
 SMALL = {"keys": 64, "groups": 1, "stages": 2, "turns": 0}
@@ -186,6 +186,10 @@ def test_unaligned_buffers() -> None:
 @pytest.mark.parametrize("masked", [False, True])
 def test_scores_are_not_rounded(masked: bool) -> None:
     check_wide_scores(emitter(SMALL), masked)
+
+
+def test_masks_of_the_lowest_number() -> None:
+    check_low_masks(emitter(SMALL))
 
 
 def test_what_is_left_to_others() -> None:

@@ -163,6 +163,33 @@ def test_nothing_of_a_row_is_seen() -> None:
     check_group(group, _ranged(SMALL), {3: seen}, compare=compare)
 
 
+def check_low_masks(emit: Callable[[FusedOp, str], GpuKernel], unaligned: bool = False) -> None:
+    """The lowest number, where no tile of keys, or no key at all, has another, is not -∞."""
+    queries, keys = 64, 200
+    query, key = np.arange(queries)[:, None], np.arange(keys)[None, :]
+    seen = np.where(query < 32, key >= 130, key <= query)
+    seen[5] = seen[40] = False
+    # Each would be finite and far from 0 beside the rounded logarithm of itself.
+    lowest = np.array([-1e10, -3.38e38])[query % 2]
+    mask = np.where(seen, 0, lowest)[None, None].astype(to_numpy(bf16))
+    group = masked_attention(bf16, queries, keys, mask.shape, "added", True)
+
+    def compare(_: FusedOp, inputs: Any, outputs: Any) -> None:
+        q, k, v, m = (np.asarray(own, np.float32) for own in inputs)
+        scores = 0.25 * (q @ k) + m
+        weights = np.exp(scores - scores.max(-1, keepdims=True))
+        expected = weights / weights.sum(-1, keepdims=True) @ v
+        found = np.asarray(outputs[0], np.float32)
+        np.testing.assert_allclose(found, expected, rtol=0.02, atol=0.02)
+
+    check_group(group, emit, {3: mask}, unaligned=unaligned, compare=compare)
+
+
+@pytest.mark.parametrize("unaligned", [False, True])
+def test_masks_of_the_lowest_number(unaligned: bool) -> None:
+    check_low_masks(_ranged(SMALL), unaligned)
+
+
 # ---- Models ----
 
 

@@ -83,9 +83,9 @@ class Attention:
         return max(self._queries.bytes + self.stages * self._slot_bytes, staged)
 
     @cached_property
-    def factor(self) -> float:
-        """What scores are still to be multiplied by."""
-        return constant_factor(self.scores.product.epilogue) or 1.0
+    def factor(self) -> float | None:
+        """What scores are still to be multiplied by, if nothing else happens to them."""
+        return constant_factor(self.scores.product.epilogue)
 
     def place(self, code: Code) -> tuple[Value, Value]:
         """The batch and the first row of a block."""

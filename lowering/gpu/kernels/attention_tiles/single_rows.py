@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.weights import (
-    LOG2_E,
     MINUS_INFINITY,
+    exponents,
     less,
     single,
 )
@@ -61,7 +61,6 @@ def _emit_row(
     batch, row = where
     scores, weighted = attention.scores.product, attention.weighted.product
     zero, one = code.number(0, Float32Type()), code.number(1, Float32Type())
-    log2_e = code.number(LOG2_E, Float32Type())
     _clear(code, own, weighted)
     a, b = scores.problem.a, scores.problem.b
     query = line_of(code, values[a.value], a, batch, row)
@@ -72,9 +71,7 @@ def _emit_row(
         sums = [dot(at, scores.problem, lines, values)]
         score = _after(at, scores, sums, (batch, row, key), values)
         most = at.insert(arith.MaximumfOp(before, score))
-        least = at.number(MINUS_INFINITY, Float32Type())
-        none = at.insert(arith.CmpfOp(most, least, "oeq"))
-        base = at.insert(arith.MulfOp(at.select(none, zero, most), log2_e))
+        log2_e, base = exponents(at, most)
         scale = at.power_of_two(less(at, before, log2_e, base))
         weight = at.power_of_two(less(at, score, log2_e, base))
 

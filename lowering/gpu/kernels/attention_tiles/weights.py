@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import Any, cast
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import arith, llvm, math
 from xdsl.dialects.builtin import Float32Type, FloatAttr, VectorType, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
@@ -20,6 +20,8 @@ from braid.lowering.gpu.kernels.contraction.kernel import Product
 
 LOG2_E = log2(2.718281828459045)
 MINUS_INFINITY = float("-inf")
+_LARGE = 2.0**28
+"""Exponents of 2 from which f32 is too coarse to tell exponents from the largest one."""
 _CHAINS = 2
 """Maxima and sums of a row that do not wait for each other."""
 
@@ -48,23 +50,20 @@ class RunningWeights:
         return [*self.maxima, *self.totals]
 
     def after(
-        self, code: Code, scores: Sequence[Value], factor: float = 1.0
+        self, code: Code, scores: Sequence[Value], factor: float | None = None
     ) -> tuple["RunningWeights", list[Value], list[Value]]:
         """With more scores; the weights of these, and what sums so far are to be scaled by.
 
         Weights are powers of e by the scores and a positive `factor`, relative to the largest one
-        of the row.
+        of the row. Scores without a factor may be as low as masks make them: see `exponents`.
         """
         weights = list(scores)
         maxima, totals, scales = (list[Value]() for _ in range(3))
-        log2_e = code.number(LOG2_E * factor, Float32Type())
         for row, before in enumerate(self.maxima):
             own = [n for n in range(len(scores)) if n // 2 % len(self.maxima) == row]
             most = _chained(code, [scores[n] for n in own], arith.MaximumfOp)
             most = across(code, code.insert(arith.MaximumfOp(before, most)), arith.MaximumfOp)
-            none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
-            base = code.select(none, code.number(0, most.type), most)
-            base = code.insert(arith.MulfOp(base, log2_e))
+            log2_e, base = exponents(code, most, factor)
             scale = code.power_of_two(less(code, before, log2_e, base))
             for n in own:
                 weights[n] = code.power_of_two(less(code, scores[n], log2_e, base))
@@ -76,6 +75,26 @@ class RunningWeights:
             totals.append(total)
             scales.append(scale)
         return RunningWeights(tuple(maxima), tuple(totals)), weights, scales
+
+
+def exponents(code: Code, most: Value, factor: float | None = None) -> tuple[Value, Value]:
+    """By what a row's scores are multiplied to be exponents of 2, and the largest one's exponent.
+
+    That is log2 e times the factor. Where all scores of a row are as low as masks of the lowest
+    finite number make them, their exponents would be infinite, or, rounded, not those relative to
+    the largest one. Scores differ by so much there that powers of 2 do as well as those of e: the
+    multiplication by 1 is exact. Scores with a constant factor have no mask, and are not looked at.
+    """
+    none = code.insert(arith.CmpfOp(most, code.number(MINUS_INFINITY, most.type), "oeq"))
+    known = code.select(none, code.number(0, most.type), most)
+    log2_e = code.number(LOG2_E * (1.0 if factor is None else factor), Float32Type())
+    base = code.insert(arith.MulfOp(known, log2_e))
+    if factor is not None:
+        return log2_e, base
+    size = code.insert(math.AbsFOp(base))
+    usual = code.insert(arith.CmpfOp(size, code.number(_LARGE, size.type), "olt"))
+    one = code.number(1.0, Float32Type())
+    return code.select(usual, log2_e, one), code.select(usual, base, known)
 
 
 def normalized(code: Code, running: RunningWeights, sums: Sequence[Value]) -> list[Value]:
