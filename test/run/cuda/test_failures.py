@@ -54,6 +54,8 @@ def test_every_call_may_fail(run_model: Path, artifact: Path, driver: Driver) ->
     numbers = {name: calls.count(name) for name in calls}
     assert len(numbers) > 30
     for name, count in numbers.items():
+        if name == "cuEventQuery":  # as often as there is time for
+            count = 2
         for number in sorted({1, 2, count // 2, count} & set(range(1, count + 1))):
             what = f"{name}:{number}:999" if number == 1 else f"{name}:{number}:2"
             status, output, error = run(run_model, artifact, driver, STANDIN_FAIL=what)
