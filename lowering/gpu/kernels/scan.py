@@ -201,7 +201,7 @@ class _Scan(AlongDim):
         own = below(1)
         size = bytes_of(value.type)
         slot = code.at(shared, code.mul(warp, size))
-        last = code.insert(arith.CmpiOp(lane, code.number(_WARP - 1), "eq"))
+        last = code.equal(lane, _WARP - 1)
         code.choose(last, lambda at: at.store(value, slot, size))
         code.barrier()
         before = total = none

@@ -22,7 +22,13 @@ from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
-from test.run.gpu.mutants import Mutate, without_barrier
+from test.run.gpu.mutants import (
+    Mutate,
+    with_constant,
+    with_property,
+    without_barrier,
+    without_intrinsic,
+)
 from test.run.gpu.test_products import tensor
 
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"]
@@ -237,19 +243,6 @@ def test_default_schedules_spill_nowhere(architecture: str, width: int) -> None:
 # ---- Mutants ----
 
 
-def _without(name: str) -> Mutate:
-    original = Code.intrinsic
-
-    def dropped(self: Code, own: str, operands: Any, results: Any) -> Any:
-        return [] if own == name else original(self, own, operands, results)
-
-    return lambda patch: patch.setattr(Code, "intrinsic", dropped)
-
-
-def _constant(name: str, value: Any) -> Mutate:
-    return lambda patch: patch.setattr(weights, name, value)
-
-
 def _waits_for_less(patch: pytest.MonkeyPatch) -> None:
     original = kernel._wait
     patch.setattr(kernel, "_wait", lambda code, left: original(code, left + 1))
@@ -291,14 +284,6 @@ def _swizzle(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(kernel.Attention, "_issue", issue)
 
 
-def _property(name: str, change: Callable[[Any], Any]) -> Mutate:
-    found = kernel.Attention.__dict__[name]
-    get = found.func if hasattr(found, "func") else found.fget
-    return lambda patch: patch.setattr(
-        kernel.Attention, name, property(lambda self: change(get(self)))
-    )
-
-
 def _maxima_of_sums(patch: pytest.MonkeyPatch) -> None:
     original = weights.across
     patch.setattr(
@@ -308,10 +293,10 @@ def _maxima_of_sums(patch: pytest.MonkeyPatch) -> None:
 
 LANDED = "has not landed|no thread of the block has written|race"
 MUTANTS: dict[str, tuple[Mutate, str]] = {
-    "no wait": (_without("llvm.nvvm.cp.async.wait.group"), LANDED),
+    "no wait": (without_intrinsic("llvm.nvvm.cp.async.wait.group"), LANDED),
     "waits for one less": (_waits_for_less, LANDED),
-    "no groups": (_without("llvm.nvvm.cp.async.commit.group"), LANDED),
-    "no wait at the end": (_without("llvm.nvvm.cp.async.wait.all"), "landed"),
+    "no groups": (without_intrinsic("llvm.nvvm.cp.async.commit.group"), LANDED),
+    "no wait at the end": (without_intrinsic("llvm.nvvm.cp.async.wait.all"), "landed"),
     "no barrier behind copies": (without_barrier(0), LANDED),
     "no barrier in the loop": (without_barrier(1), LANDED),
     "no barrier behind a tile": (without_barrier(2), LANDED),
@@ -321,11 +306,17 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
     "maxima for sums": (_maxima_of_sums, "matmul"),
     "weights swapped": (_weights_swapped, "matmul"),
     "keys behind the end": (_behind_the_end, "matmul|offset"),
-    "another base": (_constant("LOG2_E", 1.0), "matmul"),
+    "another base": (with_constant(weights, "LOG2_E", 1.0), "matmul"),
     "copies apart": (_swizzle, f"{LANDED}|matmul|offset"),
-    "too little memory": (_property("shared_bytes", lambda n: n - 16), "offset"),
-    "a smaller slot": (_property("_slot_bytes", lambda n: n - 128), f"{LANDED}|matmul|offset"),
-    "a step less": (_property("_steps", lambda n: n - 1), "matmul"),
+    "too little memory": (
+        with_property(kernel.Attention, "shared_bytes", lambda n: n - 16),
+        "offset",
+    ),
+    "a smaller slot": (
+        with_property(kernel.Attention, "_slot_bytes", lambda n: n - 128),
+        f"{LANDED}|matmul|offset",
+    ),
+    "a step less": (with_property(kernel.Attention, "_steps", lambda n: n - 1), "matmul"),
 }
 
 

@@ -29,7 +29,7 @@ from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
-from test.run.gpu.mutants import Mutate
+from test.run.gpu.mutants import Mutate, replaced, with_constant, with_property, without
 from test.run.gpu.test_attention import attention, causal, check_wide_scores
 from test.run.gpu.test_masked_attention import check_low_masks, masked_attention, seen_by
 from test.run.gpu.test_products import tensor
@@ -277,36 +277,6 @@ def test_schedules_spill_nowhere(width: int) -> None:
 # ---- Mutants ----
 
 
-def _without(part: str) -> Mutate:
-    """Code without an instruction."""
-    original = Code.assembly
-
-    def dropped(
-        self: Code, text: str, operands: Any = (), results: Any = (), before: Any = ()
-    ) -> Any:
-        if part in text:
-            return list(before)
-        return original(self, text, operands, results, before)
-
-    return lambda patch: patch.setattr(Code, "assembly", dropped)
-
-
-def _replaced(old: str, new: str) -> Mutate:
-    """Code with another text of an instruction."""
-    original = Code.assembly
-
-    def changed(
-        self: Code, text: str, operands: Any = (), results: Any = (), before: Any = ()
-    ) -> Any:
-        return original(self, text.replace(old, new), operands, results, before)
-
-    return lambda patch: patch.setattr(Code, "assembly", changed)
-
-
-def _constant(module: Any, name: str, value: Any) -> Mutate:
-    return lambda patch: patch.setattr(module, name, value)
-
-
 def _waits(of: int, change: int) -> Mutate:
     """Waits for all but `of` groups of products leave others."""
     original = hopper.wait_for_products
@@ -337,13 +307,6 @@ def _no_release(which: bool) -> Mutate:
         patch.setattr(hopper._Group, "_add_values" if which else "_scores", early)
 
     return patched
-
-
-def _tiles(name: str, change: Callable[[Any], Any]) -> Mutate:
-    found = attention_tiles.AttentionTiles.__dict__[name]
-    return lambda patch: patch.setattr(
-        attention_tiles.AttentionTiles, name, property(lambda self: change(found.fget(self)))
-    )
 
 
 def _packed_the_other_way(patch: pytest.MonkeyPatch) -> None:
@@ -387,27 +350,27 @@ def _of_one_lane(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS: dict[str, tuple[Mutate, str]] = {
-    "no mbarriers": (_without("mbarrier.init"), "not initialized"),
-    "mbarriers not fenced": (_without("fence.mbarrier_init"), "without a fence"),
-    "no arrivals": (_without("mbarrier.arrive.shared"), "waits at mbarrier"),
-    "no bytes expected": (_without("mbarrier.arrive.expect_tx"), "waits at mbarrier"),
+    "no mbarriers": (without("mbarrier.init"), "not initialized"),
+    "mbarriers not fenced": (without("fence.mbarrier_init"), "without a fence"),
+    "no arrivals": (without("mbarrier.arrive.shared"), "waits at mbarrier"),
+    "no bytes expected": (without("mbarrier.arrive.expect_tx"), "waits at mbarrier"),
     "no waits": (_no_waits, "landed|race|already|not initialized"),
     "always the same stage": (_always_the_same_stage, "race|waits at|already|matmul"),
-    "no fence of registers": (_without("wgmma.fence"), "without wgmma.fence"),
-    "no groups of products": (_without("wgmma.commit_group"), "matmul|race|nan"),
-    "no waits for products": (_without("wgmma.wait_group"), "matmul|race|nan"),
+    "no fence of registers": (without("wgmma.fence"), "without wgmma.fence"),
+    "no groups of products": (without("wgmma.commit_group"), "matmul|race|nan"),
+    "no waits for products": (without("wgmma.wait_group"), "matmul|race|nan"),
     "scores not waited for": (_waits(1, 1), "matmul|race|nan"),
     "values not waited for": (_waits(0, 1), "matmul|race|nan"),
     "keys given back early": (_no_release(False), "race: writes .* wgmma"),
     "values given back early": (_no_release(True), "race: writes .* wgmma"),
     "weights swapped": (_packed_the_other_way, "matmul"),
-    "scores added to others": (_replaced("p, 0, 0;", "p, 1, 0;"), "matmul|nan|without wgmma"),
-    "values by columns": (_replaced("1, 1, 1; }", "1, 1, 0; }"), "matmul|not in shared|landed"),
-    "keys by columns": (_replaced("1, 1, 0, 1; }", "1, 1, 0, 0; }"), "matmul|not in shared|landed"),
+    "scores added to others": (replaced("p, 0, 0;", "p, 1, 0;"), "matmul|nan|without wgmma"),
+    "values by columns": (replaced("1, 1, 1; }", "1, 1, 0; }"), "matmul|not in shared|landed"),
+    "keys by columns": (replaced("1, 1, 0, 1; }", "1, 1, 0, 0; }"), "matmul|not in shared|landed"),
     "sums not scaled": (_never_scaled, "matmul"),
     "keys behind the end": (_behind_the_end, "matmul"),
     "maxima of one lane": (_of_one_lane, "matmul"),
-    "another base": (_constant(weights, "LOG2_E", 1.0), "matmul"),
+    "another base": (with_constant(weights, "LOG2_E", 1.0), "matmul"),
     "a tile of queries less": (
         lambda patch: patch.setattr(
             order.Order,
@@ -417,11 +380,14 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
         "matmul",
     ),
     "too little memory": (
-        _tiles("barrier_start", lambda n: n - 4096),
+        with_property(attention_tiles.AttentionTiles, "barrier_start", lambda n: n - 4096),
         "mbarrier|race|at offset",
     ),
-    "values over keys": (_tiles("value_start", lambda n: n - 1024), "race|matmul|landed"),
-    "results not fenced": (_without("fence.proxy.async"), "without fence.proxy.async"),
+    "values over keys": (
+        with_property(attention_tiles.AttentionTiles, "value_start", lambda n: n - 1024),
+        "race|matmul|landed",
+    ),
+    "results not fenced": (without("fence.proxy.async"), "without fence.proxy.async"),
     "results not waited for": (
         lambda patch: patch.setattr(results, "_wait_for_slot", lambda code, lane, left: None),
         "race: writes .* store of a tensor",

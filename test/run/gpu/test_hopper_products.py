@@ -25,6 +25,7 @@ from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.mutants import Mutate, replaced, with_constant, with_property, without
 from test.run.gpu.test_products import in_layouts, tensor, u8
 from test.run.gpu.test_products import product as product_group
 
@@ -235,44 +236,6 @@ def test_schedules_spill_nowhere(element: Any) -> None:
 
 # ---- Mutants ----
 
-Mutate = Callable[[pytest.MonkeyPatch], None]
-
-
-def _without(part: str) -> Mutate:
-    """Code without an instruction."""
-    original = Code.assembly
-
-    def dropped(
-        self: Code, text: str, operands: Any = (), results: Any = (), before: Any = ()
-    ) -> Any:
-        if part in text:
-            return list(before)
-        return original(self, text, operands, results, before)
-
-    return lambda patch: patch.setattr(Code, "assembly", dropped)
-
-
-def _replaced(old: str, new: str) -> Mutate:
-    """Code with another text of an instruction."""
-    original = Code.assembly
-
-    def changed(
-        self: Code, text: str, operands: Any = (), results: Any = (), before: Any = ()
-    ) -> Any:
-        return original(self, text.replace(old, new), operands, results, before)
-
-    return lambda patch: patch.setattr(Code, "assembly", changed)
-
-
-def _constant(module: Any, name: str, value: Any) -> Mutate:
-    return lambda patch: patch.setattr(module, name, value)
-
-
-def _property(owner: Any, name: str, change: Callable[[Any], Any]) -> Mutate:
-    found = owner.__dict__[name]
-    get = found.func if hasattr(found, "func") else found.fget
-    return lambda patch: patch.setattr(owner, name, property(lambda self: change(get(self))))
-
 
 def _waits(change: int) -> Mutate:
     original = pipeline.wait_for_products
@@ -314,44 +277,44 @@ def _tile(change: Callable[[Code, Any], Any]) -> Mutate:
 
 
 MUTANTS: dict[str, tuple[Mutate, str]] = {
-    "no mbarriers": (_without("mbarrier.init"), "not initialized"),
-    "mbarriers not fenced": (_without("fence.mbarrier_init"), "without a fence"),
-    "no arrivals": (_without("mbarrier.arrive.shared"), "waits at mbarrier"),
-    "no bytes expected": (_without("mbarrier.arrive.expect_tx"), "waits at mbarrier"),
+    "no mbarriers": (without("mbarrier.init"), "not initialized"),
+    "mbarriers not fenced": (without("fence.mbarrier_init"), "without a fence"),
+    "no arrivals": (without("mbarrier.arrive.shared"), "waits at mbarrier"),
+    "no bytes expected": (without("mbarrier.arrive.expect_tx"), "waits at mbarrier"),
     "too many bytes": (_bytes(16), "waits at mbarrier"),
     "too few bytes": (_bytes(-16), "waits at mbarrier|race|already"),
     "no waits": (_parity, "landed|race|already|not initialized"),
     "always the same stage": (_same_stage, "race|waits at|already|matmul"),
-    "no fence of sums": (_without("wgmma.fence"), "without wgmma.fence"),
-    "no groups of products": (_without("wgmma.commit_group"), "matmul|race|nan"),
-    "no waits for products": (_without("wgmma.wait_group"), "matmul|race|nan"),
+    "no fence of sums": (without("wgmma.fence"), "without wgmma.fence"),
+    "no groups of products": (without("wgmma.commit_group"), "matmul|race|nan"),
+    "no waits for products": (without("wgmma.wait_group"), "matmul|race|nan"),
     "products not waited for": (_waits(1), "matmul|race|nan"),
     "stage given back early": (_arrives_early, "race: writes .* wgmma"),
-    "no copies": (_without("cp.async.bulk.tensor.2d.shared"), "waits at mbarrier"),
-    "results not copied": (_without("cp.async.bulk.tensor.2d.global"), "matmul"),
-    "results not fenced": (_without("fence.proxy.async"), "without fence.proxy.async"),
+    "no copies": (without("cp.async.bulk.tensor.2d.shared"), "waits at mbarrier"),
+    "results not copied": (without("cp.async.bulk.tensor.2d.global"), "matmul"),
+    "results not fenced": (without("fence.proxy.async"), "without fence.proxy.async"),
     "results not waited for": (_slots, "race: writes .* store of a tensor"),
-    "results not read": (_without("wait_group.read"), "race: writes|has read shared"),
-    "no groups of results": (_without("bulk.commit_group"), "race: writes|has read shared"),
+    "results not read": (without("wait_group.read"), "race: writes|has read shared"),
+    "no groups of results": (without("bulk.commit_group"), "race: writes|has read shared"),
     "lanes apart": (
         lambda patch: patch.setattr(Code, "warp_barrier", lambda self: None),
         "race|nothing has landed",
     ),
-    "another depth": (_constant(pipeline, "_ROWS_OF_ATOM", 4), "matmul"),
-    "another swizzle": (_constant(pipeline, "_SWIZZLES", {128: 2}), "swizzled"),
-    "fewer rows of A": (_property(tiles.HopperTiles, "a_rows", lambda n: n - 8), "matmul"),
+    "another depth": (with_constant(pipeline, "_ROWS_OF_ATOM", 4), "matmul"),
+    "another swizzle": (with_constant(pipeline, "_SWIZZLES", {128: 2}), "swizzled"),
+    "fewer rows of A": (with_property(tiles.HopperTiles, "a_rows", lambda n: n - 8), "matmul"),
     "boxes not swizzled": (
         lambda patch: patch.setattr(
             maps.Boxes, "elements", property(lambda self: tiles.LINE // self.bytes // 2)
         ),
         "a tensor map with lines of 64 bytes",
     ),
-    "a transposed B": (_replaced("1, 1, 0, 0;", "1, 1, 0, 1;"), "matmul|not in shared"),
-    "fewer rows": (_property(order.Order, "tiles", lambda n: n - 1), "matmul"),
+    "a transposed B": (replaced("1, 1, 0, 0;", "1, 1, 0, 1;"), "matmul|not in shared"),
+    "fewer rows": (with_property(order.Order, "tiles", lambda n: n - 1), "matmul"),
     "another tile": (_tile(lambda c, n: c.mul(c.div(n, 2), 2)), "matmul|race"),
-    "one turn less": (_property(pipeline.Ring, "depth", lambda n: n - 8), "matmul"),
+    "one turn less": (with_property(pipeline.Ring, "depth", lambda n: n - 8), "matmul"),
     "too little memory": (
-        _property(tiles.HopperTiles, "barrier_start", lambda n: n - 4096),
+        with_property(tiles.HopperTiles, "barrier_start", lambda n: n - 4096),
         "mbarrier|race|at offset",
     ),
     "other sums": (
@@ -364,7 +327,7 @@ MUTANTS: dict[str, tuple[Mutate, str]] = {
         ),
         "matmul",
     ),
-    "no registers": (_replaced("u32 240", "u32 300"), "registers for a thread"),
+    "no registers": (replaced("u32 240", "u32 300"), "registers for a thread"),
 }
 
 

@@ -34,7 +34,7 @@ from test.run.gpu.conftest import (
     made_by_tiles,
     spilled_bytes,
 )
-from test.run.gpu.mutants import without_barrier
+from test.run.gpu.mutants import Mutate, with_property, without_barrier, without_intrinsic
 
 u8 = IntegerType(8, Signedness.UNSIGNED)
 FAMILY = GemmFamily(gpu("sm_80"))
@@ -245,24 +245,14 @@ def test_no_bank_conflicts(transposed: bool, depth: int) -> None:
 # ---- Mutants ----
 
 
-def _without(name: str) -> Callable[[pytest.MonkeyPatch], None]:
-    """Code without an intrinsic."""
-    original = Code.intrinsic
-
-    def dropped(self: Code, own: str, operands: Any, results: Any) -> Any:
-        return [] if own == name else original(self, own, operands, results)
-
-    return lambda patch: patch.setattr(Code, "intrinsic", dropped)
-
-
-def _waits_for(change: int) -> Callable[[pytest.MonkeyPatch], None]:
+def _waits_for(change: int) -> Mutate:
     original = main_loop._wait
     return lambda patch: patch.setattr(
         main_loop, "_wait", lambda code, left: original(code, left + change)
     )
 
 
-def _fragments(order: Callable[[list[Any]], list[Any]]) -> Callable[[pytest.MonkeyPatch], None]:
+def _fragments(order: Callable[[list[Any]], list[Any]]) -> Mutate:
     original = tensor_cores.TensorCores._read
 
     def read(self: Any, code: Code, place: Any, kind: str) -> Any:
@@ -271,13 +261,7 @@ def _fragments(order: Callable[[list[Any]], list[Any]]) -> Callable[[pytest.Monk
     return lambda patch: patch.setattr(tensor_cores.TensorCores, "_read", read)
 
 
-def _property(owner: Any, name: str, change: Callable[[Any], Any]) -> Callable[..., None]:
-    found = owner.__dict__[name]
-    get = found.func if hasattr(found, "func") else found.fget
-    return lambda patch: patch.setattr(owner, name, property(lambda self: change(get(self))))
-
-
-def _offset(change: Callable[[Code, Any], Any]) -> Callable[[pytest.MonkeyPatch], None]:
+def _offset(change: Callable[[Code, Any], Any]) -> Mutate:
     """Another number of a line or a depth."""
     original = Code.offset
     return lambda patch: patch.setattr(
@@ -305,14 +289,14 @@ def _next(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(main_loop.Ring, "next", lambda self, code, slot: code.number(self.size))
 
 
-def _least(change: int) -> Callable[[pytest.MonkeyPatch], None]:
+def _least(change: int) -> Mutate:
     original = Code.least
     return lambda patch: patch.setattr(
         Code, "least", lambda self, a, b: original(self, a, b + change)
     )
 
 
-def _below(change: int) -> Callable[[pytest.MonkeyPatch], None]:
+def _below(change: int) -> Mutate:
     original = Code.below
     return lambda patch: patch.setattr(
         Code,
@@ -323,10 +307,10 @@ def _below(change: int) -> Callable[[pytest.MonkeyPatch], None]:
 
 WAIT, COMMIT = "llvm.nvvm.cp.async.wait.group", "llvm.nvvm.cp.async.commit.group"
 LANDED = "has not landed|no thread of the block has written|race"
-MUTANTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
-    "no wait": (_without(WAIT), LANDED),
-    "no groups": (_without(COMMIT), LANDED),
-    "no wait at the end": (_without("llvm.nvvm.cp.async.wait.all"), "has not landed"),
+MUTANTS: dict[str, tuple[Mutate, str]] = {
+    "no wait": (without_intrinsic(WAIT), LANDED),
+    "no groups": (without_intrinsic(COMMIT), LANDED),
+    "no wait at the end": (without_intrinsic("llvm.nvvm.cp.async.wait.all"), "has not landed"),
     "waits for one less": (_waits_for(1), LANDED),
     "no barrier before the loop": (without_barrier(0), LANDED),
     "no barrier in the loop": (without_barrier(1), LANDED),
@@ -340,13 +324,16 @@ MUTANTS: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], str]] = {
     "rows not bounded": (_least(1), "not aligned|at offset|matmul"),
     "results not bounded": (_below(1), "at offset .* of|matmul"),
     "a stage too small": (
-        _property(kernel.Product, "_stage_bytes", lambda n: n - 128),
+        with_property(kernel.Product, "_stage_bytes", lambda n: n - 128),
         f"{LANDED}|offset|matmul",
     ),
-    "too little memory": (_property(kernel.Product, "shared_bytes", lambda n: n - 16), "at offset"),
-    "one turn less": (_property(kernel.Product, "depth", lambda n: n - 32), "matmul"),
-    "a tile less": (_property(kernel.Product, "row_tiles", lambda n: n - 1), "matmul"),
-    "results too narrow": (_property(kernel.Product, "width", lambda n: n // 2 + 1), "."),
+    "too little memory": (
+        with_property(kernel.Product, "shared_bytes", lambda n: n - 16),
+        "at offset",
+    ),
+    "one turn less": (with_property(kernel.Product, "depth", lambda n: n - 32), "matmul"),
+    "a tile less": (with_property(kernel.Product, "row_tiles", lambda n: n - 1), "matmul"),
+    "results too narrow": (with_property(kernel.Product, "width", lambda n: n // 2 + 1), "."),
 }
 
 

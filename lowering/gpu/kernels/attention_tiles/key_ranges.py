@@ -137,7 +137,7 @@ class KeyRanges:
             for number, value in enumerate(pair):
                 at.store(value, at.at(slot, 4 * number), 4)
 
-        leads = code.insert(arith.CmpiOp(code.rem(thread, _WARP), code.number(0), "eq"))
+        leads = code.equal(code.rem(thread, _WARP), 0)
         code.choose(leads, leave)
         code.barrier()
         for warp in range(THREADS // _WARP):
@@ -158,7 +158,7 @@ class KeyRanges:
             for number, value in enumerate((first, end)):
                 at.store(value, at.at(place, 4 * number), 4)
 
-        code.choose(code.insert(arith.CmpiOp(thread, code.number(0), "eq")), write)
+        code.choose(code.equal(thread, 0), write)
 
 
 def _joined(code: Code, a: Sequence[Value], b: Sequence[Value]) -> list[Value]:

@@ -70,6 +70,10 @@ class Code:
         """The bits that one has."""
         return self.insert(arith.XOrIOp(a, self._other(a, b)))
 
+    def equal(self, value: Value, number: int) -> Value:
+        """Whether a value is this number."""
+        return self.insert(arith.CmpiOp(value, self.number(number), "eq"))
+
     def below(self, a: Value, b: Value | int) -> Value:
         """Whether a < b, unsigned."""
         return self.insert(arith.CmpiOp(a, self._other(a, b), "ult"))

@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from xdsl.dialects import arith
-
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.contraction.copies import TileCopy
 
@@ -72,7 +70,7 @@ class Ring:
     def next(self, code: Code, slot: Value) -> Value:
         """The slot after this one."""
         more = code.add(slot, self.size)
-        wraps = code.insert(arith.CmpiOp(more, code.number(self.stages * self.size), "eq"))
+        wraps = code.equal(more, self.stages * self.size)
         return code.select(wraps, code.number(0), more)
 
 

@@ -32,7 +32,6 @@ from braid.lowering.gpu.kernels.hopper.instructions import (
     arrive,
     begin_products,
     end_products,
-    prefetch_map,
     set_registers,
     wait,
     wait_for_products,
@@ -40,6 +39,7 @@ from braid.lowering.gpu.kernels.hopper.instructions import (
 from braid.lowering.gpu.kernels.hopper.maps import Boxes
 from braid.lowering.gpu.kernels.hopper.order import Order, Tile
 from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
+from braid.lowering.gpu.kernels.hopper.roles import emit_roles
 from braid.lowering.gpu.kernels.hopper.tiles import STORE_ROWS
 from braid.lowering.gpu.launches import TensorMap, dynamic_shared
 
@@ -137,23 +137,18 @@ class HopperAttention:
         maps: Sequence[Value],
         scratch: Value | None,
     ) -> None:
-        thread = code.thread()
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         scores = self.plain.scores.product
-        ring = AttentionRing(self.tiles, shared, self.boxes, scores.problem.a.number, scores.depth)
-
-        def start(own: Code) -> None:
-            for map in maps:
-                prefetch_map(own, map)
-            ring.initialize(own)
-
-        code.choose(_is(code, thread, 0), start)
-        code.barrier()
-        group = code.uniform(code.div(thread, WARPGROUP))
-        code.choose(
-            _is(code, group, self.tiles.groups),
-            lambda own: self._emit_copies(own, ring, thread, maps, scratch),
-            lambda own: _Group(self, own, ring, thread, group, values).emit(own, maps, scratch),
+        ring = AttentionRing(shared, self.tiles, self.boxes, scores.problem.a.number, scores.depth)
+        emit_roles(
+            code,
+            self.tiles.groups,
+            maps,
+            ring.initialize,
+            lambda own, thread: self._emit_copies(own, ring, thread, maps, scratch),
+            lambda own, thread, group: _Group(self, own, ring, thread, group, values).emit(
+                own, maps, scratch
+            ),
         )
 
     def _emit_copies(
@@ -172,7 +167,7 @@ class HopperAttention:
 
             self.order.loop(own, [own.number(0)] * 3, tile)
 
-        code.choose(_is(code, thread, WARPGROUP * self.tiles.groups), copy)
+        code.choose(code.equal(thread, WARPGROUP * self.tiles.groups), copy)
 
     def key_tiles(self, code: Code, scratch: Value | None, place: Tile) -> tuple[Value, Value]:
         """The first tile of keys of some queries, and the one behind the last: there is one."""
@@ -203,7 +198,7 @@ class _Group:
         self.warp = code.uniform(code.div(thread, 32))
         row = code.add(code.mul(self.warp, STORE_ROWS), code.div(self.lane, 4))
         self.row, self.column = row, code.mul(code.rem(self.lane, 4), 2)
-        self.leads = _is(code, self.lane, 0)
+        self.leads = code.equal(self.lane, 0)
 
     def emit(self, code: Code, maps: Sequence[Value], scratch: Value | None) -> None:
         """All tiles of queries of the block."""
@@ -292,12 +287,12 @@ class _Group:
         ring, tiles = self.ring, self.tiles
         next, next_parity = ring.following(code, stage, parity)
         if tiles.turns:
-            wait(code, ring.numbered(code, tiles.turn(), self.group), turn)
+            wait(code, ring.barrier(code, tiles.turn(), self.group), turn)
         scores = self._scores(code, next, next_parity)
         sums = self._add_values(code, stage, registers, sums)
         if tiles.turns:
             other = code.xor(self.group, 1)
-            code.choose(self.leads, lambda at: arrive(at, ring.numbered(at, tiles.turn(), other)))
+            code.choose(self.leads, lambda at: arrive(at, ring.barrier(at, tiles.turn(), other)))
         scores = wait_for_products(code, 1, scores)
         self._release(code, False, next)
         unpacked = cast(Operation, scores[0].owner)
@@ -317,7 +312,7 @@ class _Group:
 
     def _scores(self, code: Code, stage: Value, parity: Value) -> list[Value]:
         """Of a tile of keys, to come."""
-        wait(code, self.ring.numbered(code, self.tiles.full(False), stage), parity)
+        wait(code, self.ring.barrier(code, self.tiles.full(False), stage), parity)
         begin_products(code)
         scores = self.ring.multiply_keys(code, self.group, stage)
         end_products(code)
@@ -336,12 +331,12 @@ class _Group:
         return list(sums)
 
     def _wait_for_values(self, code: Code, stage: Value, parity: Value) -> None:
-        wait(code, self.ring.numbered(code, self.tiles.full(True), stage), parity)
+        wait(code, self.ring.barrier(code, self.tiles.full(True), stage), parity)
 
     def _release(self, code: Code, of_values: bool, stage: Value) -> None:
         """Gives a stage back to the thread that copies."""
         empty = self.tiles.empty(of_values)
-        code.choose(self.leads, lambda at: arrive(at, self.ring.numbered(at, empty, stage)))
+        code.choose(self.leads, lambda at: arrive(at, self.ring.barrier(at, empty, stage)))
 
     def _elementwise(
         self, code: Code, sums: Sequence[Value], place: Tile, tile: Value, tail: bool
@@ -370,10 +365,6 @@ class _Group:
         operand = self.whole.plain.weighted.product.problem.b.value
         type = cast(MemRefType[Any], operand.type).element_type
         return [packed(code, weights[n : n + 2], type) for n in range(0, len(weights), 2)]
-
-
-def _is(code: Code, value: Value, number: int) -> Value:
-    return code.insert(arith.CmpiOp(value, code.number(number), "eq"))
 
 
 def _load_before(wait: Operation) -> None:

@@ -22,6 +22,7 @@ from braid.lowering.gpu.kernels.hopper.instructions import (
 from braid.lowering.gpu.kernels.hopper.maps import Boxes
 from braid.lowering.gpu.kernels.hopper.order import Tile
 from braid.lowering.gpu.kernels.hopper.pipeline import descriptor, low_bits
+from braid.lowering.gpu.kernels.hopper.stages import Stages
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS
 
 _STEP = 16
@@ -40,29 +41,22 @@ class AttentionBoxes:
 
 
 @dataclass(frozen=True)
-class AttentionRing:
+class AttentionRing(Stages):
     """Queries, and stages of keys and values; `width` elements of a key are multiplied."""
 
     tiles: AttentionTiles
-    shared: Value
     boxes: AttentionBoxes
     number: Number
     width: int
 
+    @property
+    def count(self) -> int:
+        """Of keys, and of values."""
+        return self.tiles.stages
+
     def at(self, code: Code, offset: int) -> Value:
         """So many bytes into shared memory."""
         return code.at(self.shared, offset)
-
-    def numbered(self, code: Code, first: int, number: Value) -> Value:
-        """An mbarrier of several, which begin at `first`."""
-        return code.at(code.at(self.shared, code.mul(number, 8)), first)
-
-    def following(self, code: Code, stage: Value, parity: Value) -> tuple[Value, Value]:
-        """The next stage, and which phase of its mbarriers comes next."""
-        more = code.add(stage, 1)
-        wraps = code.insert(arith.CmpiOp(more, code.number(self.tiles.stages), "eq"))
-        turned = code.xor(parity, 1)
-        return code.select(wraps, code.number(0), more), code.select(wraps, turned, parity)
 
     def initialize(self, code: Code) -> None:
         """What one thread does before the others begin."""
@@ -136,8 +130,8 @@ class AttentionRing:
         tiles, boxes = self.tiles, self.boxes.values if of_values else self.boxes.keys
         width = tiles.value_width if of_values else tiles.key_width
         bytes, start = 2 * tiles.keys * width, tiles.value_start if of_values else tiles.query_bytes
-        wait(code, self.numbered(code, tiles.empty(of_values), stage), code.xor(parity, 1))
-        full = self.numbered(code, tiles.full(of_values), stage)
+        wait(code, self.barrier(code, tiles.empty(of_values), stage), code.xor(parity, 1))
+        full = self.barrier(code, tiles.full(of_values), stage)
         expect(code, full, bytes)
         target = code.at(code.at(self.shared, code.mul(stage, bytes)), start)
         key = code.mul(tile, tiles.keys)

@@ -22,6 +22,7 @@ from braid.lowering.gpu.kernels.hopper.instructions import (
 )
 from braid.lowering.gpu.kernels.hopper.maps import Boxes
 from braid.lowering.gpu.kernels.hopper.order import Tile
+from braid.lowering.gpu.kernels.hopper.stages import Stages
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, WARPS, HopperTiles
 
 _ROWS_OF_ATOM = 8
@@ -31,16 +32,20 @@ _ADDRESS_MASK = 0x3FFF
 
 
 @dataclass(frozen=True)
-class Ring:
-    """The stages of a product, whose tiles begin at `shared`."""
+class Ring(Stages):
+    """The stages of a product."""
 
     tiles: HopperTiles
-    shared: Value
     a: Boxes
     b: Boxes
     b_along_depth: bool
     numbers: tuple[Number, Number]
     turns: int
+
+    @property
+    def count(self) -> int:
+        """Of both operands together."""
+        return self.tiles.stages
 
     @property
     def depth(self) -> int:
@@ -54,17 +59,6 @@ class Ring:
             arrivals = WARPS * self.tiles.groups
             initialize(code, code.at(self.shared, self.tiles.empty(stage)), arrivals)
         publish_barriers(code)
-
-    def barrier(self, code: Code, first: int, stage: Value) -> Value:
-        """The mbarrier of a stage, of those that begin at `first`."""
-        return code.at(code.at(self.shared, code.mul(stage, 8)), first)
-
-    def following(self, code: Code, stage: Value, parity: Value) -> tuple[Value, Value]:
-        """The next stage, and which phase of its mbarriers comes next."""
-        more = code.add(stage, 1)
-        wraps = code.insert(arith.CmpiOp(more, code.number(self.tiles.stages), "eq"))
-        turned = code.xor(parity, 1)
-        return code.select(wraps, code.number(0), more), code.select(wraps, turned, parity)
 
     def fill(
         self, code: Code, tile: Tile, maps: Sequence[Value], carried: Sequence[Value]
@@ -107,7 +101,7 @@ class Ring:
     ) -> list[Value]:
         """A stage and its parity after a tile, and the thread's sums of the tile."""
         tiles = self.tiles
-        first = code.insert(arith.CmpiOp(lane, code.number(0), "eq"))
+        first = code.equal(lane, 0)
         address = code.address(self.shared)
         rows = low_bits(code, code.add(address, code.mul(group, tiles.blocks * _block_bytes())))
         columns = low_bits(code, code.add(address, tiles.a_bytes))

@@ -7,7 +7,7 @@ this one are stored: as CUTLASS's persistent kernels for warp-specialized groups
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, llvm
+from xdsl.dialects import llvm
 from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.ir import SSAValue
 
@@ -15,11 +15,12 @@ from braid.lowering.gpu.aligned_entries import is_aligned
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.contraction.kernel import Product
 from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
-from braid.lowering.gpu.kernels.hopper.instructions import WARPGROUP, prefetch_map, set_registers
+from braid.lowering.gpu.kernels.hopper.instructions import WARPGROUP, set_registers
 from braid.lowering.gpu.kernels.hopper.maps import Boxes, operand_boxes
 from braid.lowering.gpu.kernels.hopper.order import Order, Tile
 from braid.lowering.gpu.kernels.hopper.pipeline import Ring
 from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
+from braid.lowering.gpu.kernels.hopper.roles import emit_roles
 from braid.lowering.gpu.kernels.hopper.tiles import STORE_ROWS, HopperTiles
 from braid.lowering.gpu.launches import TensorMap, dynamic_shared
 
@@ -100,25 +101,20 @@ class HopperProduct:
         entry: str,
         scratch: Value | None,
     ) -> None:
-        thread = code.thread()
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         problem = self.plain.problem
         numbers = (problem.a.number, problem.b.number)
         turns = -(-self.plain.depth // (self.boxes[0].elements * self.tiles.splits))
-        ring = Ring(self.tiles, shared, *self.boxes, numbers, turns)
-
-        def start(own: Code) -> None:
-            for map in maps:
-                prefetch_map(own, map)
-            ring.initialize(own)
-
-        code.choose(_is(code, thread, 0), start)
-        code.barrier()
-        group = code.uniform(code.div(thread, WARPGROUP))
-        code.choose(
-            _is(code, group, self.tiles.groups),
-            lambda own: self._emit_copies(own, ring, thread, maps),
-            lambda own: self._emit_products(own, ring, thread, group, maps, values, scratch),
+        ring = Ring(shared, self.tiles, *self.boxes, numbers, turns)
+        emit_roles(
+            code,
+            self.tiles.groups,
+            maps,
+            ring.initialize,
+            lambda own, thread: self._emit_copies(own, ring, thread, maps),
+            lambda own, thread, group: self._emit_products(
+                own, ring, thread, group, maps, values, scratch
+            ),
         )
 
     def _emit_copies(self, code: Code, ring: Ring, thread: Value, maps: Sequence[Value]) -> None:
@@ -130,7 +126,7 @@ class HopperProduct:
 
             self.order.loop(own, [own.number(0), own.number(0)], tile)
 
-        code.choose(_is(code, thread, WARPGROUP * self.tiles.groups), copy)
+        code.choose(code.equal(thread, WARPGROUP * self.tiles.groups), copy)
 
     def _emit_products(
         self,
@@ -166,7 +162,3 @@ class HopperProduct:
             return carried
 
         self.order.loop(code, [], tile)
-
-
-def _is(code: Code, value: Value, number: int) -> Value:
-    return code.insert(arith.CmpiOp(value, code.number(number), "eq"))

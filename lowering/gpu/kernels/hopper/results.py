@@ -130,7 +130,7 @@ class Results:
     def last(self, code: Code, lane: Value) -> None:
         """Before the threads end."""
         if self.boxes is not None:
-            code.choose(_is_first(code, lane), lambda at: wait_for_stores(at, 0))
+            code.choose(code.equal(lane, 0), lambda at: wait_for_stores(at, 0))
 
     def _writer(
         self, values: Mapping[SSAValue, SSAValue], scratch: Value | None, split: Value | None
@@ -148,7 +148,7 @@ class Results:
         publish_to_copies(code)
         code.warp_barrier()
         code.choose(
-            _is_first(code, lane),
+            code.equal(lane, 0),
             lambda at: store_box(at, map, boxes.at(at, column, row, batch), slot),
         )
 
@@ -266,11 +266,7 @@ def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxe
     return None if found is None else replace(found, line=line)
 
 
-def _is_first(code: Code, lane: Value) -> Value:
-    return code.insert(arith.CmpiOp(lane, code.number(0), "eq"))
-
-
 def _wait_for_slot(code: Code, lane: Value, left: int) -> None:
     """Until all but so many boxes of the warp have been read."""
-    code.choose(_is_first(code, lane), lambda at: wait_for_stores(at, left))
+    code.choose(code.equal(lane, 0), lambda at: wait_for_stores(at, left))
     code.warp_barrier()

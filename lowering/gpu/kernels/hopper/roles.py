@@ -1,0 +1,36 @@
+"""Which threads of a block copy, and which multiply: as CUTLASS's warp-specialized kernels."""
+
+from collections.abc import Callable, Sequence
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.kernels.hopper.instructions import WARPGROUP, prefetch_map
+
+
+def emit_roles(
+    code: Code,
+    groups: int,
+    maps: Sequence[Value],
+    initialize: Callable[[Code], None],
+    copy: Callable[[Code, Value], None],
+    multiply: Callable[[Code, Value, Value], None],
+) -> None:
+    """So many groups of 128 threads multiply, and one more copies.
+
+    Before, one thread fetches the tensor maps and `initialize`s mbarriers. `copy` takes the thread,
+    `multiply` the thread and its group.
+    """
+    thread = code.thread()
+
+    def start(own: Code) -> None:
+        for map in maps:
+            prefetch_map(own, map)
+        initialize(own)
+
+    code.choose(code.equal(thread, 0), start)
+    code.barrier()
+    group = code.uniform(code.div(thread, WARPGROUP))
+    code.choose(
+        code.equal(group, groups),
+        lambda own: copy(own, thread),
+        lambda own: multiply(own, thread, group),
+    )

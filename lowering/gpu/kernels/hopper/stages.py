@@ -1,0 +1,33 @@
+"""Rings of stages: memory that one thread fills and groups of threads read, in turn.
+
+Each stage has two mbarriers, which say that it is full and that it is empty, in phases whose parity
+changes each time around: PTX ISA, "mbarrier".
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from braid.lowering.gpu.kernels.contraction.code import Code, Value
+
+
+@dataclass(frozen=True)
+class Stages(ABC):
+    """A ring in shared memory, whose tiles begin at `shared`."""
+
+    shared: Value
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many stages there are."""
+
+    def barrier(self, code: Code, first: int, number: Value) -> Value:
+        """An mbarrier of several, which begin at `first`."""
+        return code.at(code.at(self.shared, code.mul(number, 8)), first)
+
+    def following(self, code: Code, stage: Value, parity: Value) -> tuple[Value, Value]:
+        """The next stage, and which phase of its mbarriers comes next."""
+        more = code.add(stage, 1)
+        wraps = code.equal(more, self.count)
+        turned = code.xor(parity, 1)
+        return code.select(wraps, code.number(0), more), code.select(wraps, turned, parity)
