@@ -8,7 +8,6 @@ them on a machine with the GPU.
 """
 
 import argparse
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,8 +25,7 @@ from benchmarks.conformance.cases import Case, load_cases
 from benchmarks.conformance.executors import imported_with
 from benchmarks.conformance.expectations import read_expected
 from benchmarks.kept_cases import Array, keep_case
-from benchmarks.models.hand_written import make_loop_if, make_transformer_block
-from benchmarks.models.light import make_light
+from benchmarks.models.small import PINS, small_makers
 from braid.support.errors import BraidError
 
 CPU = "x86-64-v3"
@@ -86,54 +84,10 @@ def _shares(expected: Sequence[Array], share: float) -> list[float]:
 
 def small_models() -> Iterator[tuple[str, Keep]]:
     """Models of the usual kinds; those of PyTorch where it is installed."""
-    made = {
-        "transformer_block": lambda: make_transformer_block(32, 64, 4, 128),
-        "loop_if": make_loop_if,
-        "squeezenet": small_squeezenet,
-    }
-    if importlib.util.find_spec("transformers") is not None:
-        made |= {"gpt2": small_gpt2, "mobilenet_v2": small_mobilenet_v2}
+    made = small_makers(n_embd=64, n_head=4)
     for name, make in made.items():
         yield name, partial(keep_model, name, make, ())
         yield f"{name}_split", partial(keep_model, f"{name}_split", make, PINS[name])
-
-
-PINS = {
-    "squeezenet": ("op:pool=cpu:0", "op:conv=gpu:0"),
-    "mobilenet_v2": ("op:add=cpu:0", "op:conv=gpu:0"),
-    "transformer_block": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
-    "gpt2": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
-    "loop_if": ("op:matmul=cpu:0", "op:reduce=gpu:0"),
-}
-"""What the host runs of a model that is split."""
-
-
-def small_squeezenet() -> onnx.ModelProto:
-    """SqueezeNet on images of 64 by 64."""
-    model = make_light("squeezenet")
-    shape = model.graph.input[0].type.tensor_type.shape
-    for dim, extent in zip(shape.dim, (1, 3, 64, 64), strict=True):
-        dim.dim_value = extent
-    del model.graph.value_info[:]
-    return model
-
-
-def small_gpt2() -> onnx.ModelProto:
-    """GPT-2 with two narrow layers and 1000 tokens to choose from."""
-    import torch
-
-    from benchmarks.models.torch_models import export, gpt2
-
-    tokens = torch.arange(0, 800, 50).reshape(1, 16)
-    sizes = {"n_layer": 2, "vocab_size": 1000, "n_embd": 64, "n_head": 4}
-    return export(lambda: gpt2(**sizes), lambda: (tokens,))
-
-
-def small_mobilenet_v2() -> onnx.ModelProto:
-    """MobileNetV2 of the paper's configuration, on images of 64 by 64."""
-    from benchmarks.models.torch_models import export, noise, vision
-
-    return export(lambda: vision("MobileNetV2"), lambda: noise((1, 3, 64, 64)))
 
 
 def keep_model(

@@ -122,11 +122,13 @@ def causal(queries: int, keys: int, left_out: float) -> Any:
     return np.where(np.arange(keys)[None, :] <= place, 0, left_out)
 
 
-def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
-    rng = np.random.default_rng(seed)
-    element = (bf16, f16)[rng.integers(2)]
-    queries, keys = (int(n) for n in rng.integers(2, 90, 2))
-    width = int(rng.choice([8, 24, 64, 80, 128]))
+Extents = tuple[int, ...]
+
+
+def random_forms(
+    rng: np.random.Generator, queries: int, keys: int
+) -> tuple[Extents, Extents | None, Extents | None]:
+    """Heads, those of keys where several share them, and the shape of a mask, if there is one."""
     heads, key_heads = (
         ((1, 2), None),
         ((2, 1), None),
@@ -135,7 +137,22 @@ def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
         ((1, 3), (1, 1)),
     )[rng.integers(5)]
     one = tuple(1 for _ in heads)
-    mask = (None, (*one, queries, keys), (*one, 1, keys), (*heads, queries, keys))[rng.integers(4)]
+    masks = (None, (*one, queries, keys), (*one, 1, keys), (*heads, queries, keys))
+    return heads, key_heads, masks[rng.integers(4)]
+
+
+def random_causal(rng: np.random.Generator, shape: Extents, element: Any) -> Any:
+    """A causal mask of this shape, by a low number or by -∞."""
+    left_out = float(rng.choice([-1e4, -np.inf]))
+    return causal(*shape[-2:], left_out).reshape(shape).astype(to_numpy(element))
+
+
+def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
+    rng = np.random.default_rng(seed)
+    element = (bf16, f16)[rng.integers(2)]
+    queries, keys = (int(n) for n in rng.integers(2, 90, 2))
+    width = int(rng.choice([8, 24, 64, 80, 128]))
+    heads, key_heads, mask = random_forms(rng, queries, keys)
     scaled, given = bool(rng.integers(2)), dict[int, Any]()
     group = attention(
         element,
@@ -148,11 +165,8 @@ def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
         transposed=bool(rng.integers(2)),
         residual=bool(rng.integers(2)),
     )
-    if mask == (*one, queries, keys) and keys >= queries:
-        left_out = float(rng.choice([-1e4, -np.inf]))
-        type = group.inputs[3 + scaled].type
-        given[3 + scaled] = causal(queries, keys, left_out).reshape(mask)
-        given[3 + scaled] = given[3 + scaled].astype(to_numpy(type.element_type))
+    if mask == (*(1 for _ in heads), queries, keys) and keys >= queries:
+        given[3 + scaled] = random_causal(rng, mask, element)
     schedule = {
         "rows": 64,
         "keys": int(rng.choice([32, 64])),

@@ -30,7 +30,12 @@ from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.mutants import Mutate, replaced, with_constant, with_property, without
-from test.run.gpu.test_attention import attention, causal, check_wide_scores
+from test.run.gpu.test_attention import (
+    attention,
+    check_wide_scores,
+    random_causal,
+    random_forms,
+)
 from test.run.gpu.test_masked_attention import check_low_masks, masked_attention, seen_by
 from test.run.gpu.test_products import tensor
 
@@ -74,15 +79,7 @@ def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
     transposed = bool(rng.integers(2))
     keys = int(rng.integers(33, 200)) if transposed else 8 * int(rng.integers(5, 25))
     width = int(rng.choice([40, 64, 80, 128]))
-    heads, key_heads = (
-        ((1, 2), None),
-        ((2, 1), None),
-        ((2, 2, 2), (2, 2, 1)),
-        ((3,), None),
-        ((1, 3), (1, 1)),
-    )[rng.integers(5)]
-    one = tuple(1 for _ in heads)
-    mask = (None, (*one, queries, keys), (*one, 1, keys), (*heads, queries, keys))[rng.integers(4)]
+    heads, key_heads, mask = random_forms(rng, queries, keys)
     scaled, given = bool(rng.integers(2)), dict[int, Any]()
     group = attention(
         element,
@@ -95,10 +92,8 @@ def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
         transposed=transposed,
         residual=bool(rng.integers(2)),
     )
-    if mask == (*one, queries, keys) and keys >= queries:
-        left_out = float(rng.choice([-1e4, -np.inf]))
-        dtype = to_numpy(element)
-        given[3 + scaled] = causal(queries, keys, left_out).reshape(mask).astype(dtype)
+    if mask == (*(1 for _ in heads), queries, keys) and keys >= queries:
+        given[3 + scaled] = random_causal(rng, mask, element)
     return group, _random_schedule(rng, transposed), given
 
 

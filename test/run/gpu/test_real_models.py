@@ -1,7 +1,6 @@
 """Models of the usual kinds, whole on an emulated GPU and split with the CPU, by ONNX Runtime."""
 
-import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from random import Random
 
 import numpy as np
@@ -10,68 +9,27 @@ import onnxruntime
 import pytest
 
 import braid
-from benchmarks.models.hand_written import make_loop_if, make_transformer_block
-from benchmarks.models.light import make_light
+from benchmarks.models.small import PINS, small_makers
 from braid.passes.partition.assign_devices import Strategy
 from braid.read_source import read_source
 from braid.universe import make_context
 from test.run.models.test_models import check
 from test.unit.passes.partition.random_clusters import split_at_random
 
-Make = Callable[[], onnx.ModelProto]
-
 TARGET = "gpu-emulated"
-
-
-def small_squeezenet() -> onnx.ModelProto:
-    """SqueezeNet on images of 64 by 64."""
-    model = make_light("squeezenet")
-    shape = model.graph.input[0].type.tensor_type.shape
-    for dim, extent in zip(shape.dim, (1, 3, 64, 64), strict=True):
-        dim.dim_value = extent
-    del model.graph.value_info[:]
-    return model
-
-
-def small_mobilenet_v2() -> onnx.ModelProto:
-    """MobileNetV2 of the paper's configuration, on images of 64 by 64."""
-    from benchmarks.models.torch_models import export, noise, vision
-
-    return export(lambda: vision("MobileNetV2"), lambda: noise((1, 3, 64, 64)))
-
-
-def small_gpt2() -> onnx.ModelProto:
-    """GPT-2 with two layers and 1000 tokens to choose from, otherwise of the paper's widths."""
-    import torch
-
-    from benchmarks.models.torch_models import export, gpt2
-
-    tokens = torch.arange(0, 800, 50).reshape(1, 16)
-    return export(lambda: gpt2(n_layer=2, vocab_size=1000), lambda: (tokens,))
-
-
-MODELS: dict[str, Make] = {
-    "squeezenet": small_squeezenet,
-    "mobilenet_v2": small_mobilenet_v2,
-    "transformer_block": lambda: make_transformer_block(32, 64, 4, 128),
-    "gpt2": small_gpt2,
-    "loop_if": make_loop_if,
-}
-NEED_TORCH = {"mobilenet_v2", "gpt2"}
 QUICK = {"loop_if"}
 """These run in the normal suite; emulating the others takes minutes."""
-
-
 CASES: Sequence[object] = [
-    pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in MODELS
+    pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in PINS
 ]
 
 
 def made(name: str) -> onnx.ModelProto:
     """The model; skips the test where the packages that export it are missing."""
-    if name in NEED_TORCH and not importlib.util.find_spec("transformers"):
+    makers = small_makers()
+    if name not in makers:
         pytest.skip("'transformers' is not installed")
-    return MODELS[name]()
+    return makers[name]()
 
 
 def check_beside_onnx_runtime(model: onnx.ModelProto, compiled: braid.Model) -> None:
@@ -102,16 +60,6 @@ def test_split_models(name: str) -> None:
     assert split_at_random(source.module, ["cpu:0", "gpu:0"], Random(3)) > 1
     compiled = braid.compile(source.module, parameters=source.parameters, target=TARGET)
     check_beside_onnx_runtime(model, compiled)
-
-
-PINS = {
-    "squeezenet": ("op:pool=cpu:0", "op:conv=gpu:0"),
-    "mobilenet_v2": ("op:add=cpu:0", "op:conv=gpu:0"),
-    "transformer_block": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
-    "gpt2": ("op:softmax=cpu:0", "op:matmul=gpu:0"),
-    "loop_if": ("op:matmul=cpu:0", "op:reduce=gpu:0"),
-}
-"""Kinds of ops that are kept on a device, so that `assign-devices` has to split the model."""
 
 
 @pytest.mark.parametrize("strategy", ["priority", "throughput"])

@@ -324,18 +324,24 @@ static void issue(sum *registers, product what, const uint32_t *fragment) {
     braid_gpu_wait(IN_WARPGROUP);
 }
 
+/* A product without its left operand; products are compared by their bytes. */
+static void describe(product *made, int32_t n, int32_t a_kind, int32_t b_kind, uint64_t b,
+                     int32_t b_rows, int32_t adds) {
+  memset(made, 0, sizeof *made);
+  made->n = n;
+  made->a_kind = (number)a_kind;
+  made->b_kind = (number)b_kind;
+  made->b_rows = b_rows != 0;
+  made->adds = adds != 0;
+  made->b = b;
+}
+
 /* `results` are the sums before and after. */
 EMULATED void braid_gpu_wgmma(uint32_t *results, uint64_t a, uint64_t b, int32_t n, int32_t a_kind,
                               int32_t b_kind, int32_t a_rows, int32_t b_rows, int32_t adds) {
   product what;
-  memset(&what, 0, sizeof what);
-  what.n = n;
-  what.a_kind = (number)a_kind;
-  what.b_kind = (number)b_kind;
-  what.b_rows = b_rows != 0;
-  what.adds = adds != 0;
+  describe(&what, n, a_kind, b_kind, b, b_rows, adds);
   what.a = a;
-  what.b = b;
   if (a_rows)
     braid_gpu_fail("wgmma of a transposed A");
   issue((sum *)(void *)results, what, NULL);
@@ -347,14 +353,8 @@ EMULATED void braid_gpu_wgmma_registers(uint32_t *results, uint32_t a0, uint32_t
                                         int32_t b_kind, int32_t b_rows, int32_t adds) {
   const uint32_t fragment[FRAGMENT] = {a0, a1, a2, a3};
   product what;
-  memset(&what, 0, sizeof what);
-  what.n = n;
-  what.a_kind = (number)a_kind;
-  what.b_kind = (number)b_kind;
-  what.b_rows = b_rows != 0;
+  describe(&what, n, a_kind, b_kind, b, b_rows, adds);
   what.a_registers = true;
-  what.adds = adds != 0;
-  what.b = b;
   if (what.a_kind > F16)
     braid_gpu_fail("wgmma of registers of other types than 16-bit floats");
   issue((sum *)(void *)results, what, fragment);

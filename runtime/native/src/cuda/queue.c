@@ -162,6 +162,17 @@ static void leave(cuda_device *device, const worker *own) {
     braid_cuda_leave(device);
 }
 
+/* With the lock, which it gives up meanwhile: feeds or drains a launch, or says why not. */
+static void without_lock(cuda_device *device, const worker *own,
+                         void (*step)(cuda_device *, waiting *), waiting *launch) {
+  pthread_mutex_unlock(&device->lock);
+  if (own->entered)
+    step(device, launch);
+  else
+    fail_submission(launch->submission, -1, own->error);
+  pthread_mutex_lock(&device->lock);
+}
+
 /* The slot that the next launch is to have. */
 static slot *next_slot(cuda_device *device) {
   const waiting *next = &device->ring[device->fed % device->capacity];
@@ -181,12 +192,7 @@ static bool feed_next(cuda_device *device, const worker *own) {
   next->slot->copied_in = next->slot->copied_out = false;
   waiting fed = *next;
   device->feeding = true;
-  pthread_mutex_unlock(&device->lock);
-  if (own->entered)
-    feed(device, &fed);
-  else
-    fail_submission(fed.submission, -1, own->error);
-  pthread_mutex_lock(&device->lock);
+  without_lock(device, own, feed, &fed);
   device->feeding = false;
   ++device->fed;
   pthread_cond_broadcast(&device->changed);
@@ -200,12 +206,7 @@ static bool drain_next(cuda_device *device, const worker *own) {
     return false;
   waiting drained = device->ring[device->ended % device->capacity];
   device->draining = true;
-  pthread_mutex_unlock(&device->lock);
-  if (own->entered)
-    drain(device, &drained);
-  else
-    fail_submission(drained.submission, -1, own->error);
-  pthread_mutex_lock(&device->lock);
+  without_lock(device, own, drain, &drained);
   device->draining = false;
   drained.slot->submission = NULL;
   ++device->ended;
