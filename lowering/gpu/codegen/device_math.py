@@ -5,7 +5,8 @@ cos are Cephes's polynomials (S. Moshier; logf.c, tanhf.c, sinf.c), exp and the 
 GPU's power of two, and erf is Eigen's quotient (`generic_fast_erf_float`): within 5 ulp, erf within
 6, with what the PTX ISA allows the GPU's instructions to be off by. The others are computed in f64
 and rounded. In f64 they are series after the usual reductions, within 16 ulp; pow within that times
-1 + |y · log x|, and sin, cos and tan for |x| up to 1e6, beyond which the error grows with x.
+1 + |y · log x|, and sin, cos and tan for |x| up to 1e6, beyond which the error grows with x;
+sin and cos stay within -1 and 1.
 `test_device_math.py` measures all of it.
 """
 

@@ -91,6 +91,8 @@ def _sine_cosine(w: FunctionWriter, x: Value, quarter: int) -> Value:
     rest = x
     for part in _PI_2:
         rest = w.fma(count, w.number(-part), rest)
+    # Of angles beyond some 10^15 nothing is left, but a sine has its bounds.
+    rest = w.intrinsic("minnum", w.intrinsic("maxnum", rest, w.number(-1.0)), w.number(1.0))
     square = w.mul(rest, rest)
     terms = _factorials(19)[::-1]
     signs = [(-1) ** (n // 2) * terms[n] for n in range(20)]

@@ -197,3 +197,15 @@ def test_remainders_are_exact(single: bool) -> None:
 def test_functions_that_there_are_not() -> None:
     with pytest.raises(UnsupportedError, match="no code for the function 'lgammaf'"):
         definitions(["__nv_lgammaf"])
+
+
+@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_sines_of_huge_angles_have_their_bounds(name: str, single: bool) -> None:
+    largest = 38 if single else 300
+    dtype = np.float32 if single else np.float64
+    angles = (10.0 ** np.linspace(6, largest, 400)).astype(dtype)
+    got = compiled(f"__nv_{name}{'f' if single else ''}", 1, single)(
+        np.concatenate([angles, -angles])
+    )
+    assert np.all(np.abs(got) <= 1)
