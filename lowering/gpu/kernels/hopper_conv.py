@@ -6,18 +6,9 @@ from math import prod
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.conv import ConvFamily
-from braid.lowering.gpu.kernels.hopper_gemm import (
-    ARCHITECTURE,
-    LEAST,
-    WITHOUT,
-    HopperGemmCandidate,
-)
+from braid.lowering.gpu.kernels.hopper_gemm import LEAST, HopperGemmCandidate, hopper_candidate
 from braid.targets.machines.machine import Machine
-
-_CHUNK = 16
-"""Bytes that lines of operands and results are multiples of."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +25,10 @@ class HopperConvFamily:
     def match(self, group: FusedOp) -> HopperGemmCandidate | None:
         """As `ConvFamily`, without what is no product of matrices of some size."""
         plain = ConvFamily(self.machine).match(group)
-        if self.machine.cpu != ARCHITECTURE or plain is None:
+        if plain is None:
             return None
         op = plain.found.op
         assert isinstance(op, ConvOp)
-        window = shape_of(op.weight)[2:]
-        batches, rows, columns, depth = plain.extents()
-        if prod(window) > 1 or set(op.strides.get_values()) != {1} or batches > 1:
-            return None
-        if plain.found.number in WITHOUT or min(rows, columns, depth) < LEAST:
-            return None
-        element = 1 if plain.found.number is Number.S8 else 2
-        if depth * element % _CHUNK or columns * element % _CHUNK:
-            return None
-        return HopperGemmCandidate(group, self.machine, plain.found, plain)
+        batches, *_ = plain.extents()
+        single = prod(shape_of(op.weight)[2:]) == 1 and set(op.strides.get_values()) == {1}
+        return hopper_candidate(plain, LEAST) if single and batches == 1 else None

@@ -28,11 +28,14 @@ from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
-ARCHITECTURE = "sm_90a"
-WITHOUT = (Number.F32, Number.TF32)
+_ARCHITECTURE = "sm_90a"
+_WITHOUT = (Number.F32, Number.TF32)
 LEAST = 33
-_LEAST_ROWS = 1
 """Rows, columns and depth of products that fill tiles of 64 more than half."""
+_LEAST_ROWS = 1
+"""Of products, whose weights are what takes long to read."""
+_CHUNK = 16
+"""Bytes that lines of operands and results are multiples of."""
 _LESS = 0.99
 _PLAIN_TILES = Tiles(64, 64, 64, 3, 32, 32)
 """For what is asked of a product before its own tiles are known."""
@@ -52,15 +55,20 @@ class HopperGemmFamily:
     def match(self, group: FusedOp) -> "HopperGemmCandidate | None":
         """As `GemmFamily`, without f32 and what is too small."""
         plain = GemmFamily(self.machine).match(group)
-        if self.machine.cpu != ARCHITECTURE or plain is None:
-            return None
-        _, rows, columns, depth = plain.extents()
-        if plain.found.number in WITHOUT or rows < _LEAST_ROWS or min(columns, depth) < LEAST:
-            return None
-        element = 1 if plain.found.number is Number.S8 else 2
-        if depth * element % 16 or columns * element % 16:
-            return None
-        return HopperGemmCandidate(group, self.machine, plain.found, plain)
+        return None if plain is None else hopper_candidate(plain, _LEAST_ROWS)
+
+
+def hopper_candidate(plain: ProductCandidate, least_rows: int) -> "HopperGemmCandidate | None":
+    """What `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its operands."""
+    number, (_, rows, columns, depth) = plain.found.number, plain.extents()
+    if plain.machine.cpu != _ARCHITECTURE or number in _WITHOUT:
+        return None
+    if rows < least_rows or min(columns, depth) < LEAST:
+        return None
+    element = 1 if number is Number.S8 else 2
+    if depth * element % _CHUNK or columns * element % _CHUNK:
+        return None
+    return HopperGemmCandidate(plain.group, plain.machine, plain.found, plain)
 
 
 @dataclass(frozen=True, eq=False)
