@@ -25,7 +25,7 @@ from benchmarks.conformance.cases import Case, load_cases
 from benchmarks.conformance.executors import imported_with
 from benchmarks.conformance.expectations import read_expected
 from benchmarks.kept_cases import Array, keep_case
-from benchmarks.models.small import PINS, small_makers
+from benchmarks.models.small import PINS, small_inputs, small_makers
 from braid.support.errors import BraidError
 
 CPU = "x86-64-v3"
@@ -102,13 +102,7 @@ def keep_model(
 
     proto = make()
     session: Any = onnxruntime.InferenceSession(proto.SerializeToString())
-    rng = np.random.default_rng(0)
-    inputs = {
-        info.name: rng.integers(0, 800, info.shape)
-        if info.type == "tensor(int64)"
-        else rng.standard_normal(info.shape).astype(np.float32)
-        for info in session.get_inputs()
-    }
+    inputs = small_inputs(session)
     names = [info.name for info in session.get_outputs()]
     expected = dict(zip(names, session.run(None, inputs), strict=True))
     model = target.compiled(proto, pin=pins)

@@ -3,8 +3,11 @@
 import importlib.util
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 from benchmarks.models.hand_written import make_loop_if, make_transformer_block
 from benchmarks.models.light import make_light
@@ -61,3 +64,14 @@ def small_makers(**sizes: int) -> dict[str, Callable[[], onnx.ModelProto]]:
     if all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
         return made
     return {name: make for name, make in made.items() if name not in NEED_TORCH}
+
+
+def small_inputs(session: Any) -> dict[str, NDArray[Any]]:
+    """Random ones for a session of ONNX Runtime; whole numbers are those of tokens."""
+    rng = np.random.default_rng(0)
+    return {
+        info.name: rng.integers(0, 800, info.shape)
+        if info.type == "tensor(int64)"
+        else rng.standard_normal(info.shape).astype(np.float32)
+        for info in session.get_inputs()
+    }

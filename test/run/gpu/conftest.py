@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.launches import Launch, Launches
 from braid.lowering.host.codegen.target_machine import host_machine
-from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import (
@@ -58,6 +59,28 @@ SMALL = {
 }
 PLAIN = {**SMALL, "warp_columns": 64}
 """The smallest tiles of tensor cores and of f32: the fewest threads to emulate."""
+
+
+def hopper(processors: int = 2) -> Machine:
+    """With so few multiprocessors that blocks compute several tiles."""
+    return gpu_machine("sm_90a", {"multiprocessors": float(processors)})
+
+
+def hopper_emitter(
+    family: Callable[[Machine], Any], schedule: Schedule | None, processors: int
+) -> Callable[[FusedOp, str], GpuKernel]:
+    """Kernels of a family, by default with its first schedule, that copy by tensor maps."""
+
+    def emit(group: FusedOp, symbol: str) -> GpuKernel:
+        found = family(hopper(processors)).match(group)
+        assert found is not None
+        made = found.emit(symbol, schedule or next(found.space(0)))
+        assert isinstance(made, GpuKernel)
+        # Entries of other kinds may come before, as what finds out what masks leave out.
+        assert any(one.tensor_maps for one in made.launches.launches), "it copies no tensors"
+        return made
+
+    return emit
 
 
 def made_by_tiles(kernel: Kernel) -> GpuKernel:

@@ -25,10 +25,9 @@ from braid.lowering.gpu.kernels.hopper_attention import HopperAttentionFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
-from braid.targets.machines.gpus import gpu_machine
-from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.conftest import check_group, gpu, hopper_emitter, spilled_bytes
+from test.run.gpu.conftest import hopper as hopper_gpu
 from test.run.gpu.mutants import Mutate, replaced, with_constant, with_property, without
 from test.run.gpu.test_attention import (
     attention,
@@ -42,24 +41,10 @@ from test.run.gpu.test_products import tensor
 SMALL = {"keys": 64, "groups": 1, "stages": 2, "turns": 0}
 
 
-def machine(processors: int = 2) -> Machine:
-    """With so few multiprocessors that blocks have several tiles of queries."""
-    return gpu_machine("sm_90a", {"multiprocessors": float(processors)})
-
-
 def emitter(
     schedule: Schedule | None = None, processors: int = 2
 ) -> Callable[[FusedOp, str], GpuKernel]:
-    def emit(group: FusedOp, symbol: str) -> GpuKernel:
-        found = HopperAttentionFamily(machine(processors)).match(group)
-        assert found is not None
-        made = found.emit(symbol, schedule or next(found.space(0)))
-        assert isinstance(made, GpuKernel)
-        # Behind the entry that finds out what masks leave out, if there is one.
-        assert made.launches.launches[-1].tensor_maps, "it is not made by copies of tensors"
-        return made
-
-    return emit
+    return hopper_emitter(HopperAttentionFamily, schedule, processors)
 
 
 def _random_schedule(rng: np.random.Generator, any_keys: bool) -> Schedule:
@@ -165,7 +150,7 @@ def test_growing_maxima() -> None:
 @pytest.mark.parametrize("width", [64, 128, 256])
 def test_every_schedule(width: int) -> None:
     group = attention(bf16, (1, 1), (140, 200), (width, width))
-    found = HopperAttentionFamily(machine()).match(group)
+    found = HopperAttentionFamily(hopper_gpu()).match(group)
     assert found is not None
     schedules = [schedule for level in range(3) for schedule in found.space(level)]
     assert len(schedules) >= 2
@@ -188,7 +173,7 @@ def test_masks_of_the_lowest_number() -> None:
 
 
 def test_what_is_left_to_others() -> None:
-    family = HopperAttentionFamily(machine())
+    family = HopperAttentionFamily(hopper_gpu())
     assert family.match(attention(bf16, (2,), (64, 64), (64, 64))) is not None
     assert family.match(attention(bf16, (2,), (1, 64), (64, 64))) is None
     assert family.match(attention(bf16, (2,), (64, 64), (60, 64))) is None
@@ -197,7 +182,7 @@ def test_what_is_left_to_others() -> None:
 
 
 def test_keys_whose_lines_are_not_aligned_are_transposed() -> None:
-    found = HopperAttentionFamily(machine()).match(attention(bf16, (2,), (64, 67), (64, 64)))
+    found = HopperAttentionFamily(hopper_gpu()).match(attention(bf16, (2,), (64, 67), (64, 64)))
     assert found is not None
     assert [choice.operands[1].tag for choice in found.layouts] == ["acb", "cab"]
 
@@ -247,7 +232,7 @@ def test_main_loop(transposed: bool, schedule: Schedule | None) -> None:
     """Weights are computed while values of the tile before are multiplied, and nothing spills."""
     group = attention(f16, (32,), (4096, 4096), (128, 128), transposed=transposed)
     made = emitter(schedule, 132)(group, "tested")
-    (code,) = compile_gpu_kernels([made], machine(132), host_machine(), jobs=1)
+    (code,) = compile_gpu_kernels([made], hopper_gpu(132), host_machine(), jobs=1)
     assembled = assemble(code.ptx, "sm_90a")
     assert {used.spilled_bytes for used in assembled.resources.values()} == {0}
     assert not assembled.warnings
@@ -263,7 +248,7 @@ def test_main_loop(transposed: bool, schedule: Schedule | None) -> None:
 @pytest.mark.parametrize("width", [64, 128, 256])
 def test_schedules_spill_nowhere(width: int) -> None:
     group = attention(bf16, (16,), (4096, 4096), (width, width), mask=(1, 4096, 4096))
-    found = HopperAttentionFamily(machine(132)).match(group)
+    found = HopperAttentionFamily(hopper_gpu(132)).match(group)
     assert found is not None
     for schedule in [*found.space(0), *found.space(1)]:
         assert spilled_bytes(found.emit("tested", schedule), "sm_90a") == 0, schedule

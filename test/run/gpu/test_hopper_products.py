@@ -21,10 +21,8 @@ from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import Schedule
-from braid.targets.machines.gpus import gpu_machine
-from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.conftest import check_group, gpu, hopper, hopper_emitter, spilled_bytes
 from test.run.gpu.mutants import Mutate, replaced, with_constant, with_property, without
 from test.run.gpu.test_products import in_layouts, tensor, u8
 from test.run.gpu.test_products import product as product_group
@@ -32,23 +30,10 @@ from test.run.gpu.test_products import product as product_group
 SMALL = {"rows": 64, "columns": 64, "groups": 1, "stages": 3}
 
 
-def hopper(processors: int = 2) -> Machine:
-    """With so few multiprocessors that blocks compute several tiles."""
-    return gpu_machine("sm_90a", {"multiprocessors": float(processors)})
-
-
 def emitter(
     schedule: Schedule | None = None, processors: int = 2
 ) -> Callable[[FusedOp, str], GpuKernel]:
-    def emit(group: FusedOp, symbol: str) -> GpuKernel:
-        found = HopperGemmFamily(hopper(processors)).match(group)
-        assert found is not None
-        made = found.emit(symbol, schedule or next(found.space(0)))
-        assert isinstance(made, GpuKernel)
-        assert made.launches.launches[0].tensor_maps, "it is not made by copies of tensors"
-        return made
-
-    return emit
+    return hopper_emitter(HopperGemmFamily, schedule, processors)
 
 
 def scaled(element: Any, m: int, n: int, k: int) -> FusedOp:

@@ -9,7 +9,7 @@ import onnxruntime
 import pytest
 
 import braid
-from benchmarks.models.small import PINS, small_makers
+from benchmarks.models.small import PINS, small_inputs, small_makers
 from braid.passes.partition.assign_devices import Strategy
 from braid.read_source import read_source
 from braid.universe import make_context
@@ -34,13 +34,7 @@ def made(name: str) -> onnx.ModelProto:
 
 def check_beside_onnx_runtime(model: onnx.ModelProto, compiled: braid.Model) -> None:
     session = onnxruntime.InferenceSession(model.SerializeToString())
-    rng = np.random.default_rng(0)
-    inputs = {
-        info.name: rng.integers(0, 800, info.shape)
-        if info.type == "tensor(int64)"
-        else rng.standard_normal(info.shape).astype(np.float32)
-        for info in session.get_inputs()
-    }
+    inputs = small_inputs(session)
     results = compiled.run_named(inputs)
     for info, expected in zip(session.get_outputs(), session.run(None, inputs), strict=True):
         check(np.asarray(results[info.name]), np.asarray(expected))
