@@ -12,6 +12,7 @@ from braid.lowering.host.codegen.compiler import available_cpus
 from braid.memory_budget import with_thresholds
 from braid.on_miss import MissRule
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.passes.order.search_order import SearchOrderPass
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
@@ -21,7 +22,6 @@ from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
 GRAPH_PIPELINE = "default"
-SEARCH_ORDER = "search-order"
 SEARCH_SECONDS = "search_seconds"
 
 
@@ -108,7 +108,12 @@ def with_ordering(
     (ordering,) = parse_pipeline("assign-inter-op-streams" if seconds is None else "measure-order")
     limit = {} if seconds is None else {"time_limit": float(seconds)}
     ordering = replace(ordering, streams=streams, **limit)
-    return tuple(ordering if pass_.name == SEARCH_ORDER else pass_ for pass_ in passes)
+    return tuple(ordering if _orders_kernels(pass_) else pass_ for pass_ in passes)
+
+
+def _orders_kernels(pass_: ModulePass) -> bool:
+    """Whether `pass_` is the search for the order of kernels, not of launches."""
+    return isinstance(pass_, SearchOrderPass) and not pass_.launches_only
 
 
 def with_integers(passes: Sequence[ModulePass], integers: bool) -> tuple[ModulePass, ...]:

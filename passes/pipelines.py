@@ -53,9 +53,13 @@ DEFAULT = (
     "group-upstream-ops",
     # Layouts are chosen over the whole graph; what follows works on the functions of each device.
     "apply-clusters",
-    # Launches are known from here on, and what is between them; views and waits are no memory.
+    # Launches are known from here on. Devices, and what copies to them, work side by side.
+    "search-order{objective=latency launches-only=true time-limit=2}",
+    "apply-order",
+    # What is between launches in their order; views and waits are no memory.
     "insert-channels",
-    # The order with the least peak memory; groups and layouts have decided what has a buffer.
+    # The order with the least peak memory, in which launches keep their places; groups and layouts
+    # have decided what has a buffer.
     "search-order{time-limit=2}",
     "apply-order",
     # What is joined, padded or cut then lies where it is wanted, as far as kernels can address it.

@@ -14,6 +14,7 @@ from braid.targets.costs.cost_records import append_records, load_records, recor
 from braid.targets.costs.schedule_records import TunedKernel
 from braid.targets.kernels.kernel_family import LEVELS, Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.tuning.device_kernels import DeviceKernels
 from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
@@ -171,7 +172,10 @@ class MeasuredTask:
                 kernels[point] = self.task.emit(point, f"candidate_{number}")
             except BraidError:
                 continue
-        made = self.meter.made(list(kernels.values()), self.task.group)
+        if isinstance(self.meter, DeviceKernels):
+            made = self.meter.made_by(list(kernels))
+        else:
+            made = self.meter.made(list(kernels.values()), self.task.group)
         self.made.update(zip(kernels, made, strict=True))
 
 

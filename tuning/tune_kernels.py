@@ -8,6 +8,7 @@ from functools import partial
 
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.dialects.braid.attributes import TargetAttr
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
@@ -18,9 +19,15 @@ from braid.targets.costs.schedule_records import MEASURED, TunedKernel, append_t
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.machine import Machine
-from braid.targets.machines.resolve import target_of
+from braid.targets.machines.resolve import target_attribute, target_of
 from braid.targets.machines.target import Device, Target
 from braid.tuning.budget import Budget
+from braid.tuning.device_kernels import (
+    MEASURED_THERE,
+    DeviceKernels,
+    DeviceRunner,
+    runs_alone,
+)
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks, standing_tasks
 from braid.tuning.measured_task import WRONG, MeasuredTask
 from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
@@ -135,7 +142,7 @@ def tune_kernels(
     for message, location in check_spaces(tuning.spaces, names, matches):
         emit(Diagnostic("warning", message, location=location))
     report = report or TuningReport()
-    with _Meters.of(known, tasks, tuning) as meters:
+    with _Meters.of(known, target_attribute(module, target), tasks, tuning) as meters:
         _tune(tasks, tuning, report, meters)
     return report
 
@@ -143,7 +150,7 @@ def tune_kernels(
 def _tune(
     tasks: Sequence[KernelTask], tuning: Tuning, report: TuningReport, meters: "_Meters"
 ) -> None:
-    known = _searched(tuning.rule)
+    known = meters.searched(tasks, tuning.rule)
     others = [task for task in tasks if task.key not in report.own]
     waiting = [task for task in others if tuning.again or task.key not in known]
     report.known, report.left = len(others) - len(waiting), 0
@@ -157,7 +164,7 @@ def _tune(
         def search(number: int, worker: MeasuringWorker) -> None:
             task = waiting[number]
             with claimed.claim(task.key) as is_ours:
-                if is_ours and task.key in _searched(tuning.rule) - known:
+                if is_ours and task.key in meters.searched([task], tuning.rule) - known:
                     report.known += 1
                 elif budget.is_spent() or not is_ours:
                     report.left += 1
@@ -172,35 +179,55 @@ def _tune(
 
 @dataclass(frozen=True)
 class _Meters:
-    """Who says how fast kernels are: backends, by device, and workers for those of `host`."""
+    """Who says how fast kernels are: devices that are `here`, backends of others, or workers."""
 
     host: Machine
     backends: Mapping[Device, KernelMeter]
+    here: Mapping[Device, DeviceRunner]
 
     @staticmethod
     @contextmanager
-    def of(target: Target, tasks: Sequence[KernelTask], tuning: Tuning) -> "Generator[_Meters]":
+    def of(
+        target: Target, attribute: TargetAttr, tasks: Sequence[KernelTask], tuning: Tuning
+    ) -> "Generator[_Meters]":
         """Raises BraidError where kernels of the host are for another CPU than this one."""
         devices = dict.fromkeys(task.device for task in tasks)
         with ExitStack() as ending:
             meters: dict[Device, KernelMeter] = {}
+            here: dict[Device, DeviceRunner] = {}
             for device in devices:
                 own = meter_of(Job(target, device, tuning.jobs or available_cpus()))
                 if own is not None:
                     meters[device] = ending.enter_context(own)
+                    runner = DeviceRunner(attribute, device, ending)
+                    on_device = (task for task in tasks if task.device == device)
+                    if device.own_memory and runner.is_here(on_device):
+                        here[device] = runner
             host = target.host_device
             is_timed = host not in meters and (host in devices or not devices)
             if is_timed and tuning.ray is None:
                 _check_machine(host.machine)
-            yield _Meters(host.machine, meters)
+            yield _Meters(host.machine, meters, here)
 
     def workers(self, tuning: Tuning) -> AbstractContextManager[MeasuringWorkers]:
         """Who times. Raises BraidError where a cluster is asked for that is not there."""
         return local_worker() if tuning.ray is None else ray_workers(tuning.ray, self.host)
 
     def of_task(self, task: KernelTask, worker: MeasuringWorker, jobs: int | None) -> KernelMeter:
-        """The backend's, else a worker's time."""
+        """Runs on the device, else what the backend says, else a worker's time."""
+        if task.device in self.here and runs_alone(task):
+            return DeviceKernels(task, self.here[task.device])
         return self.backends.get(task.device) or TimedKernels(worker, jobs)
+
+    def searched(self, tasks: Sequence[KernelTask], rule: Rule) -> frozenset[str]:
+        """What was searched through as many levels; by predictions does not count where it runs."""
+        tuned, found = load_tuned(), set[str]()
+        for task in tasks:
+            kernel = tuned.get(task.key)
+            if kernel is not None and kernel.levels >= rule.levels:
+                runs = task.device in self.here and runs_alone(task)
+                found |= {task.key} if not runs or kernel.measure == MEASURED_THERE else set()
+        return frozenset(found)
 
 
 @contextmanager
@@ -213,11 +240,6 @@ def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
     yield replace(tuning, say=lines.append)
     for line in lines:
         tuning.say(line)
-
-
-def _searched(rule: Rule) -> frozenset[str]:
-    """What was searched through as many levels."""
-    return frozenset(key for key, kernel in load_tuned().items() if kernel.levels >= rule.levels)
 
 
 def _check_machine(machine: Machine) -> None:

@@ -5,9 +5,10 @@ from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerType, UnitAttr, i64
 from xdsl.ir import Attribute, Block, Operation
-from xdsl.traits import IsTerminator
+from xdsl.traits import IsTerminator, RecursiveMemoryEffect, is_side_effect_free
 
 from braid.dialects.braid.attribute_names import KEY_NODE
+from braid.dialects.braid.launch import AwaitOp, LaunchOp
 
 
 def blocks_of(op: Operation) -> list[Block]:
@@ -18,6 +19,18 @@ def blocks_of(op: Operation) -> list[Block]:
 def ordered_ops(block: Block) -> list[Operation]:
     """The ops of `block` that have a position: all but the terminator."""
     return [op for op in block.ops if not op.has_trait(IsTerminator)]
+
+
+def has_fixed_place(op: Operation) -> bool:
+    """Whether other ops of which this holds may not change places with `op`: it has side effects.
+
+    A launch writes its results alone, and what has to come before or behind it reads its token.
+    """
+    if isinstance(op, LaunchOp | AwaitOp) or is_side_effect_free(op):
+        return False
+    if not op.has_trait(RecursiveMemoryEffect):
+        return True
+    return any(has_fixed_place(inner) for block in blocks_of(op) for inner in ordered_ops(block))
 
 
 def set_ordered_ops(block: Block, ops: Sequence[Operation]) -> None:

@@ -8,11 +8,16 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
-from xdsl.traits import is_side_effect_free
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
-from braid.dialects.braid.order import blocks_of, ordered_ops, plain_orders, set_ordered_ops
+from braid.dialects.braid.order import (
+    blocks_of,
+    has_fixed_place,
+    ordered_ops,
+    plain_orders,
+    set_ordered_ops,
+)
 from braid.support.errors import BraidError, Note
 
 HINT = "run search-order, or remove the attribute"
@@ -50,7 +55,7 @@ def require_dominance(owner: Operation, ordered: Sequence[Operation]) -> None:
 def require_effects(owner: Operation, block: Block, ordered: Sequence[Operation]) -> None:
     """Raises BraidError where ops with side effects would change places."""
     position = {op: place for place, op in enumerate(ordered)}
-    effects = [op for op in ordered_ops(block) if not is_side_effect_free(op)]
+    effects = [op for op in ordered_ops(block) if has_fixed_place(op)]
     for first, second in itertools.pairwise(effects):
         if position[first] > position[second]:
             raise _error(

@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.order import has_fixed_place
 from braid.solvers.ordering import Graph
 
 LEAVES = (ConstantOp, ParameterOp, arith.ConstantOp)
@@ -20,19 +21,22 @@ LEAVES = (ConstantOp, ParameterOp, arith.ConstantOp)
 class BlockGraph:
     """The ops of a block that can change places, numbered as they stand.
 
-    `leaves` are constants and parameters. Ops with side effects keep their order.
+    `leaves` are constants and parameters. Ops with side effects keep their order, and so do
+    launches and waits unless `launches_move`.
     """
 
     block: Block
     leaves: tuple[Operation, ...]
     ops: tuple[Operation, ...]
+    launches_move: bool = False
 
     @staticmethod
-    def of(block: Block) -> "BlockGraph":
+    def of(block: Block, *, launches_move: bool = False) -> "BlockGraph":
         """The ops of `block` without its terminator."""
         movable = [op for op in block.ops if not op.has_trait(IsTerminator)]
         leaves = tuple(op for op in movable if isinstance(op, LEAVES))
-        return BlockGraph(block, leaves, tuple(op for op in movable if not isinstance(op, LEAVES)))
+        others = tuple(op for op in movable if not isinstance(op, LEAVES))
+        return BlockGraph(block, leaves, others, launches_move)
 
     @cached_property
     def index(self) -> dict[Operation, int]:
@@ -48,8 +52,11 @@ class BlockGraph:
             for result in op.results
             for user in self.users(result)
         ]
-        effects = [number for number, op in enumerate(self.ops) if not is_side_effect_free(op)]
+        effects = [number for number, op in enumerate(self.ops) if self._keeps_its_place(op)]
         return Graph.from_edges(len(self.ops), [*edges, *itertools.pairwise(effects)])
+
+    def _keeps_its_place(self, op: Operation) -> bool:
+        return has_fixed_place(op) if self.launches_move else not is_side_effect_free(op)
 
     def users(self, value: SSAValue) -> tuple[int, ...]:
         """The ops of the block that read `value`, themselves or in their regions, ascending."""

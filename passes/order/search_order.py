@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from time import monotonic
 from typing import Literal
 
@@ -16,6 +15,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import is_addressing
+from braid.analysis.structure.functions import functions_beside
 from braid.dialects.braid.attribute_names import KEY_NODE, ORDER
 from braid.dialects.braid.order import blocks_of, mark_key_node, order_attribute, ordered_ops
 from braid.dialects.braid.regions import FusedOp
@@ -23,12 +23,14 @@ from braid.dialects.braid.variants import program_functions
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.candidate_orders import candidate_orders, written
 from braid.passes.order.latency_problem import latency_problem
+from braid.passes.order.launch_problem import launch_problem, launches
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.costs.cost import Source, tally
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.machines.resolve import target_of
+from braid.targets.costs.launch_times import LaunchTimes
+from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.steps import is_declared
 
@@ -72,9 +74,13 @@ class SearchOrderPass(ModulePass):
     that are on every path. One remark per subgraph that has at least two orders, and one per
     function, with the objective's value, its lower bound and the gap.
 
-    `objective` is the peak of live bytes in the arena (`memory`) or the time that the units of
-    `target` take (`latency`), as if nothing waited for ports; where it may, remarks say so. A
-    search ends after `time_limit` seconds for the whole module, or at a value of at most
+    `objective` is the peak of live bytes in the arena (`memory`) or the time (`latency`): that of
+    the units of the device of a function, as if nothing waited for ports (where it may, remarks
+    say so), and where functions are launched, that of the host, the devices of `target` and the
+    engines that copy to them and back. Launches change places for time alone. With `launches_only`,
+    functions that launch none are left as they are.
+
+    A search ends after `time_limit` seconds for the whole module, or at a value of at most
     `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger subgraphs: one of fewer ops
     is joined with the next. `list_orders` is how many candidates are listed of each subgraph, best
     first, each in a remark with its value; all orders are candidates where there are at most
@@ -97,6 +103,7 @@ class SearchOrderPass(ModulePass):
     key_nodes_per_subgraph: int = 1
     min_nodes: int = 2
     list_orders: int = 0
+    launches_only: bool = False
 
     def __post_init__(self) -> None:
         if self.key_nodes_per_subgraph < 1:
@@ -110,9 +117,14 @@ class SearchOrderPass(ModulePass):
         """Writes the decision."""
         deadline = monotonic() + self.time_limit
         functions = [f for f in program_functions(op) if f.body.blocks]
-        backend = target_of(op, self.target).default_backend
+        if self.launches_only:
+            functions = [f for f in functions if any(map(launches, f.body.blocks))]
+        if not functions:
+            return
+        target, counts = target_of(op, self.target), ExecutionCounts.of(op)
+        times = LaunchTimes.on(target, functions_beside(op), counts)
         size = sum(1 for function in functions for _ in function.walk())
-        search = BlockSearch(self, backend, {}, ExecutionCounts.of(op), deadline, size)
+        search = BlockSearch(self, times, {}, deadline, size)
         for function in functions:
             for owner in searched_ops(function):
                 orders = [search.order(block) for block in blocks_of(owner)]
@@ -127,16 +139,15 @@ class BlockSearch:
     """
 
     options: SearchOrderPass
-    backend: BackendDescription
+    times: LaunchTimes
     values: dict[Block, float]
-    counts: ExecutionCounts
     deadline: float
     ops_left: int
 
     def order(self, block: Block) -> list[int]:
         """Searches `block`, marks its key nodes, and returns its ops in the order found."""
         begin = monotonic()
-        graph = BlockGraph.of(block)
+        graph = BlockGraph.of(block, launches_move=self._by_launches(block))
         for op in block.ops:
             op.attributes.pop(KEY_NODE, None)
         for number in key_nodes(graph.graph):
@@ -163,16 +174,19 @@ class BlockSearch:
 
     def _expected(self, graph: BlockGraph) -> dict[Block, float]:
         """The seconds of the blocks in `graph`, as often as they run each time that it does."""
-        runs = self.counts.of_block(graph.block)
+        counts = self.times.counts
+        runs = counts.of_block(graph.block)
         blocks = [block for op in graph.ops for block in blocks_of(op) if block in self.values]
         return {
-            block: self.values[block] * self.counts.of_block(block) / runs if runs else 0.0
+            block: self.values[block] * counts.of_block(block) / runs if runs else 0.0
             for block in blocks
         }
 
     def _problem(self, graph: BlockGraph) -> MemoryProblem | LatencyProblem:
+        if graph.launches_move:
+            return launch_problem(graph, self.times, self._expected(graph))
         if self.options.objective == "latency":
-            return latency_problem(graph, self.backend, self._expected(graph))
+            return latency_problem(graph, self._backend(graph.block), self._expected(graph))
         inner = [blocks_of(op) if not isinstance(op, FusedOp) else [] for op in graph.ops]
         workspace = [max((int(self.values[b]) for b in blocks), default=0) for blocks in inner]
         return memory_problem(graph, workspace)
@@ -203,14 +217,33 @@ class BlockSearch:
                     order=" ".join(map(str, each.order)),
                 )
 
-    @cached_property
-    def _crowded_ports(self) -> list[str]:
+    def _by_launches(self, block: Block) -> bool:
+        """Whether what is launched takes the time that is searched for."""
+        return self.options.objective == "latency" and launches(block)
+
+    def _backend(self, block: Block) -> BackendDescription:
+        """What `block` is run by."""
+        owner = block.parent_op()
+        assert owner is not None
+        target = self.times.target
+        return target.backend_of(device_of(owner, target))
+
+    def _crowded_ports(self, graph: BlockGraph) -> list[str]:
         """The ports for which units may wait, which the value leaves out."""
-        return DeviceRates(self.backend).crowded_ports() if self._unit == "s" else []
+        if self.options.objective == "memory" or graph.launches_move:
+            return []
+        return DeviceRates(self._backend(graph.block)).crowded_ports()
 
     @property
     def _unit(self) -> str:
         return "bytes" if self.options.objective == "memory" else "s"
+
+    def _sources(self, graph: BlockGraph) -> dict[str, str]:
+        """Who knew the seconds of ops: for a remark."""
+        if self.options.objective == "memory":
+            return {}
+        by_launches = graph.launches_move
+        return {"sources": self.times.costs.sources() if by_launches else _sources(graph)}
 
     def _report(
         self,
@@ -225,6 +258,7 @@ class BlockSearch:
             if subgraph.orders != 1:
                 many = subgraph.orders if subgraph.orders is not None else "many"
                 self._remark(
+                    graph,
                     graph.ops[subgraph.ops[0]],
                     f"subgraph {index}: {len(subgraph.ops)} ops, {many} orders, ",
                     subgraph.result,
@@ -234,16 +268,25 @@ class BlockSearch:
                 )
         if len(graph.ops) > 1:
             before = problem.evaluate(range(len(graph.ops)))
-            data = {"sources": _sources(graph)} if self._unit == "s" else {}
             self._remark(
-                owner, f"{len(graph.ops)} ops, before {before:.6g}, ", joined, before=before, **data
+                graph,
+                owner,
+                f"{len(graph.ops)} ops, before {before:.6g}, ",
+                joined,
+                before=before,
+                **self._sources(graph),
             )
 
     def _remark(
-        self, op: Operation, prefix: str, order: Order, **data: int | float | str | None
+        self,
+        graph: BlockGraph,
+        op: Operation,
+        prefix: str,
+        order: Order,
+        **data: int | float | str | None,
     ) -> None:
         unit = self._unit
-        ports = ", ".join(f"'{port}'" for port in self._crowded_ports)
+        ports = ", ".join(f"'{port}'" for port in self._crowded_ports(graph))
         emit_remark(
             op,
             self.options.name,

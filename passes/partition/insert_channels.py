@@ -1,14 +1,11 @@
 """`insert-channels`: how many requests may be between which launches of a stream."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    ArrayAttr,
     DenseArrayBase,
-    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
@@ -24,26 +21,20 @@ from braid.analysis.execution.stages import Channel, Place, StageGraph, stage_gr
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.structure.functions import functions_beside
-from braid.analysis.structure.nesting import blocks_outside_groups
-from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import (
     HOST_STAGE,
     REQUESTS,
     SLOTS,
     STAGE_SECONDS,
-    STREAMS,
 )
 from braid.dialects.braid.clusters import device_name, replicas_of
-from braid.dialects.braid.launch import AwaitOp, LaunchOp
-from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import public_functions
 from braid.passes.partition.host_stages import outline_host_stages
 from braid.solvers.partition.channels import Channel as Slots
 from braid.solvers.partition.channels import Pipeline, channel_depths
 from braid.support.byte_sizes import format_size
-from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.launch_times import LaunchTimes
 from braid.targets.machines.resolve import target_of
-from braid.targets.machines.target import Target
 
 HOST = "host"
 """The worker of functions that run on the thread that launches them."""
@@ -94,7 +85,7 @@ class InsertChannelsPass(ModulePass):
         for function in own:
             outline_host_stages(function, op, target.host)
         functions = functions_beside(op)
-        times = _Times(functions, target, CostSource(target), ExecutionCounts.of(op))
+        times = LaunchTimes.on(target, functions, ExecutionCounts.of(op))
         for function in functions.values():
             if device_name(function) is not None and HOST_STAGE not in function.attributes:
                 function.attributes[STAGE_SECONDS] = FloatAttr(times.of(function), f64)
@@ -196,49 +187,3 @@ def _workers(function: FuncOp) -> Sequence[str]:
     if HOST_STAGE in function.attributes:
         return (HOST,)
     return (device_name(function) or "", *replicas_of(function))
-
-
-@dataclass(frozen=True)
-class _Times:
-    """What launches are expected to take."""
-
-    functions: Mapping[str, FuncOp]
-    target: Target
-    costs: CostSource
-    counts: ExecutionCounts
-
-    def of(self, function: FuncOp) -> float:
-        """Seconds of one launch: as simulated, or as its ops, and what they launch, cost.
-
-        Starting its device is a part of it.
-        """
-        device = None if HOST_STAGE in function.attributes else device_name(function)
-        start = 0.0 if device is None else self.target.device(device).start_seconds
-        return start + self._of_what_runs(function)
-
-    def _of_what_runs(self, function: FuncOp) -> float:
-        entries = function.attributes.get(STREAMS)
-        if isinstance(entries, ArrayAttr):
-            streams = cast(ArrayAttr[DictionaryAttr], entries).data
-            return sum(_number(each, "seconds") * _number(each, "executions") for each in streams)
-        expected = self.costs.expected_seconds(self.counts)
-        total = 0.0
-        for block in blocks_outside_groups(function):
-            runs = self.counts.of_block(block)
-            for op in block.ops:
-                if isinstance(op, AwaitOp):
-                    continue
-                if isinstance(op, LaunchOp):
-                    total += runs * self.of(self.functions[op.callee.string_value()])
-                elif op.results and not op.regions and not is_leaf(op):
-                    total += expected(op)
-                elif isinstance(op, FusedOp):
-                    own = self.costs.of(op)
-                    total += expected(op) + runs * own.start_of(own.cost(op))
-        return total
-
-
-def _number(entry: DictionaryAttr, name: str) -> float:
-    value = entry.data[name]
-    assert isinstance(value, FloatAttr)
-    return value.value.data

@@ -27,6 +27,7 @@ from braid.dialects.braid.attribute_names import COLOCATE
 from braid.dialects.braid.base import AnyTensor
 from braid.solvers.partition import Objective, PartitionProblem
 from braid.support.errors import UnsupportedError
+from braid.targets.costs.launch_times import link_seconds
 from braid.targets.machines.target import Device, Target
 
 _TRANSFER_NUDGE = 1e-9
@@ -173,17 +174,6 @@ class PartitionGraph:
             if isinstance(name, StringAttr):
                 together.setdefault(name.data, []).append(node)
         return {name: nodes for name, nodes in together.items() if len(nodes) > 1}
-
-
-def link_seconds(target: Target, source: str, destination: str, size: float) -> float:
-    """Seconds of one transfer of `size` bytes; 0 between devices without a link: they share memory.
-
-    A link without a bandwidth takes its latency alone.
-    """
-    for link in target.links:
-        if (link.source, link.destination) == (source, destination):
-            return link.latency + (size / link.bandwidth if link.bandwidth else 0.0)
-    return 0.0
 
 
 def _transfers(

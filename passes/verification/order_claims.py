@@ -2,20 +2,25 @@
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator, is_side_effect_free
 
 from braid.analysis.diagnostics.remarks import Remark
 from braid.analysis.profile.execution_counts import ExecutionCounts
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.structure.functions import functions_beside
 from braid.analysis.structure.verification import verify_module
+from braid.dialects.braid.attribute_names import HOST_STAGE
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.regions import FusedOp
 from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.order.apply_order import ApplyOrderPass
@@ -33,8 +38,9 @@ from braid.passes.verification.claims import (
 from braid.passes.verification.live_bytes import ORDER, block_peak, read_by
 from braid.support.errors import BraidError
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.machines.resolve import target_of
-from braid.targets.machines.target import BackendDescription
+from braid.targets.costs.launch_times import LaunchTimes
+from braid.targets.machines.resolve import device_of, target_of
+from braid.targets.machines.target import BackendDescription, Target
 from braid.targets.simulator.steps import step_seconds, steps_of, transfers_of
 
 
@@ -47,7 +53,7 @@ def check_order(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) 
         verify_module(copy.module)
     except BraidError as error:
         raise WrongClaimError(f"the order cannot be applied: {error.message}") from error
-    backend = target_of(module, pass_.target).default_backend
+    target = target_of(module, pass_.target)
     claims: defaultdict[Operation, list[Remark]] = defaultdict(list)
     for remark in claims_about(remarks, pass_, "before"):
         claims[remark.op].append(remark)
@@ -57,8 +63,10 @@ def check_order(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) 
         ):
             if pass_.objective == "memory":
                 _check_peak(remark, block, ordered)
+            elif any(isinstance(op, LaunchOp) for op in ordered.walk()):
+                _check_launches(remark, ordered, target)
             else:
-                _check_seconds(remark, ordered, backend)
+                _check_seconds(remark, ordered, target.backend_of(device_of(owner, target)))
             require_at_most(remark, "cost", number(remark, "before"), "that of the present order")
 
 
@@ -98,6 +106,67 @@ def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) 
             f"{about(remark)}: cost {number(remark, 'cost'):.9g} claimed, computing alone takes "
             f"{least:.9g}"
         )
+
+
+def _check_launches(remark: Remark, ordered: Block, target: Target) -> None:
+    seconds = run_launches(ordered, target)
+    require_equal(remark, "cost", seconds)
+    require_bound(remark, seconds)
+
+
+def run_launches(block: Block, target: Target) -> float:
+    """Seconds until the host and all devices are through with `block`.
+
+    The host takes op by op. What it launches waits in the queue of its device for what it depends
+    on; then operands are copied in, the function runs, and results are copied out, each when what
+    was launched before on that device is through with that. Blocks inside of ops count by expected
+    executions, and keep the host.
+    """
+    module = block.parent_op()
+    while module is not None and not isinstance(module, ModuleOp):
+        module = module.parent_op()
+    assert module is not None
+    times = LaunchTimes.on(target, functions_beside(module), ExecutionCounts.of(module))
+    host = 0.0
+    ended: dict[Operation, float] = {}
+    queues: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
+    for op in movable_ops(block):
+        ready = max((ended.get(maker, 0.0) for maker in _makers(op)), default=0.0)
+        function = times.callee(op) if isinstance(op, LaunchOp) else None
+        if not isinstance(op, LaunchOp) or function is None or HOST_STAGE in function.attributes:
+            inner = (inside for region in op.regions for inside in region.blocks)
+            own = times.of_op(op, target.host_device)
+            if op.regions and not isinstance(op, FusedOp):
+                own = sum(_runs(inside, op) * run_launches(inside, target) for inside in inner)
+            host = ended[op] = max(host, ready) + own
+            continue
+        device = device_of(function, target).name
+        now = max(host, ready)
+        for engine, seconds in enumerate(
+            (
+                _moved(target, target.host, device, op.inputs),
+                times.of(function),
+                _moved(target, device, target.host, op.outputs),
+            )
+        ):
+            now = queues[device][engine] = max(now, queues[device][engine]) + seconds
+        ended[op] = now
+    return max(ended.values(), default=0.0)
+
+
+def _makers(op: Operation) -> Iterator[Operation]:
+    return (value.owner for value in read_by(op) if isinstance(value.owner, Operation))
+
+
+def _moved(target: Target, source: str, destination: str, values: Iterable[SSAValue]) -> float:
+    """Seconds of copies one by one; none where there is no link, since memory is shared."""
+    link = next(
+        (k for k in target.links if (k.source, k.destination) == (source, destination)), None
+    )
+    if link is None:
+        return 0.0
+    rate = link.bandwidth or inf
+    return sum(link.latency + storage_bytes(value.type) / rate for value in values)
 
 
 def run_units(block: Block, backend: BackendDescription) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from braid.dialects.braid.clusters import replicas_of
 from braid.passes.infrastructure.decision_checks import WrongClaimError
 from braid.passes.partition.assign_devices import AssignDevicesPass
 from braid.passes.partition.group_costs import Trial
-from braid.passes.partition.partition_graph import link_seconds, memory_of, value_size
+from braid.passes.partition.partition_graph import memory_of, value_size
 from braid.passes.pipelines import GROUPS, LAYOUTS
 from braid.passes.verification.claims import (
     about,
@@ -31,6 +31,7 @@ from braid.passes.verification.claims import (
 )
 from braid.targets.costs.backend_support import priority_on
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.launch_times import link_seconds
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device, Target
 

@@ -31,6 +31,14 @@ def target_of(op: Operation, override: str | None = None) -> Target:
     return resolve_target(attribute.target.data, attribute.strings())
 
 
+def target_attribute(module: Operation, override: str | None = None) -> TargetAttr:
+    """What stands for `target_of(module, override)` on another module."""
+    own = _attribute(module)
+    if own is not None and override in (None, own.target.data):
+        return own
+    return TargetAttr.of(override or HOST, {})
+
+
 def target_name(module: Operation) -> str:
     """The name of the target of a module, which need not exist."""
     attribute = _attribute(module)

@@ -13,9 +13,10 @@ from braid.analysis.structure.clusters import clusters_in_order
 from braid.dialects.braid.clusters import placement_of
 from braid.dialects.braid.names import names_of
 from braid.passes.partition.apply_clusters import CLUSTER_PREFIX
-from braid.passes.partition.partition_graph import PartitionGraph, link_seconds
+from braid.passes.partition.partition_graph import PartitionGraph
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.launch_times import link_seconds
 from braid.targets.machines.target import Target
 from braid.tools.explain.graph_view import function_graph, plain_node
 from braid.tools.explain.views import Bar, GraphView, Node, Table, TimelineView

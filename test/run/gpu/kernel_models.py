@@ -15,23 +15,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
-from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
-from xdsl.ir import Attribute
 
 import braid
 from benchmarks.kept_cases import keep_case
-from braid.dialects.braid.attribute_names import DEVICE
-from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.gpu import backend
 from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.passes.outlining.outline_kernels import kernel_function
 from braid.targets.machines.resolve import resolve_target, set_target
+from braid.tuning.device_kernels import launched_kernel
 from test.run.fallback.conftest import stored_arrays
 
-CLUSTER = "cluster_0"
 DEVICE_NAME = "gpu:0"
 
 SHARES = {"float16": 4e-3, "bfloat16": 1.6e-2, "float32": 1e-5, "float64": 1e-12}
@@ -61,7 +55,7 @@ class GpuTarget:
         With `unaligned`, its entries are those for buffers that begin anywhere.
         """
         chosen = _with_entries_for_any_buffers(kernel) if unaligned else kernel
-        module = _module(kernel.symbol, group)
+        module = launched_kernel(kernel.symbol, group, DEVICE_NAME)
         set_target(module, self.name, self.cpu, self.architecture)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(backend, "_emitted", lambda *_: chosen)
@@ -74,25 +68,6 @@ def _with_entries_for_any_buffers(kernel: GpuKernel) -> GpuKernel:
         for one in kernel.launches.launches
     ]
     return replace(kernel, launches=replace(kernel.launches, launches=tuple(launches)))
-
-
-def _module(symbol: str, group: FusedOp) -> ModuleOp:
-    """What `outline-kernels` leaves of a model that is this group."""
-    operands, results = list(group.operand_types), list(group.result_types)
-    main = _function("main", operands, results)
-    launch = LaunchOp(CLUSTER, main.args, results)
-    landed = AwaitOp([launch.token], launch.outputs)
-    main.body.block.add_ops([launch, landed, ReturnOp(*landed.outputs)])
-    cluster = _function(CLUSTER, operands, results)
-    cluster.sym_visibility = StringAttr("private")
-    cluster.attributes[DEVICE] = StringAttr(DEVICE_NAME)
-    call = CallOp(SymbolRefAttr(symbol), cluster.args, results)
-    cluster.body.block.add_ops([call, ReturnOp(*call.results)])
-    return ModuleOp([main, cluster, kernel_function(symbol, group)])
-
-
-def _function(name: str, operands: Sequence[Attribute], results: Sequence[Attribute]) -> FuncOp:
-    return FuncOp(name, FunctionType.from_lists(list(operands), list(results)))
 
 
 Compare = Callable[[Sequence[Array]], None]

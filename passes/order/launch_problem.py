@@ -1,0 +1,91 @@
+"""The time that the launches of a block take on devices and links, as an ordering problem."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from braid.analysis.storage.memory_graph import value_bytes
+from braid.dialects.braid.attribute_names import HOST_STAGE
+from braid.dialects.braid.clusters import device_name
+from braid.dialects.braid.launch import LaunchOp
+from braid.dialects.braid.order import blocks_of
+from braid.passes.order.block_graph import BlockGraph
+from braid.solvers.ordering import LatencyProblem, Stage
+from braid.targets.costs.launch_times import LaunchTimes, is_control, link_seconds
+from braid.targets.machines.target import Device, Target
+
+
+def launches(block: Block) -> bool:
+    """Whether ops of `block`, or of blocks inside it, launch functions."""
+    return any(isinstance(op, LaunchOp) for op in block.walk())
+
+
+def launch_problem(
+    block: BlockGraph, times: LaunchTimes, inner: Mapping[Block, float]
+) -> LatencyProblem:
+    """The problem of ordering `block` for the least time until the host is through with it.
+
+    Units are the host, which issues ops one by one, the devices, and a copy engine for each
+    direction of a link. A device runs what is launched on it in the order of the launches. Operands
+    are copied to a device with own memory when all of them are there, and results back to the
+    host, while the device goes on with another launch. `inner` are the expected seconds of nested
+    blocks in one run of the op that they are in, which keeps the host.
+
+    Raises UnsupportedError for open dims.
+    """
+    units = _Units(times.target)
+    stages = tuple(_stages(op, times, units, inner) for op in block.ops)
+    return LatencyProblem(block.graph, stages)
+
+
+@dataclass(frozen=True)
+class _Units:
+    """Numbers of the units of a target: the host's thread, devices, then two engines for each."""
+
+    target: Target
+
+    host = 0
+
+    def device(self, device: Device) -> int:
+        """The unit that runs functions on `device`."""
+        return 1 + self.target.devices.index(device)
+
+    def copy_in(self, device: Device) -> int:
+        """The engine that copies operands to `device`."""
+        return self.device(device) + len(self.target.devices)
+
+    def copy_out(self, device: Device) -> int:
+        """The engine that copies results from `device`."""
+        return self.copy_in(device) + len(self.target.devices)
+
+
+def _stages(
+    op: Operation, times: LaunchTimes, units: _Units, inner: Mapping[Block, float]
+) -> tuple[Stage, ...]:
+    target = times.target
+    if is_control(op):
+        expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
+        return (Stage(units.host, expected),)
+    if not isinstance(op, LaunchOp):
+        # A wait as well: the host issues what comes behind it when it is over.
+        return (Stage(units.host, times.of_op(op, target.host_device)),)
+    function = times.callee(op)
+    seconds = times.of(function)
+    name = device_name(function)
+    if name is None or HOST_STAGE in function.attributes:
+        return (Stage(units.host, seconds),)
+    device = target.device(name)
+    issued = Stage(units.host, 0.0, waits=False)
+    into = _copies(target, target.host, name, op.inputs)
+    out = _copies(target, name, target.host, op.outputs)
+    return (
+        issued,
+        Stage(units.copy_in(device), into),
+        Stage(units.device(device), seconds),
+        Stage(units.copy_out(device), out),
+    )
+
+
+def _copies(target: Target, source: str, destination: str, values: Sequence[SSAValue]) -> float:
+    return sum(link_seconds(target, source, destination, value_bytes(value)) for value in values)

@@ -1,0 +1,55 @@
+"""Schedules of kernels are searched by their time on a device where there is one."""
+
+from pathlib import Path
+
+import pytest
+from xdsl.dialects.builtin import ModuleOp
+
+import braid
+from braid.frontends.mlir import parse_mlir
+from braid.measuring import tune_model
+from braid.targets.costs.schedule_records import TunedKernel, load_tuned
+from braid.tuning.device_kernels import MEASURED_THERE
+from braid.tuning.search import Rule
+from braid.tuning.tune_kernels import Tuning, TuningReport
+from braid.universe import make_context
+from test.run.cuda.conftest import TARGET, Driver
+from test.unit.tuning.test_meters import MODEL, needs_assembler
+
+pytestmark = needs_assembler
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def model() -> ModuleOp:
+    return parse_mlir(make_context(), MODEL, "m.mlir").module
+
+
+def tuned(said: list[str] | None = None) -> tuple[TuningReport, TunedKernel]:
+    say = (lambda _: None) if said is None else said.append
+    report = tune_model(model(), Tuning(rule=Rule(trials=3), jobs=1, say=say), target=TARGET)
+    (record,) = load_tuned().values()
+    return report, record
+
+
+def test_kernels_are_timed_where_the_device_is(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those whose times were predicted before."""
+    monkeypatch.setenv("BRAID_CUDA_LIBRARY", "/nowhere/libcuda.so.1")
+    assert tuned()[1].measure.startswith("predicted")
+    monkeypatch.setenv("BRAID_CUDA_LIBRARY", str(driver.library))
+    said: list[str] = []
+    report, record = tuned(said)
+    assert report.searched == 1 and f"{MEASURED_THERE} on gpu:0" in said[1]
+    assert record.measure == MEASURED_THERE and record.seconds > 0 and not record.refused
+    # The first three schedules by the median of ten runs, one run to see that the device is here.
+    assert driver.calls().count("cuGraphLaunch") >= 31
+    assert driver.violations() == []
+    compiled = braid.compile(model(), target=TARGET)
+    assert str(compiled.kernels).startswith("1 of 1 kernels have a record")
+    monkeypatch.setenv("BRAID_CUDA_LIBRARY", "/nowhere/libcuda.so.1")
+    assert tuned()[0].known == 1

@@ -1,0 +1,69 @@
+"""A process that runs single kernels on a device: `python -m braid.tuning.device_runs`.
+
+What crashes or hangs there, and an error that stays in a driver, end only this process.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+import braid
+from braid.dialects.braid.relayout import Array
+from braid.frontends.mlir import parse_mlir
+from braid.support.diagnostics import handle_diagnostics
+from braid.support.errors import BraidError
+from braid.tuning.made_up import made_up_array
+from braid.universe import make_context
+
+_KEPT = 16
+"""Models that stay loaded, since candidates are timed in turns."""
+
+
+@dataclass(frozen=True)
+class DeviceRun:
+    """Run a module, as text behind `outline-kernels`, so often on `device`.
+
+    `operands` are those of its `@main` as stored; without them values are made up.
+    """
+
+    text: str
+    device: str
+    runs: int = 1
+    operands: tuple[Array, ...] | None = None
+
+
+@dataclass(frozen=True)
+class DeviceResults:
+    """The seconds of each run by the device's account, and the results of the last."""
+
+    seconds: tuple[float, ...]
+    results: tuple[Array, ...]
+
+
+def run_on_device(request: DeviceRun) -> DeviceResults | str:
+    """What came of a request; why it cannot be compiled, loaded or run, as text."""
+    try:
+        with handle_diagnostics(lambda _: None):
+            return _run(request, _loaded(request.text))
+    except BraidError as error:
+        return str(error).partition("\n")[0]
+
+
+def _run(request: DeviceRun, model: braid.Model) -> DeviceResults:
+    given = request.operands or [made_up_array(i.shape, np.dtype(i.dtype)) for i in model.inputs]
+    inputs = [array.reshape(spec.shape) for array, spec in zip(given, model.inputs, strict=True)]
+    seconds: list[float] = []
+    results: Sequence[Array] = ()
+    for _ in range(request.runs):
+        before = model.launched_seconds().get(request.device, 0.0)
+        results = model.run(inputs)
+        seconds.append(model.launched_seconds().get(request.device, 0.0) - before)
+    return DeviceResults(tuple(seconds), tuple(np.array(result) for result in results))
+
+
+@lru_cache(_KEPT)
+def _loaded(text: str) -> braid.Model:
+    module = parse_mlir(make_context(), text, "kernel.mlir").module
+    return braid.compile(module, passes=(), jobs=1)

@@ -1,0 +1,10 @@
+"""A process that runs kernels on a device: `python -m braid.tuning.device_worker`.
+
+What crashes or hangs there, and an error that stays in a driver, end only this process.
+"""
+
+from braid.support.worker_process import serve
+from braid.tuning.device_runs import run_on_device
+
+if __name__ == "__main__":
+    serve(run_on_device)
