@@ -11,11 +11,11 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count, set_inter_op_stream
 from braid.dialects.braid.attribute_names import INTER_OP_STREAMS, ORDER
-from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.order import order_attribute, ordered_ops, plain_orders
 from braid.dialects.braid.variants import public_functions
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.inter_op_problem import inter_op_problem
+from braid.passes.order.launch_problem import launches
 from braid.passes.order.search_order import SearchOrderPass, block_order
 from braid.solvers.ordering.processor_search import ProcessorSchedule, search_processors
 from braid.solvers.ordering.processors import ProcessorProblem
@@ -65,11 +65,6 @@ def write_schedule(function: FuncOp, block: BlockGraph, schedule: ProcessorSched
     function.attributes[ORDER] = order_attribute([block_order(block, schedule.order)])
 
 
-def _launches(function: FuncOp) -> bool:
-    """Whether `function` launches others, which then run side by side as it is."""
-    return any(isinstance(op, LaunchOp) for op in function.walk())
-
-
 @dataclass(frozen=True)
 class AssignInterOpStreamsPass(ModulePass):
     """Schedules the kernels of each public function on inter-op streams, for the least time.
@@ -101,7 +96,7 @@ class AssignInterOpStreamsPass(ModulePass):
         """Writes the decision."""
         backend, _ = require_pool(target_of(op, self.target), self.streams)
         SearchOrderPass(time_limit=self.time_limit / 2, seed=self.seed).apply(ctx, op)
-        functions = [f for f in public_functions(op) if not _launches(f)]
+        functions = [f for f in public_functions(op) if not launches(f)]
         for function in functions:
             block = BlockGraph.of(function.body.block)
             costs = DeviceCosts(backend)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.storage.memory_graph import value_bytes
@@ -16,9 +17,9 @@ from braid.targets.costs.launch_times import LaunchTimes, is_control, link_secon
 from braid.targets.machines.target import Device, Target
 
 
-def launches(block: Block) -> bool:
-    """Whether ops of `block`, or of blocks inside it, launch functions."""
-    return any(isinstance(op, LaunchOp) for op in block.walk())
+def launches(function: FuncOp) -> bool:
+    """Whether ops of `function` launch others."""
+    return any(isinstance(op, LaunchOp) for op in function.walk())
 
 
 def launch_problem(

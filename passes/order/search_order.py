@@ -117,8 +117,9 @@ class SearchOrderPass(ModulePass):
         """Writes the decision."""
         deadline = monotonic() + self.time_limit
         functions = [f for f in program_functions(op) if f.body.blocks]
+        launching = set(filter(launches, functions))
         if self.launches_only:
-            functions = [f for f in functions if any(map(launches, f.body.blocks))]
+            functions = [f for f in functions if f in launching]
         if not functions:
             return
         target, counts = target_of(op, self.target), ExecutionCounts.of(op)
@@ -126,8 +127,9 @@ class SearchOrderPass(ModulePass):
         size = sum(1 for function in functions for _ in function.walk())
         search = BlockSearch(self, times, {}, deadline, size)
         for function in functions:
+            by_launches = self.objective == "latency" and function in launching
             for owner in searched_ops(function):
-                orders = [search.order(block) for block in blocks_of(owner)]
+                orders = [search.order(block, by_launches) for block in blocks_of(owner)]
                 owner.attributes[ORDER] = order_attribute(orders)
 
 
@@ -144,10 +146,13 @@ class BlockSearch:
     deadline: float
     ops_left: int
 
-    def order(self, block: Block) -> list[int]:
-        """Searches `block`, marks its key nodes, and returns its ops in the order found."""
+    def order(self, block: Block, by_launches: bool) -> list[int]:
+        """Searches `block`, marks its key nodes, and returns its ops in the order found.
+
+        `by_launches` says that the time is that of what the function launches and the host.
+        """
         begin = monotonic()
-        graph = BlockGraph.of(block, launches_move=self._by_launches(block))
+        graph = BlockGraph.of(block, launches_move=by_launches)
         for op in block.ops:
             op.attributes.pop(KEY_NODE, None)
         for number in key_nodes(graph.graph):
@@ -216,10 +221,6 @@ class BlockSearch:
                     cost=each.value,
                     order=" ".join(map(str, each.order)),
                 )
-
-    def _by_launches(self, block: Block) -> bool:
-        """Whether what is launched takes the time that is searched for."""
-        return self.options.objective == "latency" and launches(block)
 
     def _backend(self, block: Block) -> BackendDescription:
         """What `block` is run by."""

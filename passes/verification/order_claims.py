@@ -9,6 +9,7 @@ from math import inf
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import IsTerminator, is_side_effect_free
@@ -63,7 +64,7 @@ def check_order(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) 
         ):
             if pass_.objective == "memory":
                 _check_peak(remark, block, ordered)
-            elif any(isinstance(op, LaunchOp) for op in ordered.walk()):
+            elif _launches(owner):
                 _check_launches(remark, ordered, target)
             else:
                 _check_seconds(remark, ordered, target.backend_of(device_of(owner, target)))
@@ -106,6 +107,13 @@ def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) 
             f"{about(remark)}: cost {number(remark, 'cost'):.9g} claimed, computing alone takes "
             f"{least:.9g}"
         )
+
+
+def _launches(op: Operation) -> bool:
+    """Whether the function that `op` is or is in launches others."""
+    while not isinstance(op, FuncOp) and (around := op.parent_op()) is not None:
+        op = around
+    return any(isinstance(inner, LaunchOp) for inner in op.walk())
 
 
 def _check_launches(remark: Remark, ordered: Block, target: Target) -> None:
