@@ -24,35 +24,37 @@ FAMILIES_GROUP = "braid.kernel_families"
 PASSES_GROUP = "braid.passes"
 
 
-def installed_targets() -> dict[str, Path]:
-    """The files that describe the targets of other packages, by their names.
-
-    Raises as `installed_paths`.
-    """
-    return installed_paths(TARGETS_GROUP)
+@cache
+def installed_names(group: str) -> tuple[str, ...]:
+    """The names of a group's entry points, sorted; none is loaded."""
+    return tuple(sorted({entry.name for entry in _entry_points(group)}))
 
 
 @cache
-def installed_paths(group: str) -> dict[str, Path]:
-    """The files that entry points of a group name.
+def installed_path(group: str, name: str) -> Path | None:
+    """The file that entry points of a group give this name, None without one; loads no others.
 
-    Raises `BraidError` where an entry point cannot be loaded or is not a path, or where two
-    packages give different files one name.
+    Raises `BraidError` where an entry point of the name cannot be loaded or is not a path, or where
+    two packages give the name to different files.
     """
-    found: dict[str, Path] = {}
-    for entry in sorted(_entry_points(group)):
+    found: Path | None = None
+    for entry in sorted(entry for entry in _entry_points(group) if entry.name == name):
         path = _load(entry)
         if not isinstance(path, Path):
+            raise BraidError(f"entry point '{name}' of '{group}' is {path!r}, expected a Path")
+        if found not in (None, path):
             raise BraidError(
-                f"entry point '{entry.name}' of '{group}' is {path!r}, expected a Path"
-            )
-        if found.get(entry.name, path) != path:
-            raise BraidError(
-                f"there are two files '{entry.name}' of '{group}': '{found[entry.name]}', '{path}'",
+                f"there are two files '{name}' of '{group}': '{found}', '{path}'",
                 hint="uninstall all packages but one of those that have it",
             )
-        found[entry.name] = path
+        found = path
     return found
+
+
+def installed_paths(group: str) -> dict[str, Path]:
+    """The files that entry points of a group name. Raises as `installed_path`."""
+    paths = {name: installed_path(group, name) for name in installed_names(group)}
+    return {name: path for name, path in paths.items() if path is not None}
 
 
 @cache

@@ -73,6 +73,14 @@ def read_regular(path: str | os.PathLike[str]) -> bytes:
         return file.read()
 
 
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The text of a regular file in UTF-8, without the byte order mark that some editors write.
+
+    Raises as `open_regular`, and UnicodeDecodeError.
+    """
+    return read_regular(path).decode("utf-8-sig")
+
+
 def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
     """A regular file mapped into memory, for reading; an empty one is empty bytes.
 
@@ -114,6 +122,6 @@ def read_toml(path: Path) -> dict[str, Any]:
 
     """
     try:
-        return tomllib.loads(read_regular(path).decode("utf-8"))
+        return tomllib.loads(read_text(path))
     except RecursionError as error:
         raise NestedTooDeeplyError("the TOML is nested too deeply") from error

@@ -24,9 +24,9 @@ from itertools import product
 from pathlib import Path
 from typing import cast
 
-from braid.support.entry_points import installed_paths
+from braid.support.entry_points import installed_names, installed_path
 from braid.support.errors import BraidError, SourceLocation, did_you_mean
-from braid.support.input_files import parse_json, read_regular, read_toml, reason
+from braid.support.input_files import parse_json, read_text, read_toml, reason
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import LEVELS, Schedule
 
@@ -113,20 +113,21 @@ def find_space(name: str) -> tuple[FamilySpace, ...]:
     path = Path(name)
     if path.suffix in _SUFFIXES or path.exists():
         return read_space(path)
-    installed = installed_paths(SPACES_GROUP)
-    if name not in installed:
+    found = installed_path(SPACES_GROUP, name)
+    if found is None:
+        installed = installed_names(SPACES_GROUP)
         known = ", ".join(installed) or "none"
         raise BraidError(
             f"there is no space '{name}': no such file, and installed packages have {known}",
             hint=did_you_mean(name, installed) or f"packages give them by '{SPACES_GROUP}'",
         )
-    return read_space(installed[name])
+    return read_space(found)
 
 
 def read_space(path: Path) -> tuple[FamilySpace, ...]:
     """The tables of a file. Raises BraidError where it cannot be read, or does not hold."""
     try:
-        text = read_regular(path).decode()
+        text = read_text(path)
         is_json = path.suffix == ".json"
         data: object = parse_json(text, unique=True) if is_json else read_toml(path)
     except (OSError, ValueError) as error:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from braid.support.errors import BraidError, SourceLocation
-from braid.support.input_files import parse_json, read_regular, reason
+from braid.support.input_files import parse_json, read_text, reason
 
 _MALFORMED = (LookupError, ValueError, TypeError, AttributeError)
 
@@ -91,7 +91,7 @@ def read_record(path: Path) -> ProfileRecord:
     """
     location = SourceLocation(str(path))
     try:
-        return ProfileRecord.of(cast(dict[str, Any], parse_json(read_regular(path).decode())))
+        return ProfileRecord.of(cast(dict[str, Any], parse_json(read_text(path))))
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read profile: {reason(error)}", location=location) from error
     except _MALFORMED as error:

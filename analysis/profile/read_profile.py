@@ -20,7 +20,7 @@ from typing import Any, cast
 
 from braid.analysis.profile.profile_file import OpRecord, ProfileRecord, require_finite
 from braid.support.errors import BraidError, SourceLocation
-from braid.support.input_files import parse_json, read_regular, reason
+from braid.support.input_files import parse_json, read_text, reason
 
 _UNITS = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
 
@@ -76,7 +76,7 @@ def read_profile(path: Path) -> Profile:
     """
     location = SourceLocation(str(path))
     try:
-        text = read_regular(path).decode("utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read profile: {reason(error)}", location=location) from error
     try:

@@ -4,7 +4,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from braid.support.entry_points import installed_targets
+from braid.support.entry_points import TARGETS_GROUP, installed_names, installed_path
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import read_toml, reason
 from braid.targets.machines.parse import parse_target
@@ -58,7 +58,8 @@ def _stamp(path: Path) -> Stamp:
 
 def target_names() -> frozenset[str]:
     """The names of braid's own targets and of those that installed packages add."""
-    return frozenset({*(file.stem for file in _DIRECTORY.glob("*.toml")), *installed_targets()})
+    own = (file.stem for file in _DIRECTORY.glob("*.toml"))
+    return frozenset({*own, *installed_names(TARGETS_GROUP)})
 
 
 def _path_of(name: str) -> Path:
@@ -66,4 +67,4 @@ def _path_of(name: str) -> Path:
     if name.endswith(".toml"):
         return Path(name)
     own = _DIRECTORY / f"{name}.toml"
-    return own if own.exists() else installed_targets().get(name, own)
+    return own if own.exists() else installed_path(TARGETS_GROUP, name) or own

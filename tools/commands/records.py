@@ -99,7 +99,7 @@ def import_records(file: FileArgument) -> None:
     from braid.support.record_store import default_store
 
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text()
+        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read '{file}': {reason(error)}") from error
     lines = enumerate(text.split("\n"), 1)  # other ends of lines may stand in texts

@@ -9,11 +9,17 @@ import pytest
 from braid.support import entry_points as module
 from braid.support.errors import BraidError
 from braid.targets.backends import backend_names
+from braid.targets.machines.load import load_target
 
 
 @pytest.mark.parametrize(
     "ask",
-    [backend_names, module.installed_tables, module.family_backends, module.installed_targets],
+    [
+        backend_names,
+        module.installed_tables,
+        module.family_backends,
+        lambda: module.installed_paths(module.TARGETS_GROUP),
+    ],
 )
 def test_entry_points_are_read_once(
     ask: Callable[[], object], monkeypatch: pytest.MonkeyPatch
@@ -28,6 +34,11 @@ def test_entry_points_are_read_once(
     assert ask() == first
 
 
+def clear() -> None:
+    module.installed_names.cache_clear()
+    module.installed_path.cache_clear()
+
+
 @pytest.fixture
 def installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -36,7 +47,7 @@ def installed(
     entries = list[importlib.metadata.EntryPoint]()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(module, "_entry_points", lambda _: entries)
-    module.installed_paths.cache_clear()
+    clear()
 
     def add(name: str, text: str) -> None:
         of = f"{tmp_path.name.replace('-', '_')}_{len(entries)}"
@@ -44,7 +55,7 @@ def installed(
         entries.append(importlib.metadata.EntryPoint(name, f"{of}:found", "braid.spaces"))
 
     yield add
-    module.installed_paths.cache_clear()
+    clear()
 
 
 PATH = "from pathlib import Path\nfound = Path('{}.toml')\n"
@@ -65,7 +76,29 @@ def test_two_packages_with_one_name(installed: Callable[[str, str], None]) -> No
     installed("mine", PATH.format("a"))
     installed("other", PATH.format("a"))
     assert sorted(module.installed_paths("braid.spaces")) == ["mine", "other"]
-    module.installed_paths.cache_clear()
+    clear()
     installed("mine", PATH.format("b"))
     with pytest.raises(BraidError, match=r"two files 'mine' .* 'a\.toml', 'b\.toml'"):
         module.installed_paths("braid.spaces")
+
+
+def test_a_package_that_cannot_be_loaded_is_in_the_way_of_its_own_name_alone(
+    installed: Callable[[str, str], None],
+) -> None:
+    installed("broken", "raise RuntimeError('no')")
+    installed("mine", PATH.format("a"))
+    assert module.installed_path("braid.spaces", "mine") == Path("a.toml")
+    assert module.installed_path("braid.spaces", "of no package") is None
+    assert module.installed_names("braid.spaces") == ("broken", "mine")
+    with pytest.raises(BraidError, match=r"entry point 'broken' .* cannot be loaded"):
+        module.installed_path("braid.spaces", "broken")
+
+
+def test_targets_beside_one_that_cannot_be_loaded(
+    installed: Callable[[str, str], None],
+) -> None:
+    installed("broken", "raise RuntimeError('no')")
+    assert load_target().name == "host"
+    with pytest.raises(BraidError, match="there is no target 'hots'") as raised:
+        load_target("hots")
+    assert raised.value.hint is not None and "'broken'" in raised.value.hint

@@ -170,6 +170,14 @@ def test_large_files_are_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert counts[1] <= counts[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "text"), [("s.toml", "[gemm]\nrows = [4]\n"), ("s.json", '{"gemm": {"rows": [4]}}')]
+)
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path, name: str, text: str) -> None:
+    with_mark = written(tmp_path, f"\ufeff{text}", name)
+    assert with_mark == written(tmp_path, text, name)
+
+
 def test_no_effect_is_said(tmp_path: Path) -> None:
     assert checked(written(tmp_path, "[pool]\ncolumns = [4]\n")) == [
         "no kernel of the model is made by 'pool'"
@@ -178,7 +186,9 @@ def test_no_effect_is_said(tmp_path: Path) -> None:
 
 def test_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "mine.toml").write_text("[gemm]\nrows = [4]\n")
-    monkeypatch.setattr(space_files, "installed_paths", lambda _: {"mine": tmp_path / "mine.toml"})
+    paths = {"mine": tmp_path / "mine.toml"}
+    monkeypatch.setattr(space_files, "installed_path", lambda _, name: paths.get(name))
+    monkeypatch.setattr(space_files, "installed_names", lambda _: tuple(paths))
     assert find_space("mine")[0].values == {"rows": (4,)}
     with pytest.raises(BraidError, match="installed packages have mine") as raised:
         find_space("mini")
