@@ -4,8 +4,10 @@
 model with an empty cache. It is compiled with default schedules, tuned as by ``braid tune --time
 SECONDS`` beside the vendor's library, and compiled twice again with ``kernels=best``, the second
 time with ``on_miss=tune``, which searches whatever has no record. Both run in turns. Then all
-schedules of the `--whole` kernels that take most of a run are measured in turns; the fastest three
-and the default one again, in more turns, since the least of many times is a lucky one.
+schedules of the `--whole` kernels that take most of a run are measured in turns; those of the least
+times and the default one again, in more turns, since the least of many times is a lucky one. How
+far the default is from another is the median of the quotients of all turns, with their quartiles:
+what slows the machine down for longer than a turn is in both times.
 """
 
 import argparse
@@ -39,9 +41,9 @@ from braid.tuning.timing_worker import timing_worker
 from braid.tuning.tune_kernels import Tuning
 from braid.universe import make_context
 
-ROUNDS, AGAIN = 3, 15
+ROUNDS, AGAIN = 4, 31
 """Rounds of measuring all schedules of a kernel, and of the best ones and the default."""
-FINALISTS = 3
+FINALISTS = 4
 
 
 def say(line: str) -> None:
@@ -62,8 +64,8 @@ def empty_cache() -> Generator[None]:
                 os.environ["BRAID_CACHE_DIR"] = before
 
 
-def in_turns(models: Sequence[braid.Model], path: Path, runs: int) -> list[float]:
-    """Median seconds of each on its one thread, without what other processes take."""
+def in_turns(models: Sequence[braid.Model], path: Path, runs: int) -> list[list[float]]:
+    """Seconds of each run on its one thread, without what other processes take."""
     inputs = random_inputs(path)
     times: list[list[float]] = [[] for _ in models]
     for _ in range(runs + 2):
@@ -71,7 +73,7 @@ def in_turns(models: Sequence[braid.Model], path: Path, runs: int) -> list[float
             start = time.thread_time()
             model(**inputs)
             own.append(time.thread_time() - start)
-    return [statistics.median(own[2:]) for own in times]
+    return [own[2:] for own in times]
 
 
 def largest_error(models: Sequence[braid.Model], path: Path) -> float:
@@ -131,30 +133,37 @@ def whole_space(task: KernelTask) -> dict[str, Any]:
         measured = MeasuredTask(task, TimedKernels(worker, None))
         points = list(dict.fromkeys(p for level in range(LEVELS) for p in measured.space(level)))
         times = _rounds(measured, points, ROUNDS)
-        best = sorted(times, key=lambda point: times[point])[:FINALISTS]
+        best = sorted(times, key=lambda point: min(times[point]))[:FINALISTS]
         again = _rounds(measured, list(dict.fromkeys([default, *best])), AGAIN)
-    fastest = min(again, key=lambda point: again[point])
+    behind = {point: _quartiles(again[default], own) for point, own in again.items()}
+    fastest = max(behind, key=lambda point: behind[point][1])
     return {
         "kernel": str(task),
         "schedules": len(points),
         "ran": len(times),
-        "default": again[default] * 1e6,
-        "best": again[fastest] * 1e6,
+        "default": statistics.median(again[default]) * 1e6,
+        "best": statistics.median(again[fastest]) * 1e6,
         "schedule": str(fastest),
-        "default by best": again[default] / again[fastest],
+        "default by best": behind[fastest][1],
+        "quartiles": [behind[fastest][0], behind[fastest][2]],
     }
+
+
+def _quartiles(times: Sequence[float], by: Sequence[float]) -> list[float]:
+    """Of the quotients of all turns."""
+    return statistics.quantiles([a / b for a, b in zip(times, by, strict=True)], n=4)
 
 
 def _rounds(
     measured: MeasuredTask, points: Sequence[KernelSchedule], rounds: int
-) -> dict[KernelSchedule, float]:
-    """Median seconds of those that ran."""
+) -> dict[KernelSchedule, list[float]]:
+    """Seconds of those that ran every time."""
     times: dict[KernelSchedule, list[float]] = {point: [] for point in points}
     for _ in range(rounds):
         for point, own in times.items():
             if (seconds := measured.seconds(point)) is not None:
                 own.append(seconds)
-    return {point: statistics.median(own) for point, own in times.items() if own}
+    return {point: own for point, own in times.items() if len(own) == rounds}
 
 
 def tuned(path: Path, seconds: float, whole: int, runs: int) -> dict[str, Any]:
@@ -168,7 +177,8 @@ def tuned(path: Path, seconds: float, whole: int, runs: int) -> dict[str, Any]:
         say(str(report))
         best, second = compiled(path, kernels="best")
         _, third = compiled(path, kernels="best", on_miss="tune")
-        medians = in_turns([untuned, best], path, runs)
+        times = in_turns([untuned, best], path, runs)
+        medians, gain = [statistics.median(own) for own in times], _quartiles(*times)
         kernels = found_kernels()
         result: dict[str, Any] = {
             "model": path.stem,
@@ -180,7 +190,8 @@ def tuned(path: Path, seconds: float, whole: int, runs: int) -> dict[str, Any]:
             "by kernels": report.before / report.after if report.after else 1.0,
             "untuned ms": medians[0] * 1e3,
             "tuned ms": medians[1] * 1e3,
-            "gain": medians[0] / medians[1],
+            "gain": gain[1],
+            "quartiles": [gain[0], gain[2]],
             "error": largest_error([untuned, best], path),
             "compiled": {"untuned": first, "tuned": second, "again, on_miss=tune": third},
             "slowest beside the library": slowest_beside_library(kernels),

@@ -108,10 +108,12 @@ class MeasuredTask:
             refused={str(point): why for point, why in self.refused.items()},
         )
         if best != schedule and faster(times[best], times[schedule]):
-            kernel = replace(kernel, chosen=best, seconds=_middle(times[best], old))
+            kernel = replace(
+                kernel, chosen=best, seconds=old * _ratio(times[best], times[schedule])
+            )
         if self.library is None or len(times[LIBRARY_SCHEDULE]) < _TURNS:
             return kernel
-        library = _middle(times[LIBRARY_SCHEDULE], old)
+        library = old * _ratio(times[LIBRARY_SCHEDULE], times[schedule])
         generated = times[schedule if kernel.chosen is None else best]
         keeps = found.point is None
         if rule.final is Final.FASTEST:
@@ -189,8 +191,23 @@ def _is_less(times: Sequence[float], than: Sequence[float]) -> bool:
 
 
 def _is_faster(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Whether medians differ by more than the noise."""
-    if min(len(times), len(than)) < _TURNS:
+    """Whether times are shorter, turn by turn, by more than the noise of these quotients.
+
+    What slows the machine down for longer than a turn, as its clock or its neighbours do, slows
+    both of a turn, and is no noise of theirs.
+    """
+    ratios = _ratios(times, than)
+    if len(ratios) < _TURNS:
         return False
-    low, old, high = statistics.quantiles(than, n=4)
-    return statistics.median(times) < old * (1 - max(LEAST_GAIN, (high - low) / old))
+    low, middle, high = statistics.quantiles(ratios, n=4)
+    return middle < 1 - max(LEAST_GAIN, high - low)
+
+
+def _ratio(times: Sequence[float], than: Sequence[float]) -> float:
+    """The median of all turns."""
+    return statistics.median(_ratios(times, than) or [1.0])
+
+
+def _ratios(times: Sequence[float], than: Sequence[float]) -> list[float]:
+    pairs = zip(times, than, strict=False)
+    return [one / other for one, other in pairs if other > 0]

@@ -37,7 +37,7 @@ class GemmFamily(VectorFamily):
     """
 
     name: str = "gemm"
-    version: int = 6
+    version: int = 7
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, or by slabs of one; the rest is elementwise."""

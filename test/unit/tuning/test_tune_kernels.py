@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -180,6 +181,22 @@ def test_levels_end_early_behind_a_library(monkeypatch: pytest.MonkeyPatch) -> N
     _, said = tune(monkeypatch, lambda _: 3.5, model=WITH_WEIGHT, rule=Rule(), again=True)
     assert not any("promise too little" in line for line in said)
     assert sum("schedules tried" in line for line in said) > 1
+
+
+@pytest.mark.usefixtures("no_library")
+def test_a_machine_that_slows_down_at_times_hides_no_gain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both kernels of a turn meet it."""
+    asked = count()
+
+    def times(number: int) -> float:
+        return (1.0 if number == 0 else 0.9) * (1 + next(asked) // 8 % 2)
+
+    tune(monkeypatch, times)
+    record = only_record()
+    assert record.chosen is not None
+    assert record.seconds == pytest.approx(0.9 * record.baseline)
 
 
 def only_record() -> TunedKernel:

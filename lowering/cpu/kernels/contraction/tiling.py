@@ -29,21 +29,29 @@ _UNALIGNED_B_FACTOR = 1.25
 """How much slower B is read from rows that are no whole vectors, so that loads cross lines of the
 cache: 1.0 to 2.0 times, measured."""
 
-_ONE_VECTOR_FACTOR = 1.03
-"""How much slower a tile of one column vector is, measured: every broadcast serves one product."""
+_ONE_VECTOR_FACTOR = 1.12
+"""How much slower a tile of one column vector is: every broadcast serves one product, and loads
+that wait delay it. With tiles of two vectors products took 0.83 to 0.94 of the time."""
 
-_LARGE_TILE, _LARGE_TILE_FACTOR = 20, 1.04
-"""Above so many accumulators the end of a tile overlaps less with the start of the next one:
-measured 0 to 11 % slower, most where the reduction is short."""
+_LARGE_TILE, _LARGE_TILE_CYCLES = 20, 4.0
+"""Above so many accumulators the end of a tile overlaps less with the start of the next one, by so
+many cycles for each: 28 of them took 1.07 of the time of 14 in a reduction of 147, and no more in
+one of 768."""
+
+_FIRST_CACHE_BYTES = 32 << 10
+"""Of the first-level cache, what A or B may have of it between two uses."""
+
+_FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
+"""What a line takes that comes from the second-level cache, beside its multiply-adds: where B does,
+tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on Emerald Rapids and on Zen 5."""
 
 _SET_STRIDE, _WAYS = 4096, 8
 """Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""
 
-_UNROLLED_PRODUCTS = 32
-"""Multiply-adds in the loop body: twice as many were 0 to 5 % slower in convolutions."""
-
-_MOST_UNROLLED = 128
-"""Steps of the reduction in a loop body, beyond which code grows and nothing else."""
+_UNROLLED_PRODUCTS, _FEWEST_UNROLLED, _MOST_UNROLLED = 32, 2, 128
+"""Multiply-adds in the loop body, of which twice as many were 0 to 5 % slower in convolutions; and
+steps of the reduction: with one alone, tiles of 6 rows and 4 vectors took 1.03 to 1.05 times as
+long, others as long; with more than the last, code grows and nothing else."""
 
 _PROMISING = (3, 12, 32)
 """How many tiles the levels of the schedule space have: beyond them `cycles` sees no chance."""
@@ -78,20 +86,44 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
     blocks, columns = divmod(size.columns, vectors * unit.lanes)
     whole, rest = divmod(size.rows, rows)
 
+    row_lines, vector_lines = _far_lines(size, rows, vectors, unit)
+
     def tile(count: int, width: int) -> float:
         if count == 0 or width == 0:
             return 0.0
-        around = _TILE_CYCLES + _EPILOGUE_CYCLES * count * width
-        return tile_cycles(count, width, unit) * size.depth * size.slowdown + around
+        step = tile_cycles(count, width, unit) * size.slowdown
+        step += _FAR_LINE_CYCLES * (count * row_lines + width * vector_lines)
+        late = _LARGE_TILE_CYCLES if count * width > _LARGE_TILE else 0.0
+        return step * size.depth + _TILE_CYCLES + (_EPILOGUE_CYCLES + late) * count * width
 
     widths = ((blocks, vectors), (1, -(-columns // unit.lanes)))
     total = sum(number * (whole * tile(rows, v) + tile(rest, v)) for number, v in widths)
     total *= size.batches
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
-    total *= _LARGE_TILE_FACTOR if min(rows, size.rows) * vectors > _LARGE_TILE else 1.0
     total *= _unaligned_factor(size, unit)
     return total * _STRIDED_B_FACTOR if _reads_far_rows(size) else total
+
+
+def _far_lines(
+    size: ContractionSize, rows: int, vectors: int, unit: VectorUnit
+) -> tuple[float, float]:
+    """Lines from beyond the first-level cache in a step, for each row of A and vector of B."""
+    vector_bytes = 4 * unit.lanes
+    all_columns = -(-size.columns // unit.lanes)
+    outside = _columns_outside(size.depth * all_columns * vector_bytes, unit)
+    # What is read between two uses of the same: all rows or one tile's, one tile's columns or all.
+    a_bytes = size.depth * 4 * (size.rows if outside else min(rows, size.rows))
+    b_bytes = size.depth * vector_bytes * (vectors if outside else all_columns)
+    return (
+        4 / _FAR_LINE_BYTES if a_bytes > _FIRST_CACHE_BYTES else 0.0,
+        vector_bytes / _FAR_LINE_BYTES if b_bytes > _FIRST_CACHE_BYTES else 0.0,
+    )
+
+
+def _columns_outside(b_bytes: int, unit: VectorUnit) -> bool:
+    """Whether columns of B stay in the cache while all rows pass: all of B would not."""
+    return b_bytes > unit.cache_bytes // 2
 
 
 def _unaligned_factor(size: ContractionSize, unit: VectorUnit) -> float:
@@ -136,18 +168,18 @@ def schedules(
     """
     tiles = [tile for tile in feasible_tiles(unit, size.constants) if tile[1] in vectors]
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
-    # Whole columns of B stay in the cache while all rows pass, unless all of B fits anyway.
-    outside = int(b_bytes > unit.cache_bytes // 2)
+    outside = int(_columns_outside(b_bytes, unit))
     for factor in (1, 2) if level < LEVELS else ():
         for columns_outside in (outside, 1 - outside):
             other = columns_outside != outside
             coarsest = 2 if factor > 1 else int(other)
             for place, (rows, count) in enumerate(tiles):
                 if level == max(coarsest, _level_of(place)):
+                    steps = max(_FEWEST_UNROLLED, _UNROLLED_PRODUCTS // (rows * count))
                     yield {
                         "rows": rows,
                         "vectors": count,
-                        "unroll": factor * max(1, _UNROLLED_PRODUCTS // (rows * count)),
+                        "unroll": factor * steps,
                         "columns_outside": columns_outside,
                     }
 
