@@ -9,13 +9,12 @@ The schedule that is taken begins each iteration as late as its readers allow: w
 slowest process waits at the source and not in channels.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from braid.solvers.streams.network import SOURCE, Integers, Network
-from braid.solvers.streams.timing import Times, earliest
+from braid.solvers.streams.timing import Begins, Times, Timing
 
 IMAGES = 2
 """The second one is there before the first has left."""
@@ -36,29 +35,22 @@ class Depths:
 
 def fewest_depths(network: Network, *, trials: int = 200) -> Depths:
     """See the module; each depth is then lowered while the end stays, in at most `trials`."""
-    unbounded = earliest(network, IMAGES)
-    assert unbounded is not None, "without bounds nothing waits for ever"
+    timing = Timing(network, IMAGES)
+    begins = timing.unbounded()
+    unbounded = timing.times(begins)
     end = unbounded.cycles(network)
-    depths = [
-        min(one, other)
-        for one, other in zip(
-            _held(network, unbounded),
-            _held(network, _latest(network, unbounded)),
-            strict=True,
-        )
-    ]
-    if _cycles(network, depths, end) != end:
+    deadlines = timing.deadlines(end)
+    latest = _held(network, _latest(network, unbounded))
+    depths = [min(one, other) for one, other in zip(_held(network, unbounded), latest, strict=True)]
+    made = timing.bounded(begins, depths, deadlines=deadlines)
+    if made is None:
         # Each of the two schedules can be run; not always what is less of both.
-        depths = _held(network, _latest(network, unbounded))
-    fewest = _lower(network, depths, end, trials)
-    cycles = _cycles(network, depths, end)
-    assert cycles == end, "a schedule can be run with the places that it needs"
+        depths = latest
+        made = timing.bounded(begins, depths, deadlines=deadlines)
+    assert made is not None, "a schedule can be run with the places that it needs"
+    made, fewest = _lower(timing, made, depths, deadlines, trials)
+    assert timing.times(made).cycles(network) == end, "depths were lowered while the end stayed"
     return Depths(tuple(depths), end, end, fewest)
-
-
-def _cycles(network: Network, depths: Sequence[int], most: int) -> int | None:
-    times = earliest(network, IMAGES, depths, most_cycles=most)
-    return None if times is None else times.cycles(network)
 
 
 def _held(network: Network, times: Times) -> list[int]:
@@ -98,22 +90,26 @@ def _latest(network: Network, times: Times) -> Times:
     return Times(tuple(reads), tuple(writes))
 
 
-def _lower(network: Network, depths: list[int], end: int, trials: int) -> bool:
+def _lower(
+    timing: Timing, begins: Begins, depths: list[int], deadlines: Begins, trials: int
+) -> tuple[Begins, bool]:
     """Lowers depths in place, those of most bits first; whether one less of each ends later."""
-    order = sorted(range(len(depths)), key=lambda one: -depths[one] * network.channels[one].bits)
+    channels = timing.network.channels
+    order = sorted(range(len(depths)), key=lambda one: -depths[one] * channels[one].bits)
     for index in order:
-        low, high = 0, depths[index]
+        given = depths[index]
+        low, high = 0, given
         while high - low > 1:
             if trials == 0:
-                depths[index] = high
-                return False
+                return begins, False
             trials -= 1
-            middle = (low + high) // 2 if depths[index] != high else high - 1
-            depths[index], before = middle, depths[index]
-            if _cycles(network, depths, end) == end:
-                high = middle
-            else:
+            # Most are needed, so that one place less is tried first.
+            middle = given - 1 if high == given else (low + high) // 2
+            depths[index] = middle
+            made = timing.bounded(begins, depths, lowered=[index], deadlines=deadlines)
+            if made is None:
                 low = middle
-            depths[index] = before
-        depths[index] = high
-    return True
+            else:
+                begins, high = made, middle
+            depths[index] = high
+    return begins, True

@@ -2,7 +2,8 @@
 
 Times are longest paths (max-plus algebra): all iterations of a process are one prefix maximum, so
 that a sweep over a network takes as long as numpy takes for its beats. With bounded channels,
-sweeps are repeated until nothing changes: each makes times later, the least solution is reached.
+sweeps against the streams and along them take turns over what waits for something that became
+later, until nothing does: times only grow, and the least solution is reached.
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,10 @@ import numpy as np
 
 from braid.solvers.streams.network import Channel, Integers, Network, Process
 
-_NEVER = np.int64(-(1 << 60))
+Numbers = Integers | slice
+"""Of some iterations among those of a process that read or write; a slice where it is all."""
+Begins = list[Integers]
+"""Of each process, in which cycles iterations begin that read or write."""
 
 
 @dataclass(frozen=True)
@@ -50,55 +54,176 @@ class _Events:
         starts = np.arange(images, dtype=np.int64)[:, None] * process.iterations
         reads = (starts + process.reads[None, :]).ravel()
         writes = (starts + process.writes[None, :]).ravel()
-        first, self.begin = process.begin
-        self.when = np.union1d(reads, writes)
-        if self.begin:
-            self.when = np.union1d(self.when, [first])
-        self.first = np.searchsorted(self.when, [first])[:1]
-        self.reads = np.searchsorted(self.when, reads)
-        self.writes = np.searchsorted(self.when, writes)
-        self.first_reads = self.reads[:: max(process.reads.size, 1)]
-        self.last_writes = self.writes[process.writes.size - 1 :: max(process.writes.size, 1)]
+        first, begin = process.begin
+        self.when = _union([reads, writes, np.full(int(begin > 0), first)])
+        self.reads = self._numbers(reads)
+        self.writes = self._numbers(writes)
+        self.first_reads = self._numbers(reads[:: max(process.reads.size, 1)])
+        self.last_writes = self._numbers(
+            writes[process.writes.size - 1 :: max(process.writes.size, 1)]
+        )
+        # Cycles that each is later than iterations without waits.
+        self.slack = np.zeros_like(self.when)
+        if begin:
+            at = np.searchsorted(self.when, first)
+            self.slack[at] = max(0, begin - first)
 
-    def times(self, waits: Sequence[tuple[Integers, Integers]]) -> Integers:
+    def _numbers(self, iterations: Integers) -> Numbers:
+        """Of these among all that read or write."""
+        if iterations.size == self.when.size:
+            return slice(0, None)
+        return np.searchsorted(self.when, iterations)
+
+    def times(self, waits: Sequence[tuple[Numbers, Integers]]) -> Integers:
         """Earliest begins, where the iterations of these numbers have to wait for these cycles."""
-        bound = np.full(self.when.shape, _NEVER)
-        if self.begin:
-            bound[self.first] = self.begin
+        slack = self.slack.copy()
         for numbers, cycles in waits:
-            bound[numbers] = np.maximum(bound[numbers], cycles)
+            slack[numbers] = np.maximum(slack[numbers], cycles - self.when[numbers])
         # Iterations in between take a cycle each.
-        slack: Integers = np.maximum.accumulate(np.maximum(bound - self.when, 0)).astype(np.int64)
-        return slack + self.when
+        np.maximum.accumulate(slack, out=slack)
+        slack += self.when
+        return slack
+
+
+def _union(sorted_numbers: Sequence[Integers]) -> Integers:
+    """Of ascending numbers, which a stable sort merges."""
+    numbers = np.sort(np.concatenate(sorted_numbers), kind="stable")
+    is_new = np.ones(numbers.size, bool)
+    is_new[1:] = numbers[1:] != numbers[:-1]
+    return numbers[is_new]
+
+
+class Timing:
+    """The earliest times of a network for so many images one after the other.
+
+    Begins are those of all iterations of each process that read or write.
+    """
+
+    def __init__(self, network: Network, images: int) -> None:
+        self.network = network
+        self.events = [_Events(process, images) for process in network.processes]
+        self.into: list[list[int]] = [[] for _ in network.processes]
+        self.behind: list[list[int]] = [[] for _ in network.processes]
+        for index, channel in enumerate(network.channels):
+            self.into[channel.reader].append(index)
+            self.behind[channel.writer].append(index)
+        self.most = _most(network, images)
+
+    def unbounded(self) -> Begins:
+        """Where channels have all places."""
+        begins: Begins = []
+        for number, events in enumerate(self.events):
+            begins.append(events.times(self._arrivals(number, begins)))
+        return begins
+
+    def bounded(
+        self,
+        before: Begins,
+        depths: Sequence[int],
+        *,
+        lowered: Sequence[int] | None = None,
+        deadlines: Begins | None = None,
+    ) -> Begins | None:
+        """Where channels have `depths`, of which none is more than with the begins `before`.
+
+        With fewer places everything is as late as before or later, so that only what waits for
+        something later is looked at again: at first the writers of the channels `lowered`, or all.
+        None where they wait for each other for ever, or something begins behind its deadline.
+        """
+        channels = range(len(depths)) if lowered is None else lowered
+        begins = list(before)
+        left = {self.network.channels[index].writer for index in channels}
+        numbers = range(len(self.events))
+        while left:
+            # Writers wait for readers behind them, and these for the writers in front of them.
+            for order in (reversed(numbers), numbers):
+                for number in order:
+                    if number not in left:
+                        continue
+                    left.remove(number)
+                    waits = self._arrivals(number, begins) + self._places(number, begins, depths)
+                    times = self.events[number].times(waits)
+                    if np.array_equal(times, begins[number]):
+                        continue
+                    if times[-1] > self.most:
+                        return None
+                    if deadlines is not None and bool((times > deadlines[number]).any()):
+                        return None
+                    begins[number] = times
+                    left |= self._neighbours(number)
+        return begins
+
+    def deadlines(self, cycles: int) -> Begins:
+        """The latest begins with which all ends within so many cycles, whatever the depths are."""
+        found = [np.full_like(events.when, cycles - 1) for events in self.events]
+        for number in reversed(range(len(self.events))):
+            events, latency = self.events[number], self.network.processes[number].latency
+            own = found[number]
+            own[events.writes] -= latency
+            for index in self.behind[number]:
+                reader = self.network.channels[index].reader
+                needed = found[reader][self.events[reader].reads] - latency - 1
+                own[events.writes] = np.minimum(own[events.writes], needed)
+            slack = np.minimum.accumulate((own - events.when)[::-1])[::-1]
+            found[number] = slack + events.when
+        return found
+
+    def times(self, begins: Begins) -> Times:
+        """Those of reads and writes."""
+        pairs = list(zip(begins, self.events, strict=True))
+        return Times(
+            tuple(one[events.reads] for one, events in pairs),
+            tuple(one[events.writes] for one, events in pairs),
+        )
+
+    def _arrivals(self, number: int, begins: Begins) -> list[tuple[Numbers, Integers]]:
+        """When beats are there that a process reads."""
+        found: list[tuple[Numbers, Integers]] = []
+        for index in self.into[number]:
+            writer = self.network.channels[index].writer
+            written = begins[writer][self.events[writer].writes]
+            late = self.network.processes[writer].latency + 1
+            found.append((self.events[number].reads, written + late))
+        return found
+
+    def _places(
+        self, number: int, begins: Begins, depths: Sequence[int]
+    ) -> list[tuple[Numbers, Integers]]:
+        """When places are free that a process writes: place i + depth is place i once more."""
+        found: list[tuple[Numbers, Integers]] = []
+        own = self.events[number]
+        for index in self.behind[number]:
+            channel, depth = self.network.channels[index], depths[index]
+            other = self.events[channel.reader]
+            taken = own.first_reads if channel.is_memory else own.writes
+            freed = begins[channel.reader][other.last_writes if channel.is_memory else other.reads]
+            again = slice(depth, None) if isinstance(taken, slice) else taken[depth:]
+            found.append((again, freed[: max(0, freed.size - depth)] + 1))
+        return found
+
+    def _neighbours(self, number: int) -> set[int]:
+        channels = self.network.channels
+        writers = {channels[index].writer for index in self.into[number]}
+        return writers | {channels[index].reader for index in self.behind[number]}
 
 
 def earliest(
     network: Network,
     images: int,
     depths: Sequence[int] | None = None,
-    *,
-    most_cycles: int | None = None,
 ) -> Times | None:
     """Times for so many images one after the other; channels are unbounded without `depths`.
 
-    None where they wait for each other for ever, or for longer than `most_cycles`.
+    None where they wait for each other for ever.
     """
-    events = [_Events(process, images) for process in network.processes]
-    limit = most_cycles or _most(network, images)
-    times: list[Integers] | None = None
-    while True:
-        before = times
-        times = _sweep(network, events, depths, before)
-        if max(int(one[-1]) for one in times if one.size) > limit:
+    timing = Timing(network, images)
+    begins = timing.unbounded()
+    if depths is not None:
+        bounded = timing.bounded(begins, depths)
+        if bounded is None:
             return None
-        unchanged = before is not None and all(
-            np.array_equal(old, new) for old, new in zip(before, times, strict=True)
-        )
-        if depths is None or unchanged:
-            return Times(
-                tuple(one[event.reads] for one, event in zip(times, events, strict=True)),
-                tuple(one[event.writes] for one, event in zip(times, events, strict=True)),
-            )
+        begins = bounded
+    return timing.times(begins)
 
 
 def _most(network: Network, images: int) -> int:
@@ -107,29 +232,3 @@ def _most(network: Network, images: int) -> int:
         (process.iterations + process.reads.size) * images * (process.latency + 3)
         for process in network.processes
     )
-
-
-def _sweep(
-    network: Network,
-    events: Sequence[_Events],
-    depths: Sequence[int] | None,
-    before: Sequence[Integers] | None,
-) -> list[Integers]:
-    """Times of all processes in their order, after the reads of the sweep before."""
-    times: list[Integers] = []
-    for number in range(len(network.processes)):
-        waits: list[tuple[Integers, Integers]] = []
-        for index, channel in enumerate(network.channels):
-            if channel.reader == number:
-                writer = network.processes[channel.writer]
-                there = times[channel.writer][events[channel.writer].writes] + writer.latency + 1
-                waits.append((events[number].reads, there))
-            elif channel.writer == number and depths is not None and before is not None:
-                own, other = events[number], events[channel.reader]
-                frees = other.last_writes if channel.is_memory else other.reads
-                freed = before[channel.reader][frees] + 1
-                free = np.full(freed.shape, _NEVER)
-                free[depths[index] :] = freed[: max(0, freed.size - depths[index])]
-                waits.append((own.first_reads if channel.is_memory else own.writes, free))
-        times.append(events[number].times(waits))
-    return times

@@ -163,10 +163,9 @@ def test_depths_lose_nothing_and_each_is_needed(seed: int) -> None:
             assert slower is None or slower > found.cycles
 
 
-@pytest.mark.slow
-def test_fifty_layers_with_branches_take_seconds() -> None:
-    """3x3 windows on 56 x 56 pixels, each second pair with a channel around it."""
-    size = 56
+@pytest.mark.parametrize("size", [56, 224])
+def test_fifty_layers_with_branches_take_seconds(size: int) -> None:
+    """3x3 windows on images of so many rows, a channel around each two of them."""
     reads = np.arange(size * size)
     window = Process("window", size * size + size + 1, reads, reads + size + 1, 20)
     join = Process("join", size * size, reads, reads, 5)
@@ -181,9 +180,8 @@ def test_fifty_layers_with_branches_take_seconds() -> None:
         processes.append(join)
     channels.append(Channel(len(processes) - 1, len(processes), 128))
     processes.append(sink(size * size))
-    began = time.perf_counter()
-    found = fewest_depths(Network(tuple(processes), tuple(channels)), trials=20)
-    seconds = time.perf_counter() - began
-    assert found.cycles == found.unbounded_cycles
+    began = time.process_time()
+    found = fewest_depths(Network(tuple(processes), tuple(channels)))
+    seconds = time.process_time() - began
+    assert found.cycles == found.unbounded_cycles and found.fewest
     assert seconds < 10, f"{seconds:.1f} s"
-    print(f"{len(processes)} processes, {sum(found.depths)} places: {seconds:.2f} s")
