@@ -88,13 +88,20 @@ def fastest(stages: Stages, budget: Uses, seconds: float = 10.0) -> Selection | 
 
 
 def fastest_measured(
-    stages: Stages, budget: Uses, measure: Measure, *, rounds: int = 40, seconds: float = 10.0
+    stages: Stages,
+    budget: Uses,
+    measure: Measure,
+    *,
+    rounds: int = 40,
+    measures: int = 256,
+    seconds: float = 10.0,
 ) -> Selection | None:
     """As `fastest`, of choices whose `uses` are not more than what `measure` says they take.
 
     What is picked is measured and picked again, until all of it is: then it is the fastest of all
     choices as they would be measured. After so many rounds, it is the fastest of those that were,
-    if these fit.
+    if these fit. So it is after so many `measures` if no other is faster: then others may be
+    cheaper, by what many stages would take long to measure.
     """
     known = [list(stage) for stage in stages]
     measured: list[set[int]] = [set() for _ in stages]
@@ -105,13 +112,16 @@ def fastest_measured(
         new = [at for at, one in enumerate(found.picked) if one not in measured[at]]
         if not new:
             return found
-        if rounds <= 0 and (seen := _of_these(known, measured, budget, seconds)) is not None:
-            return replace(seen, lower_bound=found.lower_bound)
+        if min(rounds, measures) <= 0:
+            seen = _of_these(known, measured, budget, seconds)
+            if seen is not None and (rounds <= 0 or seen.cycles == found.cycles):
+                return replace(seen, lower_bound=found.lower_bound)
         for at in new:
             one = found.picked[at]
             known[at][one] = replace(known[at][one], uses=measure(at, one))
             measured[at].add(one)
         rounds -= 1
+        measures -= len(new)
 
 
 def _of_these(

@@ -90,6 +90,24 @@ def test_after_the_last_round_the_best_that_was_measured_is_taken() -> None:
     assert found == Selection((8,), 13, 13, (1,))
 
 
+def test_many_stages_are_measured_until_nothing_is_faster() -> None:
+    """Each choice looks cheaper than what was measured of another, so that all would be."""
+    stages = [[Choice(5, (one,)) for one in range(20)] for _ in range(30)]
+    asked: list[tuple[int, int]] = []
+
+    def measure(stage: int, choice: int) -> Uses:
+        asked.append((stage, choice))
+        return (20 + choice,)
+
+    found = fastest_measured(stages, (10_000,), measure, measures=50)
+    assert found is not None and (found.cycles, found.lower_bound) == (5, 5)
+    assert found.picked == (0,) * 30 and len(asked) == 60
+    # What was measured does not fit: it goes on.
+    tight = [[Choice(5, (1,)), Choice(6, (1,)), Choice(9, (3,))]]
+    found = fastest_measured(tight, (4,), lambda _, choice: ((9, 3, 3)[choice],), measures=1)
+    assert found == Selection((1,), 6, 6, (3,))
+
+
 def test_stages_that_are_not_the_slowest_take_little() -> None:
     slow, quick = [Choice(100, (8,))], [Choice(10, (40,)), Choice(50, (8,)), Choice(200, (2,))]
     assert fastest([slow, quick], (64,)) == Selection((0, 1), 100, 100, (16,))
