@@ -39,6 +39,7 @@ import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
@@ -74,8 +75,11 @@ class Job:
 class Selective(Protocol):
     """A backend that knows of an op whether it runs it, whatever lists of targets say."""
 
-    def refusal(self, op: Operation) -> str | None:
-        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does."""
+    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
+        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does.
+
+        `known` says which operands are made of weights alone, and remembers it for other ops.
+        """
         ...
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError
@@ -79,12 +80,12 @@ class BackendOfPackage:
                     raise TypeError(f"{type(emitted).__qualname__} has no {parts}")
         return EmittedByPackage(self, emitted, len(kernels))
 
-    def refusal(self, op: Operation) -> str | None:
+    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
         """As in `Selective`; None where it is not one."""
         if not isinstance(self.backend, Selective):
             return None
         with self.named("refusal"):
-            found = self.backend.refusal(op)
+            found = self.backend.refusal(op, known)
             return None if found is None else _one_of(found, str)
 
     def meter(self, job: Job) -> "AbstractContextManager[KernelMeter] | None":

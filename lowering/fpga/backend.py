@@ -11,6 +11,7 @@ from functools import cached_property
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.lowering.fpga.circuit import Circuit
 from braid.lowering.fpga.part import part_name
 from braid.lowering.fpga.refusal import refusal
@@ -61,9 +62,9 @@ class FpgaBackend:
             "resources and with a proven bound"
         )
 
-    def refusal(self, op: Operation) -> str | None:
+    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
         """Why designs do not have `op`; None where they do."""
-        return refusal(op)
+        return refusal(op, known)
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "FpgaKernels":
         """Nothing yet: see `link`."""

@@ -20,8 +20,8 @@ from braid.lowering.fpga.convert.values import Array
 from braid.support.errors import UnsupportedError
 
 
-def refusal(op: Operation) -> str | None:
-    """Why designs do not have `op`, None where they do.
+def refusal(op: Operation, known: ParameterExpressions) -> str | None:
+    """Why designs do not have `op`, None where they do; `known` is of its module.
 
     It is tried alone, with weights of 1 that are not known yet: a sum of very many terms may be
     refused later, when they are.
@@ -29,18 +29,19 @@ def refusal(op: Operation) -> str | None:
     if not isinstance(op, TensorOp) or isinstance(op, QuantizeOp | DequantizeOp):
         return f"'{op.name}' on an FPGA"
     if isinstance(op, PadOp):
-        return _refusal_of_padding(op)
+        return _refusal_of_padding(op, known)
     if isinstance(op, MOVES):
         return _refusal_of_moves(op)
-    return _tried(op)
+    return _tried(op, known)
 
 
-def _refusal_of_padding(op: PadOp) -> str | None:
+def _refusal_of_padding(op: PadOp, known: ParameterExpressions) -> str | None:
     """That of what reads it, which has to have windows, and computes it as well."""
     readers = [use.operation for use in op.results[0].uses]
     if not readers or not all(isinstance(reader, HEADS) for reader in readers):
         return f"'{op.name}' on an FPGA that other ops than windows read"
-    return next((why for reader in readers if (why := _tried(reader)) is not None), None)
+    tried = (_tried(reader, known) for reader in readers)
+    return next((why for why in tried if why is not None), None)
 
 
 def _refusal_of_moves(op: TensorOp) -> str | None:
@@ -60,24 +61,24 @@ def _refusal_of_moves(op: TensorOp) -> str | None:
     return None
 
 
-def _tried(op: Operation) -> str | None:
+def _tried(op: Operation, known: ParameterExpressions) -> str | None:
     try:
-        check_stages(*_alone(op))
+        check_stages(*_alone(op, known))
     except UnsupportedError as error:
         return error.message
     return None
 
 
-def _alone(op: Operation) -> tuple[FuncOp, dict[str, Array]]:
+def _alone(op: Operation, known: ParameterExpressions) -> tuple[FuncOp, dict[str, Array]]:
     """A function of `op`, paddings and moves in front of its windows, and its parameters."""
-    expressions, body = ParameterExpressions(), Block()
+    body = Block()
     parameters: dict[str, Array] = {}
 
     def copied(value: SSAValue) -> SSAValue:
         owner = value.owner
         if isinstance(owner, ConstantOp):
             return _added(owner, [], body)
-        if expressions.is_known(value):
+        if known.is_known(value):
             key = str(len(parameters))
             # Of one number in memory.
             one = np.ones((), to_numpy(element_type_of(value)))

@@ -14,6 +14,7 @@ from functools import cached_property
 from xdsl.dialects.builtin import DictionaryAttr
 from xdsl.ir import Operation
 
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
@@ -49,6 +50,9 @@ class ProbedSupport:
         compare=False,
     )
     """Backends may try an op to say that."""
+    _known: ParameterExpressions = field(
+        default_factory=ParameterExpressions, init=False, repr=False, compare=False
+    )
 
     def of(self, op: Operation) -> dict[str, int]:
         """The backends that run `op`, with the priority of each, 1 is the best.
@@ -91,7 +95,9 @@ class ProbedSupport:
             return None
         key, asked = (op, name), backend(name)
         if key not in self._refusals:
-            self._refusals[key] = asked.refusal(op) if isinstance(asked, Selective) else None
+            self._refusals[key] = (
+                asked.refusal(op, self._known) if isinstance(asked, Selective) else None
+            )
         return self._refusals[key]
 
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:

@@ -50,12 +50,15 @@ class Cell:
         Of sums, those from bit `start` on.
         """
         if self.kind in BITWISE:
-            found = {*self.control, *(word[index] for word in self.words)}
+            found = {word[index] for word in self.words}
+            found.update(self.control)
         elif self.kind in SUMS:
             found = set[int]().union(*(word[start : index + 1] for word in self.words))
         else:
             found = set(self.control).union(*self.words)
-        return found - {0, HIGH}
+        found.discard(0)
+        found.discard(HIGH)
+        return found
 
 
 @dataclass

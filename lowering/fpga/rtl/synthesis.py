@@ -12,6 +12,7 @@ Kbit, of which each may be two of 18. What nobody reads is not there. These are 
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from math import ceil
 
 from braid.lowering.fpga.rtl.netlist import BITWISE, HIGH, LOGIC, SUMS, Cell, Netlist
@@ -85,8 +86,8 @@ class _Synthesis:
 
     def _note_readers(self, cell: Cell) -> None:
         columns = self._columns(cell)
-        for at in columns if cell.kind in BITWISE else columns[-1:]:
-            self.readers.update(cell.reads(at))
+        read = columns if cell.kind in BITWISE else columns[-1:]
+        self.readers.update(chain.from_iterable(map(cell.reads, read)))
         if cell.kind == "register":
             for at in columns:
                 self.registers[cell.output[at]] = cell.words[0][at], cell
