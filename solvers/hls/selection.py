@@ -64,11 +64,12 @@ def fits(uses: Sequence[int], budget: Sequence[int]) -> bool:
     return all(used <= given for used, given in zip(uses, budget, strict=True))
 
 
-def fastest(stages: Stages, budget: Uses, seconds: float = 10.0) -> Selection | None:
+def fastest(stages: Stages, budget: Uses, work: float = 10.0) -> Selection | None:
     """The selection within `budget` whose slowest stage has the fewest cycles; None without one.
 
     Of as many cycles it is the cheapest, in shares of the budget. An integer program that takes
-    longer than `seconds` is taken to have no answer, which the lower bound does not rely on.
+    more than `work`, about seconds, is taken to have no answer; the lower bound does not rely on
+    that.
     """
     floor = max(min(one.cycles for one in stage) for stage in stages)
     limits = sorted({one.cycles for stage in stages for one in stage if one.cycles >= floor})
@@ -76,7 +77,7 @@ def fastest(stages: Stages, budget: Uses, seconds: float = 10.0) -> Selection | 
     low, high, proven = 0, len(limits), 0
     while low < high:
         middle = (low + high) // 2
-        picked, is_proven = cheapest(stages, limits[middle], budget, seconds)
+        picked, is_proven = cheapest(stages, limits[middle], budget, work)
         if picked is None:
             low = middle + 1
             proven = max(proven, low * is_proven)
@@ -94,7 +95,7 @@ def fastest_measured(
     *,
     rounds: int = 40,
     measures: int = 256,
-    seconds: float = 10.0,
+    work: float = 10.0,
 ) -> Selection | None:
     """As `fastest`, of choices whose `uses` are not more than what `measure` says they take.
 
@@ -106,14 +107,14 @@ def fastest_measured(
     known = [list(stage) for stage in stages]
     measured: list[set[int]] = [set() for _ in stages]
     while True:
-        found = fastest(known, budget, seconds)
+        found = fastest(known, budget, work)
         if found is None:
             return None
         new = [at for at, one in enumerate(found.picked) if one not in measured[at]]
         if not new:
             return found
         if min(rounds, measures) <= 0:
-            seen = _of_these(known, measured, budget, seconds)
+            seen = _of_these(known, measured, budget, work)
             if seen is not None and (rounds <= 0 or seen.cycles == found.cycles):
                 return replace(seen, lower_bound=found.lower_bound)
         for at in new:
@@ -125,13 +126,13 @@ def fastest_measured(
 
 
 def _of_these(
-    stages: Stages, allowed: Sequence[set[int]], budget: Uses, seconds: float
+    stages: Stages, allowed: Sequence[set[int]], budget: Uses, work: float
 ) -> Selection | None:
     numbers = [sorted(one) for one in allowed]
     if not all(numbers):
         return None
     some = [[stage[one] for one in own] for stage, own in zip(stages, numbers, strict=True)]
-    found = fastest(some, budget, seconds)
+    found = fastest(some, budget, work)
     if found is None:
         return None
     picked = (own[one] for own, one in zip(numbers, found.picked, strict=True))
@@ -139,7 +140,7 @@ def _of_these(
 
 
 def cheapest(
-    stages: Stages, limit: int, budget: Uses, seconds: float = 10.0
+    stages: Stages, limit: int, budget: Uses, work: float = 10.0
 ) -> tuple[tuple[int, ...] | None, bool]:
     """The cheapest choices of at most `limit` cycles that fit, and whether that is proven."""
     fitting = [[at for at, one in enumerate(stage) if one.cycles <= limit] for stage in stages]
@@ -152,7 +153,7 @@ def cheapest(
     picked = [min(range(len(own)), key=own.__getitem__) for own in prices]
     is_proven = True
     if not fits(total(chosen, picked), budget):
-        picked, is_proven = _by_integer_program(chosen, prices, budget, seconds)
+        picked, is_proven = _by_integer_program(chosen, prices, budget, work)
         if picked is None:
             return None, is_proven
     return tuple(own[one] for own, one in zip(fitting, picked, strict=True)), is_proven
@@ -164,7 +165,7 @@ def price(uses: Uses, budget: Uses) -> float:
 
 
 def _by_integer_program(
-    stages: Stages, prices: Sequence[Sequence[float]], budget: Uses, seconds: float
+    stages: Stages, prices: Sequence[Sequence[float]], budget: Uses, work: float
 ) -> tuple[list[int] | None, bool]:
     model = cp_model.CpModel()
     taken = [[model.new_bool_var("") for _ in stage] for stage in stages]
@@ -187,7 +188,8 @@ def _by_integer_program(
         )
     )
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    # Counted by the solver, so that designs do not depend on what else the machine does.
+    solver.parameters.max_deterministic_time = work
     solver.parameters.num_workers = 1
     status = solver.solve(model)
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):

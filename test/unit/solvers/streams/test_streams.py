@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from braid.solvers.streams import (
@@ -135,6 +135,7 @@ def test_times_are_those_of_stepping(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000))
+@example(279)
 @settings(max_examples=40, deadline=None)
 def test_fill_levels_are_those_of_stepping(seed: int) -> None:
     network = chain(seed)
@@ -144,7 +145,10 @@ def test_fill_levels_are_those_of_stepping(seed: int) -> None:
     expected: list[list[int]] = []
     stepped(network, 2, depths, 5000, expected)
     levels = np.array(fill_levels(network, times)).T
-    np.testing.assert_array_equal(levels[: len(expected)], expected)
+    # Iterations that neither read nor write may follow, and last places be freed.
+    common = min(len(levels), len(expected))
+    np.testing.assert_array_equal(levels[:common], expected[:common])
+    assert not levels[common:].any() and not np.any(expected[common:])
     np.testing.assert_array_equal(levels.max(0), depths)
 
 
