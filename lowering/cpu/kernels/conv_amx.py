@@ -24,7 +24,7 @@ class ConvAmxFamily(AmxFamily):
     """
 
     name: str = "conv-amx"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

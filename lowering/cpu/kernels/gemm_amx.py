@@ -27,7 +27,7 @@ class GemmAmxFamily(AmxFamily):
     """
 
     name: str = "gemm-amx"
-    version: int = 1
+    version: int = 2
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

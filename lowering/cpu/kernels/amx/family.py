@@ -8,7 +8,6 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx import tiling
@@ -62,9 +61,7 @@ class AmxCandidate(VectorCandidate):
     def space(self, level: int) -> Iterator[Schedule]:
         """Blocks of registers as wide as those of B, by predicted time."""
         choice = stored_choice(self.group)
-        b_bytes = storage_bytes(self.right.type, choice.operands[self.right.index])
-        size, tiles = self._size(choice), self._column_tiles(choice)
-        return tiling.schedules(size, tiles, self.unit, b_bytes, level)
+        return tiling.schedules(self._size(choice), self._column_tiles(choice), self.unit, level)
 
     def takes(self, schedule: Schedule) -> bool:
         """Any block that fits."""

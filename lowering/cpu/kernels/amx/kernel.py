@@ -1,8 +1,8 @@
 """The code of products by AMX: blocks of tile registers with an elementwise epilogue.
 
 A block of `row_tiles` × `column_tiles` sums stays in registers while the reduction passes; then it
-is stored to scratch memory, where the epilogue reads it by vectors. B is read as it is packed,
-A where it lies.
+is stored: to the result where there is no epilogue, else to scratch memory, where the epilogue
+reads it by vectors. B is read as it is packed, A where it lies.
 """
 
 import math
@@ -65,6 +65,13 @@ def innermost(problem: Contraction, group: int) -> tuple[tuple[LoopDim, ...], Lo
     if last.strides[0] == group:
         return tuple(outer), last
     return problem.reduction, LoopDim(1, (group, 0))
+
+
+def stores_sums(problem: Contraction) -> bool:
+    """Whether the result is the sums themselves, in rows of neighbouring columns."""
+    return (
+        problem.points.results == (problem.anchor,) and problem.vector_steps[-1] == amx.COLUMNS
+    )
 
 
 @dataclass(frozen=True)
@@ -241,14 +248,18 @@ class _BlockWriter:
         for number in range(len(self.tiles) * count):
             amx.zero(e, number)
         self._reduce(count)
-        scratch = self.buffers[-1]
-        for place in range(len(self.tiles)):
-            for column in range(count):
+        whole = columns // amx.COLUMNS if stores_sums(self.kernel.problem) else 0
+        for place, tile in enumerate(self.tiles):
+            for column in range(whole):
+                self._store_sums(tile, place * count + column, column)
+            for column in range(whole, count):
                 at = (place * self.kernel.block.rows * count + column) * amx.COLUMNS
-                amx.store(e, place * count + column, scratch, at, count * amx.COLUMNS)
+                amx.store(e, place * count + column, self.buffers[-1], at, count * amx.COLUMNS)
+        if whole == count:
+            return
         masks = [e.tail_mask(columns - number * amx.COLUMNS) for number in range(count)]
         for place, tile in enumerate(self.tiles):
-            self._store(tile, place * self.kernel.block.rows * count * amx.COLUMNS, masks)
+            self._store(tile, place * self.kernel.block.rows * count * amx.COLUMNS, masks, whole)
 
     def _reduce(self, count: int) -> None:
         """The loops of the reduction; the innermost one is over chunks of steps."""
@@ -351,22 +362,36 @@ class _BlockWriter:
                 operands = (register, other) if rows_held else (other, register)
                 amx.multiply_add(e, kernel.product, row * count + column, *operands)
 
-    def _store(self, tile: _RowTile, begin: int, masks: Sequence[Value | None]) -> None:
-        """The rows of a tile whose sums are in scratch memory from `begin` on."""
+    def _store_sums(self, tile: _RowTile, register: int, column: int) -> None:
+        """A register to the result; rows that are known are written again as they are."""
+        problem, result = self.kernel.problem, self.buffers[-2]
+        vector = self.e.add(self.e.mul(self.column_block, self.kernel.block.column_tiles), column)
+        at = self.e.add(tile.bases[-1], self.e.mul(vector, problem.vector_steps[-1]))
+        amx.store(self.e, register, result, at, problem.row.strides[-1])
+
+    def _store(
+        self, tile: _RowTile, begin: int, masks: Sequence[Value | None], first: int
+    ) -> None:
+        """The rows of a tile whose sums are in scratch memory from `begin` on.
+
+        `masks` are those of its vectors, of which the ones before `first` are stored already.
+        """
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        first_vector = e.mul(self.column_block, kernel.block.column_tiles)
+        first_vector = e.add(e.mul(self.column_block, kernel.block.column_tiles), first)
         epilogue = Epilogue(
             problem.anchor, problem.points, problem.row.strides[2:], problem.vector_steps
         )
 
         def row(number: Index) -> None:
             line = e.add(begin, e.mul(number, len(masks) * amx.COLUMNS))
-            sums = [self._sums(e.add(line, n * amx.COLUMNS)) for n in range(len(masks))]
+            places = range(first, len(masks))
+            sums = [self._sums(e.add(line, n * amx.COLUMNS)) for n in places]
             bases = [
                 e.add(base, e.mul(number, stride))
                 for base, stride in zip(tile.bases[2:], problem.row.strides[2:], strict=True)
             ]
-            TileStore(epilogue, e, self.buffers[:-1], bases, first_vector, masks).store([sums])
+            left = masks[first:]
+            TileStore(epilogue, e, self.buffers[:-1], bases, first_vector, left).store([sums])
 
         e.loop(tile.known, kernel.block.rows, 1, row)
 

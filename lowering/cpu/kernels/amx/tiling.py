@@ -1,14 +1,15 @@
 """Which blocks of tile registers a contraction is computed with, and how long that takes. No IR.
 
-Cycles are those of a core, measured on Emerald Rapids (2.9 GHz, all operands in the first cache).
+Cycles are those of a core, measured on Emerald Rapids (2.8 GHz).
 """
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.lowering.cpu.kernels.amx import instructions as amx
-from braid.lowering.cpu.kernels.amx.kernel import Block, innermost
+from braid.lowering.cpu.kernels.amx.kernel import Block, innermost, stores_sums
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
@@ -17,17 +18,35 @@ from braid.targets.kernels.kernel_family import LEVELS, Schedule
 _FEWEST_PRODUCT_CYCLES = 9.3
 """Of a product of tiles: it takes a cycle per row of A, but no fewer."""
 
-_A_ROW_CYCLES, _B_ROW_CYCLES = 0.5, 0.8
-"""Per row of a register that is loaded: of A from the first cache, of B from the second."""
+_LATENCY_CYCLES = 52.0
+"""From one product to the next that adds to the same sums."""
+
+_ALL_STAYS, _NONE_STAYS = 32 << 10, 64 << 10
+"""Bytes of a block of rows and one of columns, between uses of which all of the one that is used
+again stays in the first cache (48 KiB in cores with AMX), and none of it; a share between them."""
+
+_NEAR_CYCLES, _A_FAR_CYCLES, _B_FAR_CYCLES = 0.5, 2.0, 1.5
+"""Per row of a register that is loaded: from the first cache, and of A and B from the second, whose
+rows lie apart and one behind the other."""
+
+_BEYOND_CYCLES = 6.4
+"""Per line of the cache that comes from beyond the second one."""
+
+_EXPOSED = 0.25
+"""Of the shorter one of products and of waiting for weights: not all of it is hidden."""
 
 _SPLIT_FACTOR = 2.5
-"""How much longer that takes where rows lie across two lines of the cache."""
+"""How much longer loading takes where rows lie across two lines of the first cache."""
 
 _CONFLICT_FACTOR, _SET_STRIDE = 3.0, 4096
 """How much longer it takes where all rows fall on the same set of the first cache."""
 
-_STORE_CYCLES = 31.0
-"""Of storing the sums of a tile."""
+_STORE_CYCLES, _RESULT_CYCLES = 2.0, 5.5
+"""Per row of a register that is stored: to scratch memory, and to the result in the second cache."""
+
+_SCATTERED_CYCLES = 3.0
+"""More per row of a register where the second cache does not hold the result, and what is stored to
+it jumps from row to row."""
 
 _EPILOGUE_CYCLES, _ROW_CYCLES = 7.0, 6.0
 """Of reading a vector of sums, a usual epilogue, and storing the result; around each row."""
@@ -47,7 +66,7 @@ BLOCK_COLUMNS = (1, 2, 3, 4)
 """Tiles of columns in a block of B."""
 
 _PROMISING = (2, 8, 24)
-"""How many blocks the levels of the schedule space have."""
+"""How many blocks and orders the levels of the schedule space have."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +74,7 @@ class AmxSize:
     """What the time of a contraction depends on; the depth counts steps.
 
     `lines` of `rows` rows each, `loops` of `depth` steps that are neighbours in A, `a_row` bytes
-    between rows.
+    between rows, `c_bytes` of results. `has_epilogue` says whether vectors read the sums.
     """
 
     batches: int
@@ -65,11 +84,13 @@ class AmxSize:
     loops: int
     depth: int
     a_row: int
+    c_bytes: int
+    has_epilogue: bool
 
     @property
-    def a_bytes(self) -> int:
-        """Of A, at most: windows overlap."""
-        return self.batches * self.lines * self.rows * self.depth * amx.STEP_BYTES
+    def row_bytes(self) -> int:
+        """That are multiplied for a number of the result: of a row of A, and of a column of B."""
+        return self.loops * self.depth * amx.STEP_BYTES
 
     @staticmethod
     def of(problem: Contraction, group: int) -> "AmxSize":
@@ -84,72 +105,102 @@ class AmxSize:
             loops=math.prod(dim.extent for dim in outer),
             depth=last.extent,
             a_row=problem.row.strides[0] * amx.STEP_BYTES // group,
+            c_bytes=sum(storage_bytes(result.type) for result in problem.points.results),
+            has_epilogue=not stores_sums(problem),
         )
 
 
-def blocks(size: AmxSize, column_tiles: int) -> list[Block]:
-    """All that registers have room for, the fastest first."""
+@dataclass(frozen=True)
+class Nest:
+    """A block, and whether one of columns is used for all rows before the next one."""
+
+    block: Block
+    columns_outside: bool
+
+
+def nests(size: AmxSize, column_tiles: int, cache_bytes: int) -> list[Nest]:
+    """All that registers have room for, the fastest first; `cache_bytes` has the second cache."""
     found = [
         Block(rows, steps, row_tiles, column_tiles)
         for rows in _row_counts(size.rows)
         for steps in _divisors(size.depth)
-        for row_tiles in range(1, amx.REGISTERS)
+        for row_tiles in range(1, min(amx.REGISTERS, size.lines * -(-size.rows // rows) + 1))
     ]
-    return sorted((b for b in found if b.fits), key=lambda block: cycles(size, block))
+    both = [Nest(b, outside) for b in found if b.fits for outside in (True, False)]
+    return sorted(both, key=lambda nest: cycles(size, nest, cache_bytes))
 
 
-def cycles(size: AmxSize, block: Block) -> float:
-    """Of a core, for all of the contraction."""
+def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
+    """Of a core, for all of the contraction.
+
+    What is outside stays in the first cache for all of what is inside, where a block of both has
+    room there. Weights come from beyond the second cache once: asked for a block ahead where columns
+    are outside; otherwise the first group of rows waits for all of them, and every group where the
+    second cache does not hold them.
+    """
+    block, outside = nest.block, nest.columns_outside
     chunks = size.loops * size.depth // block.steps
     tiles = size.lines * -(-size.rows // block.rows)
     columns = -(-size.columns // amx.COLUMNS)
     full, rest = divmod(columns, block.column_tiles)
+    whole, left = divmod(tiles, block.row_tiles)
 
     def group(row_tiles: int, column_tiles: int) -> float:
         if row_tiles == 0 or column_tiles == 0:
             return 0.0
         products = row_tiles * column_tiles
-        loads = row_tiles * block.rows * _A_ROW_CYCLES * _load_factor(size.a_row)
-        loads += column_tiles * block.steps * _B_ROW_CYCLES
-        multiplying = products * max(block.rows, _FEWEST_PRODUCT_CYCLES)
-        epilogue = column_tiles * _EPILOGUE_CYCLES + _ROW_CYCLES
-        storing = products * _STORE_CYCLES + row_tiles * block.rows * epilogue
+        a_rows, b_rows = row_tiles * block.rows, column_tiles * block.steps
+        stays = _staying((a_rows + column_tiles * amx.COLUMNS) * size.row_bytes)
+        a_stays = stays if not outside or whole + bool(left) == 1 else 0.0
+        b_stays = stays if outside or full + bool(rest) == 1 else 0.0
+        loads = a_rows * _a_cycles(size, a_stays)
+        loads += b_rows * _between(_B_FAR_CYCLES, _NEAR_CYCLES, b_stays)
+        multiplying = max(products * max(block.rows, _FEWEST_PRODUCT_CYCLES), _LATENCY_CYCLES)
         around = _BLOCK_CYCLES + row_tiles * _COORDINATE_CYCLES
+        storing = _storing(size, a_rows, column_tiles)
+        if outside and size.c_bytes > cache_bytes // 2:
+            storing += a_rows * column_tiles * _SCATTERED_CYCLES
         return chunks * max(multiplying, loads) + storing + around
 
-    whole, left = divmod(tiles, block.row_tiles)
-    total = 0.0
-    for count, column_tiles in ((full, block.column_tiles), (1, rest)):
-        each = whole * group(block.row_tiles, column_tiles) + group(left, column_tiles)
-        total += count * each
+    def all_columns(row_tiles: int) -> float:
+        return full * group(row_tiles, block.column_tiles) + group(row_tiles, rest)
+
+    waiting = columns * size.row_bytes * amx.COLUMNS / _LINE_BYTES * _BEYOND_CYCLES
+    each, last = all_columns(block.row_tiles), all_columns(left)
+    if outside:
+        total = _with_waiting(whole * each + last, waiting)
+    elif columns * amx.COLUMNS * size.row_bytes > cache_bytes // 2:
+        total = whole * _with_waiting(each, waiting) + (_with_waiting(last, waiting) if left else 0)
+    else:
+        first = each if whole else last
+        total = whole * each + last - first + _with_waiting(first, waiting)
     return size.batches * total + _CALL_CYCLES
 
 
 def seconds(size: AmxSize, column_tiles: int, unit: VectorUnit, moved_bytes: int) -> float:
     """Time of the best block, or of memory where that is slower."""
-    best = cycles(size, blocks(size, column_tiles)[0])
-    return max(best / (unit.fma_rate * _CYCLES_PER_MULTIPLY_ADD), moving_seconds(moved_bytes, unit))
+    best = nests(size, column_tiles, unit.cache_bytes)[0]
+    needed = cycles(size, best, unit.cache_bytes)
+    rate = unit.fma_rate * _CYCLES_PER_MULTIPLY_ADD
+    return max(needed / rate, moving_seconds(moved_bytes, unit))
 
 
 def schedules(
-    size: AmxSize, column_tiles: int, unit: VectorUnit, b_bytes: int, level: int
+    size: AmxSize, column_tiles: int, unit: VectorUnit, level: int
 ) -> Iterator[Schedule]:
-    """Blocks and loop orders of one level, the most promising first.
-
-    Level 1 has the other loop order too, and levels from 1 on more blocks.
-    """
-    outside = int(b_bytes > unit.cache_bytes // 2 or size.a_bytes <= unit.cache_bytes // 2)
-    for columns_outside in (outside, 1 - outside) if level < LEVELS else ():
-        coarsest = int(columns_outside != outside)
-        for place, block in enumerate(blocks(size, column_tiles)):
-            if level == max(coarsest, sum(place >= count for count in _PROMISING)):
-                yield {
-                    "rows": block.rows,
-                    "steps": block.steps,
-                    "row_tiles": block.row_tiles,
-                    "column_tiles": block.column_tiles,
-                    "columns_outside": columns_outside,
-                }
+    """Blocks and loop orders of one level, the most promising first."""
+    if level >= LEVELS:
+        return
+    for place, nest in enumerate(nests(size, column_tiles, unit.cache_bytes)):
+        if level == sum(place >= count for count in _PROMISING):
+            block = nest.block
+            yield {
+                "rows": block.rows,
+                "steps": block.steps,
+                "row_tiles": block.row_tiles,
+                "column_tiles": block.column_tiles,
+                "columns_outside": int(nest.columns_outside),
+            }
 
 
 def block_of(schedule: Schedule, size: AmxSize) -> Block:
@@ -189,7 +240,30 @@ def _divisors(extent: int) -> list[int]:
     return known[-2:]
 
 
-def _load_factor(a_row: int) -> float:
-    """How much longer rows of A take to load than those that begin with lines of the cache."""
-    factor = _CONFLICT_FACTOR if a_row % _SET_STRIDE == 0 else 1.0
-    return factor * (_SPLIT_FACTOR if a_row % _LINE_BYTES else 1.0)
+def _staying(bytes: int) -> float:
+    """Which share of it the first cache still holds when it is used again."""
+    return min(1.0, max(0.0, (_NONE_STAYS - bytes) / (_NONE_STAYS - _ALL_STAYS)))
+
+
+def _between(none: float, all: float, share: float) -> float:
+    return none + share * (all - none)
+
+
+def _a_cycles(size: AmxSize, stays: float) -> float:
+    """Per row of A that is loaded; longer unless rows begin with lines of different sets."""
+    factor = _CONFLICT_FACTOR if size.a_row % _SET_STRIDE == 0 else 1.0
+    factor *= _SPLIT_FACTOR if size.a_row % _LINE_BYTES else 1.0
+    return max(_NEAR_CYCLES * factor, _between(_A_FAR_CYCLES, _NEAR_CYCLES, stays))
+
+
+def _with_waiting(multiplying: float, waiting: float) -> float:
+    """Cycles of both, most of which is at the same time."""
+    return max(multiplying, waiting) + _EXPOSED * min(multiplying, waiting)
+
+
+def _storing(size: AmxSize, rows: int, column_tiles: int) -> float:
+    """Cycles from the sums of a block to its result."""
+    if not size.has_epilogue:
+        return rows * column_tiles * _RESULT_CYCLES
+    vectors = rows * column_tiles
+    return vectors * (_STORE_CYCLES + _EPILOGUE_CYCLES) + rows * _ROW_CYCLES
