@@ -7,7 +7,7 @@ from functools import partial
 from xdsl.passes import ModulePass
 
 from braid.arguments import as_passes, as_target, check_seconds
-from braid.dynamic_shapes.buckets import Bounds, Buckets
+from braid.dynamic_shapes.open_model import Bounds, Buckets
 from braid.emulation import emulating_backends
 from braid.execution.elsewhere import (
     ElsewhereExecutor,

@@ -17,9 +17,7 @@ from xdsl.dialects.builtin import ModuleOp
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
-from braid.dialects.stablehlo import StablehloOp
-from braid.dialects.tosa import TosaOp
-from braid.dynamic_shapes.buckets import Bounds, Buckets, read_bucketed
+from braid.dynamic_shapes.open_model import Bounds, Buckets
 from braid.frontends.mlir import BYTECODE_MAGIC, decode_mlir, read_mlir_text
 from braid.frontends.onnx import import_onnx, read_model_bytes
 from braid.frontends.parameters import ParameterFile, parameters_of
@@ -185,9 +183,9 @@ def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
 
     Control flow says how it is counted, as ONNX models say.
     """
-    for kind, pipeline in _CONVERSIONS.items():
-        if any(isinstance(op, kind) for op in module.walk()):
-            run_pipeline(context, module, pipeline, verify=False)
+    dialects = {op.name.partition(".")[0] for op in module.walk()}
+    for pipeline in dict.fromkeys(_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects):
+        run_pipeline(context, module, pipeline, verify=False)
     write_profile_keys(module)
     return module
 
@@ -196,10 +194,11 @@ _BYTES = "<bytes>"
 """What a model in bytes is called."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONVERSIONS = {
-    StablehloOp: "convert-stablehlo-to-braid",
-    TosaOp: "convert-tosa-to-braid",
+    "stablehlo": "convert-stablehlo-to-braid",
+    "chlo": "convert-stablehlo-to-braid",
+    "tosa": "convert-tosa-to-braid",
 }
-"""What ops of dialects of models are converted by."""
+"""What ops of dialects of models, by name, are converted by."""
 
 
 def _read_bucketed(
@@ -209,6 +208,8 @@ def _read_bucketed(
         not isinstance(source, onnx.ModelProto) and Path(source).suffix.lower() != ".onnx"
     ):
         raise BraidError("buckets of shapes can only be given for ONNX models")
+    from braid.dynamic_shapes.buckets import read_bucketed  # imported where there are any
+
     return read_bucketed(source, buckets=buckets, bounds=bounds, shapes=shapes)
 
 

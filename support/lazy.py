@@ -52,3 +52,8 @@ class LazyModule:
             found = getattr(self._load(), name)
         setattr(self, name, found)  # asked for once
         return found
+
+
+def lazy_module(name: str) -> Any:
+    """The module `name`, which is imported when a name in it is first asked for."""
+    return LazyModule(lambda: import_module(name))

@@ -4,7 +4,13 @@ from collections.abc import Mapping, Sequence
 
 from braid.dialects.braid.attribute_names import PADDED_FROM
 from braid.dialects.braid.variants import sizes_attribute
-from braid.dynamic_shapes.open_model import OnnxSource, OpenModel, combinations
+from braid.dynamic_shapes.open_model import (
+    Bounds,
+    Buckets,
+    OnnxSource,
+    OpenModel,
+    combinations,
+)
 from braid.dynamic_shapes.padding import Paddings, find_paddings
 from braid.dynamic_shapes.variants import Variant, merge_variants, output_dims, output_shapes
 from braid.sources.signature import signature_of
@@ -12,9 +18,6 @@ from braid.sources.source_model import SourceModel
 from braid.support.errors import BraidError
 
 _MOST_VARIANTS = 64
-
-Buckets = Mapping[str, Sequence[int]]
-Bounds = Mapping[str, int]
 
 
 def read_bucketed(

@@ -14,6 +14,10 @@ from braid.support.errors import BraidError
 OnnxSource = str | os.PathLike[str] | onnx.ModelProto
 Sizes = dict[str, int]
 """Sizes of open dims by name."""
+Buckets = Mapping[str, Sequence[int]]
+"""All sizes to compile for, by the name of an open dim."""
+Bounds = Mapping[str, int]
+"""The largest size, by the name of an open dim."""
 
 
 class OpenModel:

@@ -13,7 +13,6 @@ from xdsl.dialects import arith, bufferization, func, memref
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     ArrayAttr,
-    DictionaryAttr,
     IndexType,
     IntegerAttr,
     MemRefType,
@@ -38,6 +37,7 @@ from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
 from braid.lowering.common.element_types import convert, signless_tensor, tensor_type_of
 from braid.lowering.common.generic_text import module_text
@@ -46,19 +46,6 @@ from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
 from braid.lowering.common.parse_upstream import parse_upstream
 from braid.lowering.common.upstream import bufferization_passes, generic_form
 from braid.support.errors import BraidError, UnsupportedError
-from braid.targets.kernels.kernel_family import InPlace
-
-NOALIAS = DictionaryAttr({"llvm.noalias": UnitAttr()})
-_NOTHING = DictionaryAttr({})
-
-
-def argument_attributes(
-    operands: int, results: int, in_place: Sequence[InPlace] = ()
-) -> ArrayAttr[DictionaryAttr]:
-    """`llvm.noalias` for all buffers but those that may be another one; nothing for the range."""
-    shared = {operand for operand, _ in in_place} | {operands + result for _, result in in_place}
-    buffers = [_NOTHING if i in shared else NOALIAS for i in range(operands + results)]
-    return ArrayAttr([*buffers, _NOTHING, _NOTHING])
 
 
 def buffer_type(tensor_type: Attribute, strides: Strides | None = None) -> MemRefType[Attribute]:

@@ -19,7 +19,6 @@ from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters
 from braid.dialects.braid.clusters import replicas_of, set_device
 from braid.dialects.braid.variants import public_functions
-from braid.passes.partition.best_split import best_split
 from braid.passes.partition.group_costs import Trial
 from braid.passes.partition.infeasible import infeasible
 from braid.passes.partition.partition_graph import PartitionGraph, Replicas
@@ -361,6 +360,8 @@ class _Assignment:
         could = {n for names in self._allowed for n in names} - set(first)
         if others or not could:
             return
+        from braid.passes.partition.best_split import best_split  # rarely asked
+
         split = best_split(problem, nodes, found.device)
         why = (
             "no other split fits" if split is None else f"the best split found takes {_time(split)}"

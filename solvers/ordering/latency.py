@@ -5,14 +5,17 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from math import inf
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from braid.solvers.ordering.graph import Graph
-from braid.solvers.ordering.latency_bounds import LatencyBounds
 from braid.solvers.ordering.latency_timeline import Timeline
 from braid.solvers.ordering.native import NativeChip
 from braid.solvers.ordering.residency_plan import AHEADS
 from braid.solvers.ordering.slots import Slots
 from braid.solvers.ordering.traffic import Traffic
+
+if TYPE_CHECKING:
+    from braid.solvers.ordering.latency_bounds import LatencyBounds
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,12 @@ class LatencyProblem:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def bounds(self) -> LatencyBounds:
+    def bounds(self) -> "LatencyBounds":
         """What holds for every order."""
+        from braid.solvers.ordering.latency_bounds import (
+            LatencyBounds,  # large, and for chips alone
+        )
+
         return LatencyBounds(self.graph, self.plain, self.traffic, self.slots)
 
     @property

@@ -6,9 +6,7 @@ from time import monotonic
 
 from braid.solvers.ordering.baselines import by_priority, depth_first, greedy_by_memory, kahn
 from braid.solvers.ordering.latency import LatencyProblem
-from braid.solvers.ordering.latency_search import improve_latency
 from braid.solvers.ordering.memory import MemoryProblem
-from braid.solvers.ordering.memory_search import improve_memory
 
 
 @dataclass(frozen=True)
@@ -64,9 +62,14 @@ def search(
         if not problem.graph.is_order(order):
             raise ValueError(f"a candidate order of {len(order)} ops is not a topological order")
     start = min(known, key=problem.evaluate)
+    # Imported here: most compilations search nothing.
     if isinstance(problem, MemoryProblem):
+        from braid.solvers.ordering.memory_search import improve_memory
+
         found, bound = improve_memory(problem, start, deadline, seed, good_enough, only_good)
     else:
+        from braid.solvers.ordering.latency_search import improve_latency
+
         found, bound = improve_latency(problem, start, deadline, seed, good_enough)
     value = problem.evaluate(found)
     return Order(tuple(found), value, min(bound, value))

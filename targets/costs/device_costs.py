@@ -150,7 +150,8 @@ class DeviceCosts(DeviceRates):
         """One reorder of a tensor of this type."""
         key = (with_layout(tensor, source), source, target)
         if key not in self._reorders:
-            choices = self.choices(reorder_group(tensor, source, target))
+            # No profile has this group, and no group equals it: it stands in no module.
+            choices = self._choices_without_profile(reorder_group(tensor, source, target))
             self._reorders[key] = min((cost for _, cost in choices), key=lambda c: c.seconds)
         return self._reorders[key]
 

@@ -28,7 +28,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -123,6 +122,9 @@ class _Convolution(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A block of tiles per grid iteration."""
+        # Imported where kernels are emitted: families are asked in every compilation.
+        from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
+
         chosen, problem = self.completed(schedule), self._stored
         vectors = self._vectors(stored_choice(self.group))
         tile = Tile(chosen["rows"], vectors, chosen["unroll"])

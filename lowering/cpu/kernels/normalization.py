@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects import math as math_ops
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -20,6 +19,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, splat_value
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.lowering.common.emitted_dialects import math as math_ops
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.compare import choose
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -14,6 +14,7 @@ from braid.dialects.braid.dtypes import is_unsigned
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterOp
+from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, emitter_of, is_number
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value

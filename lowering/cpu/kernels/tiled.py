@@ -25,10 +25,6 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.tiles.code import TileCode
-from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
-from braid.lowering.cpu.kernels.tiles.members import compile_members
-from braid.lowering.cpu.kernels.tiles.program import tile_program
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import stored_text
 from braid.targets.machines.machine import Machine
@@ -114,6 +110,12 @@ class _Tiles(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One tile per grid iteration."""
+        # Imported where kernels are emitted: families are asked in every compilation.
+        from braid.lowering.cpu.kernels.tiles.code import TileCode
+        from braid.lowering.cpu.kernels.tiles.function import tiled_kernel
+        from braid.lowering.cpu.kernels.tiles.members import compile_members
+        from braid.lowering.cpu.kernels.tiles.program import tile_program
+
         chosen = self.completed(schedule)
         classes = self._tiling([chosen[f"tile{dim}"] for dim in range(len(chosen))]).classes()
         assert classes is not None, "the schedule is not one of those offered"

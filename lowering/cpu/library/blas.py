@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from xdsl.dialects import arith, func, llvm, memref
+from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
@@ -15,6 +15,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel

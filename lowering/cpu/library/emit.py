@@ -7,7 +7,7 @@ the library before. A primitive runs on the calling thread alone, whatever OpenM
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects import arith, func, llvm, memref, scf
+from xdsl.dialects import arith, func, llvm, scf
 from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
@@ -24,7 +24,8 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.bufferized_group import argument_attributes
+from braid.lowering.common.argument_attributes import argument_attributes
+from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.emit.kernel_function import stored_type
 from braid.lowering.cpu.library.calls import Argument, Call, Out, Size, Slot
 from braid.lowering.cpu.library.primitives import SCRATCHPAD_ARGUMENT, Program

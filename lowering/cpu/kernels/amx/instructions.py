@@ -18,11 +18,11 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BitcastOp
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
+from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.targets.machines.machine import Machine
@@ -99,7 +99,7 @@ def configure(e: Emitter, scratch: Buffer, at: int, shapes: Sequence[tuple[int, 
     ]
     type = VectorType(i32, [_CONFIGURATION_BYTES // 4])
     value = e.insert(arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, words), type))
-    scratch.store(e, e.insert(BitcastOp(value, e.vector_type(f32))), at)
+    scratch.store(e, e.insert(vector.BitcastOp(value, e.vector_type(f32))), at)
     _call(e, "llvm.x86.ldtilecfg", scratch.pointer(e, at))
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.dialects.builtin import i32
-from xdsl.dialects.vector import BitcastOp
 
 from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
@@ -400,4 +400,4 @@ class _BlockWriter:
         sums = self.buffers[-1].load(self.e, at)
         if self.kernel.product.is_float:
             return sums
-        return self.e.insert(BitcastOp(sums, self.e.vector_type(i32)))
+        return self.e.insert(vector.BitcastOp(sums, self.e.vector_type(i32)))

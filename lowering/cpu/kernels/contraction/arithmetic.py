@@ -7,11 +7,11 @@ from typing import cast
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f32, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BitcastOp, BroadcastOp, ExtractOp, LoadOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
+from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.targets.machines.machine import Machine
@@ -112,14 +112,16 @@ class HalfArithmetic(NarrowArithmetic):
         """The pairs of the columns; there is no mask: columns are padded."""
         assert mask is None, "numbers are in whole blocks of columns"
         type = VectorType(bf16, [self.group * e.lanes])
-        return e.insert(LoadOp(b.ref, [e.index(offset)], type))
+        return e.insert(vector.LoadOp(b.ref, [e.index(offset)], type))
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """A pair in every lane."""
-        pair = e.insert(LoadOp(a.ref, [e.index(offset)], VectorType(bf16, [self.group])))
-        word = e.insert(BitcastOp(pair, VectorType(i32, [1])))
-        words = e.insert(BroadcastOp(e.insert(ExtractOp(word, [0], i32)), e.vector_type(i32)))
-        return e.insert(BitcastOp(words, VectorType(bf16, [self.group * e.lanes])))
+        pair = e.insert(vector.LoadOp(a.ref, [e.index(offset)], VectorType(bf16, [self.group])))
+        word = e.insert(vector.BitcastOp(pair, VectorType(i32, [1])))
+        words = e.insert(
+            vector.BroadcastOp(e.insert(vector.ExtractOp(word, [0], i32)), e.vector_type(i32))
+        )
+        return e.insert(vector.BitcastOp(words, VectorType(bf16, [self.group * e.lanes])))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
         """See the base class."""
@@ -177,14 +179,14 @@ class PairArithmetic(ByteArithmetic):
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """Bytes as 16-bit numbers, in lanes of two; columns are padded, so there is no mask."""
         count = self.group * e.lanes
-        bytes_ = e.insert(LoadOp(b.ref, [e.index(offset)], VectorType(i8, [count])))
+        bytes_ = e.insert(vector.LoadOp(b.ref, [e.index(offset)], VectorType(i8, [count])))
         types = [VectorType(i16, [count])]
         wide = e.insert(arith.ExtSIOp.create(operands=[bytes_], result_types=types))
         return _bitcast(e, wide, i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """A pair in every lane."""
-        return e.insert(BitcastOp(a.splat(e, offset), e.vector_type(i32)))
+        return e.insert(vector.BitcastOp(a.splat(e, offset), e.vector_type(i32)))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
         """See the base class."""
@@ -202,14 +204,16 @@ class QuadArithmetic(ByteArithmetic):
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """All bytes of the columns, in lanes of four; there is no mask: columns are padded."""
         assert mask is None, "bytes are in whole blocks of columns"
-        bytes_ = e.insert(LoadOp(b.ref, [e.index(offset)], VectorType(i8, [4 * e.lanes])))
+        bytes_ = e.insert(vector.LoadOp(b.ref, [e.index(offset)], VectorType(i8, [4 * e.lanes])))
         return _bitcast(e, bytes_, i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """Four bytes in every lane."""
-        bytes_ = e.insert(LoadOp(a.ref, [e.index(offset)], VectorType(i8, [4])))
-        word = e.insert(BitcastOp(bytes_, VectorType(i32, [1])))
-        return e.insert(BroadcastOp(e.insert(ExtractOp(word, [0], i32)), e.vector_type(i32)))
+        bytes_ = e.insert(vector.LoadOp(a.ref, [e.index(offset)], VectorType(i8, [4])))
+        word = e.insert(vector.BitcastOp(bytes_, VectorType(i32, [1])))
+        return e.insert(
+            vector.BroadcastOp(e.insert(vector.ExtractOp(word, [0], i32)), e.vector_type(i32))
+        )
 
 
 @dataclass(frozen=True)
@@ -251,7 +255,7 @@ class BytePairArithmetic(QuadArithmetic):
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """Four bytes in every lane."""
-        return e.insert(BitcastOp(a.splat(e, offset), e.vector_type(i32)))
+        return e.insert(vector.BitcastOp(a.splat(e, offset), e.vector_type(i32)))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
         """See the base class."""
@@ -303,4 +307,4 @@ def _bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
     type = cast(VectorType[IntegerType], value.type)
     bytes_ = type.get_shape()[0] * bytes_of(type.element_type)
     target = VectorType(element_type, [bytes_ // bytes_of(element_type)])
-    return value if target == type else e.insert(BitcastOp(value, target))
+    return value if target == type else e.insert(vector.BitcastOp(value, target))

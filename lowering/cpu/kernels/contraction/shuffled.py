@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BitcastOp, LoadOp, StoreOp
 
 from braid.dialects.braid.byte_pairs import SHUFFLED, shuffle_bytes
+from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, i8
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.staged import StagedContraction
@@ -126,10 +126,10 @@ _SHUFFLE = "llvm.x86.ssse3.pshuf.b.128"
 
 
 def _load(e: Emitter, source: Buffer, at: Index) -> Value:
-    return e.insert(LoadOp(source.ref, [e.index(at)], _BYTES))
+    return e.insert(vector.LoadOp(source.ref, [e.index(at)], _BYTES))
 
 
 def _store(e: Emitter, bytes_: Value, scratch: Buffer, step: Index) -> None:
     """To steps of scratch memory."""
-    floats = e.insert(BitcastOp(bytes_, VectorType(f32, [SHUFFLED // _STEP])))
-    e.effect(StoreOp(floats, scratch.ref, [e.index(step)]))
+    floats = e.insert(vector.BitcastOp(bytes_, VectorType(f32, [SHUFFLED // _STEP])))
+    e.effect(vector.StoreOp(floats, scratch.ref, [e.index(step)]))

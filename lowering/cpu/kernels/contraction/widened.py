@@ -8,10 +8,10 @@ kept in 16 bits, are not (see `shuffled`).
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import arith, memref
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32, i32
-from xdsl.dialects.vector import BitcastOp, LoadOp
 
+from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import PairArithmetic, i8, i16
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.staged import StagedContraction
@@ -88,10 +88,10 @@ def _widen_vector(
 ) -> None:
     place = e.add(begin, e.mul(at, _PAIR))
     count = _PAIR * e.lanes
-    bytes_ = e.insert(LoadOp(source.ref, [e.index(place)], VectorType(i8, [count])))
+    bytes_ = e.insert(vector.LoadOp(source.ref, [e.index(place)], VectorType(i8, [count])))
     types = [VectorType(i16, [count])]
     wide = e.insert(arith.ExtUIOp.create(operands=[bytes_], result_types=types))
-    scratch.store(e, e.insert(BitcastOp(wide, e.vector_type(f32))), e.add(target, at))
+    scratch.store(e, e.insert(vector.BitcastOp(wide, e.vector_type(f32))), e.add(target, at))
 
 
 def _widen_pair(

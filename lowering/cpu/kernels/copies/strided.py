@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects import memref
-
+from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import MemRefType, i32, i64
 from xdsl.dialects.llvm import CallIntrinsicOp, IntToPtrOp
-from xdsl.dialects.vector import LoadOp, MaskedLoadOp, MaskedStoreOp, StoreOp
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.strided_storage import span
 from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 
 _WHOLE_BYTES = 4
@@ -42,9 +42,9 @@ class Buffer:
         """A vector from `offset` on; lanes that the mask turns off are 0 and not read."""
         type = e.vector_type(self.element_type)
         if mask is None:
-            return e.insert(LoadOp(self.ref, [e.index(offset)], type))
+            return e.insert(vector.LoadOp(self.ref, [e.index(offset)], type))
         zero = e.constant(0, type)
-        return e.insert(MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
+        return e.insert(vector.MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
 
     def prefetch(self, e: Emitter, offset: Index, level: int = 1) -> None:
         """Asks for the cache line of the element at `offset`, which may lie behind the last one.
@@ -84,8 +84,8 @@ class Buffer:
     def store(self, e: Emitter, value: Value, offset: Index, mask: Value | None = None) -> None:
         """Writes a vector from `offset` on, without the lanes that the mask turns off."""
         if mask is None:
-            e.effect(StoreOp(value, self.ref, [e.index(offset)]))
+            e.effect(vector.StoreOp(value, self.ref, [e.index(offset)]))
         else:
             if bytes_of(self.element_type) < _WHOLE_BYTES:
                 mask = e.insert(arith.AndIOp(mask, e.unknown_mask()))
-            e.effect(MaskedStoreOp(self.ref, [e.index(offset)], mask, value))
+            e.effect(vector.MaskedStoreOp(self.ref, [e.index(offset)], mask, value))

@@ -5,12 +5,13 @@ Coefficients and where they are from: `elementary_coefficients`.
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, IntegerType, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Operation
 
 from braid.lowering.common import elementary_coefficients as coefficients
+from braid.lowering.common.emitted_dialects import math
 from braid.lowering.cpu.kernels.emit.compare import at_least, choose, clamp, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AnyFloat,
     Float32Type,
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from braid.lowering.common.element_types import signless
+from braid.lowering.common.emitted_dialects import math
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -26,6 +27,11 @@ Emit = Callable[[Emitter, Sequence[Value]], Value]
 def _op(constructor: Callable[..., Operation]) -> Emit:
     """One upstream op with the same operands."""
     return lambda e, a: e.insert(constructor(*a))
+
+
+def _math(name: str) -> Emit:
+    """One op of the dialect `math`, by its class."""
+    return lambda e, a: e.insert(getattr(math, name)(*a))
 
 
 def _compare(predicate: str) -> Emit:
@@ -110,12 +116,12 @@ _FLOATS: dict[str, Emit] = {
     "gt": _compare("ogt"),
     "ge": _compare("oge"),
     "neg": _op(arith.NegfOp),
-    "abs": _op(math.AbsFOp),
+    "abs": _math("AbsFOp"),
     "sign": _sign,
-    "ceil": _op(math.CeilOp),
-    "floor": _op(math.FloorOp),
-    "round": _op(math.RoundEvenOp),
-    "sqrt": _op(math.SqrtOp),
+    "ceil": _math("CeilOp"),
+    "floor": _math("FloorOp"),
+    "round": _math("RoundEvenOp"),
+    "sqrt": _math("SqrtOp"),
     "rsqrt": _rsqrt,
     "reciprocal": _reciprocal,
     "isnan": _isnan,
@@ -135,7 +141,7 @@ _INTEGERS: dict[str, Emit] = _BITS | {
     "gt": _compare("sgt"),
     "ge": _compare("sge"),
     "neg": _negate,
-    "abs": _op(math.AbsIOp),
+    "abs": _math("AbsIOp"),
 }
 _WITHOUT_SIGN: dict[str, Emit] = {
     name: emit for name, emit in _INTEGERS.items() if name not in ("neg", "abs")

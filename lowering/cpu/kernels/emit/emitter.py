@@ -17,10 +17,10 @@ from xdsl.dialects.builtin import (
     i1,
 )
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BitcastOp, BroadcastOp, CreateMaskOp, FMAOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.lowering.common.element_types import signless
+from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 
 Index: TypeAlias = int | SSAValue
@@ -181,7 +181,7 @@ class Emitter:
 
     def broadcast(self, scalar: Value) -> Value:
         """`scalar` in every lane."""
-        return self.insert(BroadcastOp(scalar, self.vector_type(scalar.type)))
+        return self.insert(vector.BroadcastOp(scalar, self.vector_type(scalar.type)))
 
     def convert(self, op: type[Operation], value: Value, element_type: Attribute) -> Value:
         """A conversion op of `arith` on a vector, to a vector of `element_type`.
@@ -204,18 +204,18 @@ class Emitter:
         """a · b + c, rounded once where the vector unit can."""
         if not self.unit.has_fma:
             return self.insert(arith.AddfOp(self.insert(arith.MulfOp(a, b)), c))
-        return self.insert(FMAOp(a, b, c))
+        return self.insert(vector.FMAOp(a, b, c))
 
     def fence(self, value: Value) -> Value:
         """The same vector of i32, about which LLVM knows nothing: ops on both sides stay apart."""
-        bits = self.insert(BitcastOp(value, self.vector_type(f32)))
+        bits = self.insert(vector.BitcastOp(value, self.vector_type(f32)))
         name = f"llvm.arithmetic.fence.v{self.lanes}f32"
         fenced = self.insert(CallIntrinsicOp(name, [bits], [bits.type]))
-        return self.insert(BitcastOp(fenced, value.type))
+        return self.insert(vector.BitcastOp(fenced, value.type))
 
     def mask(self, count: Index) -> Value:
         """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""
-        return self.insert(CreateMaskOp([self.index(count)], self.vector_type(i1)))
+        return self.insert(vector.CreateMaskOp([self.index(count)], self.vector_type(i1)))
 
     def unknown_mask(self) -> Value:
         """A mask whose lanes are all on, as only running the kernel shows.
@@ -231,7 +231,7 @@ class Emitter:
             all_bits = arith.SubiOp(sign.result, one.result)
             lanes = arith.ConstantOp(IntegerAttr(self.lanes, IndexType()))
             count = arith.AndIOp(all_bits.result, lanes.result)
-            mask = CreateMaskOp([count.result], self.vector_type(i1))
+            mask = vector.CreateMaskOp([count.result], self.vector_type(i1))
             ops = [bits, sign, one, all_bits, lanes, count, mask]
             first = self._entry.first_op
             if first is None:

@@ -20,7 +20,7 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.bufferized_group import argument_attributes
+from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.element_types import signless
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index

@@ -9,8 +9,8 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import DenseArrayBase, VectorType, f32, i32, i64
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.dialects.vector import BitcastOp, ShuffleOp
 
+from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 
 
@@ -86,7 +86,7 @@ def _gathered(
 def shuffled(e: Emitter, a: Value, b: Value, lanes: Sequence[int]) -> Value:
     """A vector of the named lanes of a and b, which are numbered one after the other."""
     mask = DenseArrayBase.from_list(i64, list(lanes))
-    return e.insert(ShuffleOp(a, b, mask, result_type=cast(VectorType[Any], a.type)))
+    return e.insert(vector.ShuffleOp(a, b, mask, result_type=cast(VectorType[Any], a.type)))
 
 
 def low_words(e: Emitter, numbers: Value) -> Value:
@@ -94,9 +94,9 @@ def low_words(e: Emitter, numbers: Value) -> Value:
 
     With the fence LLVM sees no truncation, which takes it five instructions with AVX-512.
     """
-    words = e.insert(BitcastOp(numbers, VectorType(f32, [2 * e.lanes])))
+    words = e.insert(vector.BitcastOp(numbers, VectorType(f32, [2 * e.lanes])))
     name = f"llvm.arithmetic.fence.v{2 * e.lanes}f32"
     fenced = e.insert(CallIntrinsicOp(name, [words], [words.type]))
     mask = DenseArrayBase.from_list(i64, list(range(0, 2 * e.lanes, 2)))
-    even = e.insert(ShuffleOp(fenced, fenced, mask, result_type=e.vector_type(f32)))
-    return e.insert(BitcastOp(even, e.vector_type(i32)))
+    even = e.insert(vector.ShuffleOp(fenced, fenced, mask, result_type=e.vector_type(f32)))
+    return e.insert(vector.BitcastOp(even, e.vector_type(i32)))

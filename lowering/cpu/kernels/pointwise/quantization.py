@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import f64, i32, i64
-from xdsl.dialects.vector import BitcastOp
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of
@@ -19,6 +18,7 @@ from braid.dialects.braid.quantization import (
     limits_of,
 )
 from braid.lowering.common.element_types import signless
+from braid.lowering.common.emitted_dialects import math, vector
 from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, choose, clamp, compare
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, conversion
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -98,7 +98,7 @@ def _requantize_by_fma(kind: Attribute, shrinks: bool, e: Emitter, a: Sequence[V
     bias = e.constant(_EXPONENT_BIAS, e.vector_type(i64))
     exponent = e.insert(arith.SubiOp(bias, _converted(e, a[2], i32, i64)))
     bits = e.insert(arith.ShLIOp(exponent, e.constant(_MANTISSA_BITS, exponent.type)))
-    power = e.insert(BitcastOp(bits, e.vector_type(f64)))
+    power = e.insert(vector.BitcastOp(bits, e.vector_type(f64)))
     units = e.constant(_UNITS, power.type)
     value = e.fma(x, e.insert(arith.MulfOp(multiplier, power)), units)
     zero, limits = _converted(e, a[3], kind, i32), limits_of(kind)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects import math as math_ops
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
@@ -13,6 +12,7 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import dense_is_splat, is_unsigned
 from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.lowering.common.emitted_dialects import math as math_ops
 from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, is_number

@@ -11,7 +11,7 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.tiles.tiles import box_bytes
 from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.common.bufferized_group import NOALIAS, argument_attributes
+from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func, llvm, memref
+from xdsl.dialects import func, llvm
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
+from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.emit_kernel import emit_chosen
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions

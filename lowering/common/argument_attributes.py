@@ -1,0 +1,19 @@
+"""What kernels say about the buffers that are their arguments."""
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, UnitAttr
+
+from braid.targets.kernels.kernel_family import InPlace
+
+NOALIAS = DictionaryAttr({"llvm.noalias": UnitAttr()})
+_NOTHING = DictionaryAttr({})
+
+
+def argument_attributes(
+    operands: int, results: int, in_place: Sequence[InPlace] = ()
+) -> ArrayAttr[DictionaryAttr]:
+    """`llvm.noalias` for all buffers but those that may be another one; nothing for the range."""
+    shared = {operand for operand, _ in in_place} | {operands + result for _, result in in_place}
+    buffers = [_NOTHING if i in shared else NOALIAS for i in range(operands + results)]
+    return ArrayAttr([*buffers, _NOTHING, _NOTHING])
