@@ -31,7 +31,8 @@ def launch_problem(
     direction of a link. A device runs what is launched on it in the order of the launches. Operands
     are copied to a device with own memory when all of them are there, and results back to the
     host, while the device goes on with another launch. `inner` are the expected seconds of nested
-    blocks in one run of the op that they are in, which keeps the host.
+    blocks in one run of the op that they are in. It keeps the host and the devices that it launches
+    on, and begins when these are through with what was launched before.
 
     Raises UnsupportedError for open dims.
     """
@@ -67,7 +68,7 @@ def _stages(
     target = times.target
     if is_control(op):
         expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
-        return (Stage(units.host, expected),)
+        return _kept(Stage(units.host, expected), op, times, units)
     if not isinstance(op, LaunchOp):
         # A wait as well: the host issues what comes behind it when it is over.
         return (Stage(units.host, times.of_op(op, target.host_device)),)
@@ -75,7 +76,7 @@ def _stages(
     seconds = times.of(function)
     name = device_name(function)
     if name is None or HOST_STAGE in function.attributes:
-        return (Stage(units.host, seconds),)
+        return _kept(Stage(units.host, seconds), function, times, units)
     device = target.device(name)
     issued = Stage(units.host, 0.0, waits=False)
     into = _copies(target, target.host, name, op.inputs)
@@ -86,6 +87,13 @@ def _stages(
         Stage(units.device(device), seconds),
         Stage(units.copy_out(device), out),
     )
+
+
+def _kept(stage: Stage, around: Operation, times: LaunchTimes, units: _Units) -> tuple[Stage, ...]:
+    """`stage` of the host while it waits for what `around` launches, on devices kept for that."""
+    devices = times.devices_inside(around)
+    kept = tuple(Stage(units.device(device), 0.0) for device in devices)
+    return (*kept, stage, *kept)
 
 
 def _copies(target: Target, source: str, destination: str, values: Sequence[SSAValue]) -> float:

@@ -128,7 +128,7 @@ def run_launches(block: Block, target: Target) -> float:
     The host takes op by op. What it launches waits in the queue of its device for what it depends
     on; then operands are copied in, the function runs, and results are copied out, each when what
     was launched before on that device is through with that. Blocks inside of ops count by expected
-    executions, and keep the host.
+    executions, and keep the host and the devices that they launch on.
     """
     module = block.parent_op()
     while module is not None and not isinstance(module, ModuleOp):
@@ -146,7 +146,10 @@ def run_launches(block: Block, target: Target) -> float:
             own = times.of_op(op, target.host_device)
             if op.regions and not isinstance(op, FusedOp):
                 own = sum(_runs(inside, op) * run_launches(inside, target) for inside in inner)
-            host = ended[op] = max(host, ready) + own
+            kept = [queues[name] for name in _launched_on(op, times)]
+            host = ended[op] = max(host, ready, *(queue[1] for queue in kept)) + own
+            for queue in kept:
+                queue[1] = host
             continue
         device = device_of(function, target).name
         now = max(host, ready)
@@ -160,6 +163,18 @@ def run_launches(block: Block, target: Target) -> float:
             now = queues[device][engine] = max(now, queues[device][engine]) + seconds
         ended[op] = now
     return max(ended.values(), default=0.0)
+
+
+def _launched_on(op: Operation, times: LaunchTimes) -> set[str]:
+    """The devices that get launches while the host is at `op`."""
+    if not isinstance(op, LaunchOp):
+        return {
+            name for inner in op.walk() if inner is not op for name in _launched_on(inner, times)
+        }
+    function = times.callee(op)
+    if HOST_STAGE not in function.attributes:
+        return {device_of(function, times.target).name}
+    return {name for inner in function.walk() for name in _launched_on(inner, times)}
 
 
 def _makers(op: Operation) -> Iterator[Operation]:

@@ -53,6 +53,18 @@ class LaunchTimes:
         """The function that `launch` starts."""
         return self.functions[launch.callee.string_value()]
 
+    def devices_inside(self, op: Operation) -> list[Device]:
+        """The devices that ops in `op` launch on, also by functions of the host."""
+        found: dict[Device, None] = {}
+        for launch in (inner for inner in op.walk() if isinstance(inner, LaunchOp)):
+            function = self.callee(launch)
+            name = device_name(function)
+            if name is None or HOST_STAGE in function.attributes:
+                found.update(dict.fromkeys(self.devices_inside(function)))
+            else:
+                found[self.target.device(name)] = None
+        return list(found)
+
     def of(self, function: FuncOp) -> float:
         """Seconds of one launch: as simulated, or as its ops, and what they launch, cost.
 
