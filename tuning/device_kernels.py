@@ -44,6 +44,8 @@ class DeviceRunner:
     device: Device
     ending: ExitStack
     process: WorkerProcess | None = field(default=None, init=False)
+    refusal: str = field(default="", init=False)
+    """Why the last run came to nothing, for people."""
 
     def run(
         self, text: str, runs: int = 1, operands: Sequence[Array] | None = None
@@ -56,10 +58,12 @@ class DeviceRunner:
             found = self.process.ask(
                 DeviceRun(text, self.device.name, runs, given), seconds=_SECONDS
             )
-        except WorkerEndedError:
-            self.process = None
-            return None
-        return found if isinstance(found, DeviceResults) else None
+        except WorkerEndedError as error:
+            self.process, found = None, str(error)
+        if isinstance(found, DeviceResults):
+            return found
+        self.refusal = found
+        return None
 
     def text(self, group: FusedOp, point: KernelSchedule) -> str:
         """A model that runs the kernel of `group` by `point` alone, as text."""
@@ -70,9 +74,15 @@ class DeviceRunner:
         return str(module)
 
     def is_here(self, tasks: Iterable[KernelTask]) -> bool:
-        """Whether this machine has the device, and it runs the kernel of the first of `tasks`."""
+        """Whether this machine has the device, and it runs the kernel of the first of `tasks`.
+
+        Otherwise `refusal` says why not.
+        """
         first = next((task for task in tasks if runs_alone(task)), None)
-        return first is not None and self.run(self.text(first.group, first.default[1])) is not None
+        if first is None:
+            self.refusal = "operands or results of all kernels are stored with padding"
+            return False
+        return self.run(self.text(first.group, first.default[1])) is not None
 
 
 def runs_alone(task: KernelTask) -> bool:

@@ -143,6 +143,8 @@ def tune_kernels(
         emit(Diagnostic("warning", message, location=location))
     report = report or TuningReport()
     with _Meters.of(known, target_attribute(module, target), tasks, tuning) as meters:
+        for device, why in meters.refusals.items() if not report.rounds else ():
+            tuning.say(f"nothing runs on {device.name} here: {why}")
         _tune(tasks, tuning, report, meters)
     return report
 
@@ -179,11 +181,15 @@ def _tune(
 
 @dataclass(frozen=True)
 class _Meters:
-    """Who says how fast kernels are: devices that are `here`, backends of others, or workers."""
+    """Who says how fast kernels are: devices that are `here`, backends of others, or workers.
+
+    `refusals` say why devices with memory of their own run nothing here.
+    """
 
     host: Machine
     backends: Mapping[Device, KernelMeter]
     here: Mapping[Device, DeviceRunner]
+    refusals: Mapping[Device, str]
 
     @staticmethod
     @contextmanager
@@ -195,6 +201,7 @@ class _Meters:
         with ExitStack() as ending:
             meters: dict[Device, KernelMeter] = {}
             here: dict[Device, DeviceRunner] = {}
+            refusals: dict[Device, str] = {}
             for device in devices:
                 own = meter_of(Job(target, device, tuning.jobs or available_cpus()))
                 if own is not None:
@@ -203,11 +210,13 @@ class _Meters:
                     on_device = (task for task in tasks if task.device == device)
                     if device.own_memory and runner.is_here(on_device):
                         here[device] = runner
+                    elif device.own_memory:
+                        refusals[device] = runner.refusal
             host = target.host_device
             is_timed = host not in meters and (host in devices or not devices)
             if is_timed and tuning.ray is None:
                 _check_machine(host.machine)
-            yield _Meters(host.machine, meters, here)
+            yield _Meters(host.machine, meters, here, refusals)
 
     def workers(self, tuning: Tuning) -> AbstractContextManager[MeasuringWorkers]:
         """Who times. Raises BraidError where a cluster is asked for that is not there."""
@@ -220,13 +229,20 @@ class _Meters:
         return self.backends.get(task.device) or TimedKernels(worker, jobs)
 
     def searched(self, tasks: Sequence[KernelTask], rule: Rule) -> frozenset[str]:
-        """What was searched through as many levels; by predictions does not count where it runs."""
+        """What was searched through as many levels; by predictions does not count where it runs.
+
+        Where it does not, predictions are no reason to search again what was measured.
+        """
         tuned, found = load_tuned(), set[str]()
         for task in tasks:
             kernel = tuned.get(task.key)
-            if kernel is not None and kernel.levels >= rule.levels:
-                runs = task.device in self.here and runs_alone(task)
-                found |= {task.key} if not runs or kernel.measure == MEASURED_THERE else set()
+            if kernel is None:
+                continue
+            is_measured = kernel.measure == MEASURED_THERE
+            runs = task.device in self.here and runs_alone(task)
+            is_enough = kernel.levels >= rule.levels
+            if (is_measured and is_enough) if runs else (is_measured or is_enough):
+                found.add(task.key)
         return frozenset(found)
 
 

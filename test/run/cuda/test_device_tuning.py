@@ -28,9 +28,10 @@ def model() -> ModuleOp:
     return parse_mlir(make_context(), MODEL, "m.mlir").module
 
 
-def tuned(said: list[str] | None = None) -> tuple[TuningReport, TunedKernel]:
+def tuned(said: list[str] | None = None, levels: int = 3) -> tuple[TuningReport, TunedKernel]:
     say = (lambda _: None) if said is None else said.append
-    report = tune_model(model(), Tuning(rule=Rule(trials=3), jobs=1, say=say), target=TARGET)
+    rule = Rule(trials=3, levels=levels)
+    report = tune_model(model(), Tuning(rule=rule, jobs=1, say=say), target=TARGET)
     (record,) = load_tuned().values()
     return report, record
 
@@ -38,12 +39,14 @@ def tuned(said: list[str] | None = None) -> tuple[TuningReport, TunedKernel]:
 def test_kernels_are_timed_where_the_device_is(
     driver: Driver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also those whose times were predicted before."""
+    """Also those whose times were predicted before, but not by predictions what was measured."""
     monkeypatch.setenv("BRAID_CUDA_LIBRARY", "/nowhere/libcuda.so.1")
-    assert tuned()[1].measure.startswith("predicted")
-    monkeypatch.setenv("BRAID_CUDA_LIBRARY", str(driver.library))
     said: list[str] = []
-    report, record = tuned(said)
+    assert tuned(said)[1].measure.startswith("predicted")
+    assert said[0].startswith("nothing runs on gpu:0 here: ") and "/nowhere/libcuda.so.1" in said[0]
+    monkeypatch.setenv("BRAID_CUDA_LIBRARY", str(driver.library))
+    said.clear()
+    report, record = tuned(said, levels=2)
     assert report.searched == 1 and f"{MEASURED_THERE} on gpu:0" in said[1]
     assert record.measure == MEASURED_THERE and record.seconds > 0 and not record.refused
     # The first three schedules by the median of ten runs, one run to see that the device is here.
@@ -53,3 +56,13 @@ def test_kernels_are_timed_where_the_device_is(
     assert str(compiled.kernels).startswith("1 of 1 kernels have a record")
     monkeypatch.setenv("BRAID_CUDA_LIBRARY", "/nowhere/libcuda.so.1")
     assert tuned()[0].known == 1
+
+
+def test_why_a_gpu_that_is_here_does_not_run_them_is_said(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STANDIN_CAPABILITY", "7.5")
+    said: list[str] = []
+    assert tuned(said)[1].measure.startswith("predicted")
+    assert "the GPU is sm_75, and there is code for" in said[0]
+    assert driver.violations() == []
