@@ -94,7 +94,7 @@ def fastest_measured(
     measure: Measure,
     *,
     rounds: int = 40,
-    measures: int = 256,
+    measures: int = 128,
     work: float = 10.0,
 ) -> Selection | None:
     """As `fastest`, of choices whose `uses` are not more than what `measure` says they take.
