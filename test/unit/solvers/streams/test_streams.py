@@ -173,7 +173,8 @@ def test_fifty_layers_with_branches_take_seconds(size: int) -> None:
     reads = np.arange(size * size)
     window = Process("window", size * size + size + 1, reads, reads + size + 1, 20)
     join = Process("join", size * size, reads, reads, 5)
-    processes, channels = [source(size * size)], []
+    processes = [source(size * size)]
+    channels: list[Channel] = []
     for _ in range(17):
         start = len(processes) - 1
         for _ in range(2):
