@@ -3,7 +3,7 @@
 ``OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 python -m benchmarks.kernels [--json out.json]``
 prints, per shape, Gflop/s and the part of the peak (that of a small GEMM which stays in the
 cache), and how many times as fast as the others braid's kernel is. Times are the least of all
-runs, of CPU time of the thread.
+runs, of CPU time of the thread. With `--bytes`, products of bytes alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -431,45 +431,56 @@ def show(m: Measurement, peak: float) -> None:
     print(f"{m.name:36} {rate:7.1f} G{m.unit}/s  {part}  {others}", flush=True)
 
 
+def _all(rounds: int) -> Iterator[Measurement]:
+    """Everything, one after the other."""
+    for shape in (*GEMM, *ODD_GEMM):
+        yield measure_gemm(*shape, rounds=rounds)
+    for shape in GEMM:
+        yield measure_narrow_gemm(*shape, rounds=rounds)
+    for sizes in CONVOLUTIONS:
+        yield measure_convolution(ConvDirectFamily(HOST), sizes, 1, rounds)
+    for sizes in CONVOLUTIONS:
+        if sizes[3:5] == (3, 1):
+            yield measure_convolution(ConvWinogradFamily(HOST), sizes, 1, rounds)
+    for channels, size, stride in DEPTHWISE:
+        sizes = (channels, channels, size, 3, stride, 1)
+        yield measure_convolution(ConvDepthwiseFamily(HOST), sizes, channels, rounds)
+    for groups, inputs, outputs, size, window in GROUPED:
+        sizes = (inputs, outputs, size, window, 1, 0)
+        yield measure_convolution(ConvDirectFamily(HOST), sizes, groups, rounds)
+    for family, shapes, build in LAYOUTS:
+        yield measure_choices(family, shapes, build, rounds)
+    yield from (*measure_rows(rounds), *measure_movement(rounds), measure_shuffle(rounds))
+
+
+def _product(text: str) -> tuple[int, int, int]:
+    m, n, k = map(int, text.split("x"))
+    return m, n, k
+
+
 def main() -> None:
     """Parse the arguments, measure, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--json", type=Path)
+    parser.add_argument(
+        "--bytes", nargs="*", type=_product, metavar="MxNxK",
+        help="measure products of bytes alone: of these shapes, by default the usual ones",
+    )  # fmt: skip
     options = parser.parse_args()
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         if os.environ.get(variable) != "1":
             parser.error(f"set {variable}=1: all contenders run on one thread")
-    rounds, peak = options.rounds, peak_flops()
+    peak = peak_flops()
     print(f"peak {peak / 1e9:.1f} Gflop/s")
     results: list[Measurement] = []
-    for shape in (*GEMM, *ODD_GEMM):
-        results.append(measure_gemm(*shape, rounds=rounds))
-        show(results[-1], peak)
-    for shape in GEMM:
-        results.append(measure_narrow_gemm(*shape, rounds=rounds))
-        show(results[-1], peak)
-    for sizes in CONVOLUTIONS:
-        results.append(measure_convolution(ConvDirectFamily(HOST), sizes, 1, rounds))
-        show(results[-1], peak)
-    for sizes in CONVOLUTIONS:
-        if sizes[3:5] == (3, 1):
-            results.append(measure_convolution(ConvWinogradFamily(HOST), sizes, 1, rounds))
-            show(results[-1], peak)
-    for channels, size, stride in DEPTHWISE:
-        sizes = (channels, channels, size, 3, stride, 1)
-        results.append(measure_convolution(ConvDepthwiseFamily(HOST), sizes, channels, rounds))
-        show(results[-1], peak)
-    for groups, inputs, outputs, size, window in GROUPED:
-        sizes = (inputs, outputs, size, window, 1, 0)
-        results.append(measure_convolution(ConvDirectFamily(HOST), sizes, groups, rounds))
-        show(results[-1], peak)
-    for family, shapes, build in LAYOUTS:
-        results.append(measure_choices(family, shapes, build, rounds))
-        show(results[-1], peak)
-    for result in (*measure_rows(rounds), *measure_movement(rounds), measure_shuffle(rounds)):
-        results.append(result)
+    wanted = _all(options.rounds)
+    if options.bytes is not None:
+        shapes = options.bytes or GEMM
+        wanted = (measure_narrow_gemm(*shape, rounds=options.rounds) for shape in shapes)
+    for result in wanted:
         show(result, peak)
+        results.append(result)
     if options.json:
         report = {
             **provenance(("onednn-cpu-gomp", "numpy")),

@@ -76,9 +76,10 @@ class AmxCandidate(VectorCandidate):
         """One block per grid iteration."""
         chosen = self.completed(schedule)
         choice = stored_choice(self.group)
-        problem, block = self._problem(choice), tiling.block_of(chosen, self._size(choice))
-        outside = bool(chosen["columns_outside"])
-        kernel = AmxContraction(problem, block, outside, self.product)
+        problem, size = self._problem(choice), self._size(choice)
+        block, outside = tiling.block_of(chosen, size), bool(chosen["columns_outside"])
+        is_far = size.result_is_far(self.unit.cache_bytes)
+        kernel = AmxContraction(problem, block, outside, self.product, is_far)
         plain = grid_kernel(
             self.group,
             symbol,

@@ -2,7 +2,7 @@
 
 A block of `row_tiles` × `column_tiles` sums stays in registers while the reduction passes; then it
 is stored: to the result where there is no epilogue, else to scratch memory, where the epilogue
-reads it by vectors. B is read as it is packed, A where it lies.
+reads it by vectors while the next block is multiplied. B is read as it is packed, A where it lies.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import i32
 
 from braid.dialects.braid.dtypes import bytes_of
@@ -20,7 +21,7 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
-from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
+from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
 
 _UNROLLED_PRODUCTS = 16
 """Of tiles, in the body of the innermost loop."""
@@ -47,12 +48,14 @@ class Block:
         return self.products + held + 1 <= amx.REGISTERS
 
     @property
-    def scratch_bytes(self) -> int:
-        """Of the sums, and what registers are configured by."""
-        return self.products * self.rows * _ROW_BYTES + 64
+    def sum_bytes(self) -> int:
+        """Of the sums in scratch memory."""
+        return self.products * self.rows * _ROW_BYTES
 
 
 _ROW_BYTES = 64
+
+_CONFIGURATION_BYTES = 64
 
 _AHEAD_BYTES = 4096
 """How far ahead of its use B is asked for: weights come from beyond the second cache. A convolution
@@ -68,9 +71,10 @@ def innermost(problem: Contraction, group: int) -> tuple[tuple[LoopDim, ...], Lo
 
 
 def stores_sums(problem: Contraction) -> bool:
-    """Whether the result is the sums themselves, in rows of neighbouring columns."""
+    """Whether the result is the sums themselves, in rows of whole registers."""
+    is_sums = problem.points.results == (problem.anchor,)
     return (
-        problem.points.results == (problem.anchor,) and problem.vector_steps[-1] == amx.COLUMNS
+        is_sums and problem.vector_steps[-1] == amx.COLUMNS and problem.columns % amx.COLUMNS == 0
     )
 
 
@@ -79,13 +83,15 @@ class AmxContraction:
     """Emits a contraction with one block per grid iteration.
 
     `problem.block_stride` is that of blocks of B as wide as `block`. `columns_outside` says that
-    a block of B is used for all rows before the next one.
+    a block of B is used for all rows before the next one. `result_is_far` says that the second
+    cache does not hold the result, whose lines are asked for then while a block is multiplied.
     """
 
     problem: Contraction
     block: Block
     columns_outside: bool
     product: TileProduct
+    result_is_far: bool = False
 
     @property
     def grid_extents(self) -> tuple[int, ...]:
@@ -103,8 +109,13 @@ class AmxContraction:
 
     @property
     def scratch_bytes(self) -> int:
-        """See `Block`."""
-        return self.block.scratch_bytes
+        """The sums of two blocks, unless they are the result, and the registers' configuration."""
+        return _CONFIGURATION_BYTES + (0 if self.stores_sums else 2 * self.block.sum_bytes)
+
+    @cached_property
+    def stores_sums(self) -> bool:
+        """See the function."""
+        return stores_sums(self.problem)
 
     @property
     def row_groups(self) -> int:
@@ -129,23 +140,32 @@ class AmxContraction:
             **dict.fromkeys(self.registers.a, (block.rows, row_bytes)),
             **dict.fromkeys(self.registers.b, (block.steps, _ROW_BYTES)),
         }
-        at = (self.scratch_bytes - 64) // 4
+        at = (self.scratch_bytes - _CONFIGURATION_BYTES) // 4
         amx.configure(e, buffers[-1], at, [shapes[number] for number in sorted(shapes)])
 
     def end(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
-        """Gives all registers back."""
+        """The epilogue of the last block; gives all registers back."""
+        if not self.stores_sums:
+            first, end = e.iterations
+            is_any = e.insert(arith.CmpiOp(first, end, "ult"))
+
+            def last() -> None:
+                self._sums_of(e, buffers, e.sub(end, 1)).store(0, self.block.rows)
+
+            e.when(is_any, last)
         amx.release(e)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One block; the tiles of rows that are left at the end have a block of their own."""
-        *batch, first, second = e.coordinates(index, self.grid_extents)
-        column_block, group = (first, second) if self.columns_outside else (second, first)
+        batch, group, column_block = self._place(e, index)
         whole, rest = divmod(self._tiles, self.block.row_tiles)
         first_tile = e.mul(group, self.block.row_tiles)
+        before = None if self.stores_sums else self._sums_before(e, buffers, index)
+        begin = self._sums_at(e, index)
 
         def emit(count: int) -> None:
             tiles = [self._row_tile(e, batch, e.add(first_tile, n)) for n in range(count)]
-            _BlockWriter(self, e, buffers, tiles, column_block, group).write()
+            _BlockWriter(self, e, buffers, tiles, column_block, group, begin, before).write()
 
         if rest == 0:
             emit(self.block.row_tiles)
@@ -153,6 +173,49 @@ class AmxContraction:
             emit(rest)
         else:
             e.branch(group, whole, lambda: emit(self.block.row_tiles), lambda: emit(rest))
+
+    def _place(self, e: Emitter, index: Index) -> tuple[list[Index], Index, Index]:
+        """Batch, group of rows and block of columns of an iteration."""
+        *batch, first, second = e.coordinates(index, self.grid_extents)
+        return (batch, second, first) if self.columns_outside else (batch, first, second)
+
+    def _sums_at(self, e: Emitter, index: Index) -> Index:
+        """Where in scratch memory the sums of an iteration are: one block or the other."""
+        _, odd = e.divmod(index, 2)
+        return e.mul(odd, self.block.sum_bytes // 4)
+
+    def _sums_before(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> "_StoredSums":
+        """Those of the iteration before, of which the first one of a call stores nothing."""
+        is_later = e.insert(arith.CmpiOp(e.index(index), e.iterations[0], "ugt"))
+        one, none = e.index(1), e.index(0)
+        step = e.insert(arith.SelectOp(is_later, one, none))
+        return self._sums_of(e, buffers, e.sub(index, step), e.mul(step, self.block.rows))
+
+    def _sums_of(
+        self, e: Emitter, buffers: Sequence[Buffer], index: Index, rows: Index | None = None
+    ) -> "_StoredSums":
+        """Those of an iteration; `rows` are stored of each tile, all if None."""
+        block = self.block
+        batch, group, column_block = self._place(e, index)
+        first_tile = e.mul(group, block.row_tiles)
+        tiles, ends = list[_RowTile](), list[Index]()
+        limit = block.rows if rows is None else rows
+        for number in range(block.row_tiles):
+            tile, end = e.add(first_tile, number), limit
+            if self._tiles % block.row_tiles:
+                end = self._if_exists(e, tile, limit)
+                tile = e.minimum(tile, self._tiles - 1)
+            tiles.append(self._row_tile(e, batch, tile))
+            ends.append(end)
+        begin = self._sums_at(e, index)
+        sums = _StoredSums(self, e, buffers, tiles, ends, begin, column_block)
+        sums.prepare()
+        return sums
+
+    def _if_exists(self, e: Emitter, tile: Index, rows: Index) -> Index:
+        """`rows` of a tile, none of one behind the last."""
+        exists = e.insert(arith.CmpiOp(e.index(tile), e.index(self._tiles), "ult"))
+        return e.insert(arith.SelectOp(exists, e.index(rows), e.index(0)))
 
     @cached_property
     def registers(self) -> "_Registers":
@@ -223,7 +286,11 @@ class _Registers:
 
 @dataclass(frozen=True)
 class _BlockWriter:
-    """One block of some tiles of rows and a block of columns."""
+    """One block of some tiles of rows and a block of columns.
+
+    Its sums go to scratch memory from `sums_at` on, while the ones of the block `before` are
+    stored; None where sums are the result.
+    """
 
     kernel: AmxContraction
     e: Emitter
@@ -231,9 +298,11 @@ class _BlockWriter:
     tiles: Sequence[_RowTile]
     column_block: Index
     row_group: Index
+    sums_at: Index
+    before: "_StoredSums | None"
 
     def write(self) -> None:
-        """Adds up, applies the epilogue and stores; the last columns are fewer."""
+        """Adds up and stores; the last columns are fewer."""
         whole, rest = divmod(self.kernel.problem.columns, self.kernel.columns)
         self.e.branch(
             self.column_block if whole and rest else 0,
@@ -248,18 +317,9 @@ class _BlockWriter:
         for number in range(len(self.tiles) * count):
             amx.zero(e, number)
         self._reduce(count)
-        whole = columns // amx.COLUMNS if stores_sums(self.kernel.problem) else 0
         for place, tile in enumerate(self.tiles):
-            for column in range(whole):
-                self._store_sums(tile, place * count + column, column)
-            for column in range(whole, count):
-                at = (place * self.kernel.block.rows * count + column) * amx.COLUMNS
-                amx.store(e, place * count + column, self.buffers[-1], at, count * amx.COLUMNS)
-        if whole == count:
-            return
-        masks = [e.tail_mask(columns - number * amx.COLUMNS) for number in range(count)]
-        for place, tile in enumerate(self.tiles):
-            self._store(tile, place * self.kernel.block.rows * count * amx.COLUMNS, masks, whole)
+            for column in range(count):
+                self._store(tile, place, column, place * count + column)
 
     def _reduce(self, count: int) -> None:
         """The loops of the reduction; the innermost one is over chunks of steps."""
@@ -269,6 +329,7 @@ class _BlockWriter:
         b_row = kernel.columns * group
         a_chunk, b_chunk = kernel.block.steps * group, kernel.block.steps * b_row
         base = e.add(self.tiles[0].bases[1], e.mul(self.column_block, problem.block_stride))
+        share = -(-kernel.block.rows // (problem.depth // kernel.block.steps))
 
         def at(dims: Sequence[LoopDim], a_at: Index, number: Index) -> None:
             """From chunk `number` of B on, of which one follows the other."""
@@ -283,6 +344,10 @@ class _BlockWriter:
                 starts = [e.add(tile.bases[0], a) for tile in self.tiles]
                 self._prefetch(base, place, b_chunk)
                 self._multiply(starts, e.add(base, e.mul(place, b_chunk)), count, b_row)
+                if self.before is not None:
+                    self.before.store(e.mul(place, share), share)
+                elif kernel.result_is_far:
+                    self._prefetch_result(e.mul(place, share), share, count)
 
             if dims:
                 e.loop(0, dims[0].extent, 1, one)
@@ -320,8 +385,27 @@ class _BlockWriter:
         for number in range(share):
             b.prefetch(e, e.add(ahead, number * line), level=2)
 
+    def _prefetch_result(self, first: Index, rows: int, count: int) -> None:
+        """Asks for rows of each tile from row `first` on, to write them; for the last one again
+        where there are no more."""
+        e, problem = self.e, self.kernel.problem
+        for row in range(rows):
+            number = e.minimum(e.add(first, row), self.kernel.block.rows - 1)
+            line = e.mul(number, problem.row.strides[-1])
+            for tile in self.tiles:
+                for column in range(count):
+                    at = e.add(self._result_at(tile, column), line)
+                    self.buffers[-2].prefetch(e, at, to_write=True)
+
+    def _result_at(self, tile: _RowTile, column: int) -> Index:
+        """Where the first row of a register belongs."""
+        vector = self.e.add(self.e.mul(self.column_block, self.kernel.block.column_tiles), column)
+        return self.e.add(tile.bases[-1], self.e.mul(vector, self.kernel.problem.vector_steps[-1]))
+
     def _unrolled(self, count: int, products: int, body: Callable[[Index], None]) -> None:
-        e, unroll = self.e, max(1, _UNROLLED_PRODUCTS // products)
+        """One after the other if there is more to do than multiplying."""
+        unroll = max(1, _UNROLLED_PRODUCTS // products) if self.before is None else 1
+        e = self.e
         whole = count - count % unroll if count > unroll else 0
 
         def several(chunk: Index) -> None:
@@ -362,38 +446,83 @@ class _BlockWriter:
                 operands = (register, other) if rows_held else (other, register)
                 amx.multiply_add(e, kernel.product, row * count + column, *operands)
 
-    def _store_sums(self, tile: _RowTile, register: int, column: int) -> None:
-        """A register to the result; rows that are known are written again as they are."""
-        problem, result = self.kernel.problem, self.buffers[-2]
-        vector = self.e.add(self.e.mul(self.column_block, self.kernel.block.column_tiles), column)
-        at = self.e.add(tile.bases[-1], self.e.mul(vector, problem.vector_steps[-1]))
-        amx.store(self.e, register, result, at, problem.row.strides[-1])
-
-    def _store(
-        self, tile: _RowTile, begin: int, masks: Sequence[Value | None], first: int
-    ) -> None:
-        """The rows of a tile whose sums are in scratch memory from `begin` on.
-
-        `masks` are those of its vectors, of which the ones before `first` are stored already.
-        """
+    def _store(self, tile: _RowTile, place: int, column: int, register: int) -> None:
+        """The sums of a register; known rows of the result are written again as they are."""
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        first_vector = e.add(e.mul(self.column_block, kernel.block.column_tiles), first)
+        width = kernel.block.column_tiles
+        if self.before is None:
+            at = self._result_at(tile, column)
+            amx.store(e, register, self.buffers[-2], at, problem.row.strides[-1])
+        else:
+            first = (place * kernel.block.rows * width + column) * amx.COLUMNS
+            at = e.add(self.sums_at, first)
+            amx.store(e, register, self.buffers[-1], at, width * amx.COLUMNS)
+
+
+@dataclass(frozen=True)
+class _StoredSums:
+    """Sums of a block in scratch memory, from `begin` on, before their epilogue.
+
+    Of each tile, rows before its end in `ends` are stored.
+    """
+
+    kernel: AmxContraction
+    e: Emitter
+    buffers: Sequence[Buffer]
+    tiles: Sequence[_RowTile]
+    ends: Sequence[Index]
+    begin: Index
+    column_block: Index
+
+    @cached_property
+    def _stores(self) -> list[TileStore]:
+        """Of row 0 of each tile, with what all rows of it share loaded."""
+        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        width = kernel.block.column_tiles
+        first = e.mul(self.column_block, width)
+        masks = tile_masks(e, problem.columns, self.column_block, width)
         epilogue = Epilogue(
             problem.anchor, problem.points, problem.row.strides[2:], problem.vector_steps
         )
+        found = [
+            TileStore(epilogue, e, self.buffers[:-1], tile.bases[2:], first, masks)
+            for tile in self.tiles
+        ]
+        for store in found:
+            store.load_shared()
+        return found
 
-        def row(number: Index) -> None:
-            line = e.add(begin, e.mul(number, len(masks) * amx.COLUMNS))
-            places = range(first, len(masks))
-            sums = [self._sums(e.add(line, n * amx.COLUMNS)) for n in places]
-            bases = [
-                e.add(base, e.mul(number, stride))
-                for base, stride in zip(tile.bases[2:], problem.row.strides[2:], strict=True)
-            ]
-            left = masks[first:]
-            TileStore(epilogue, e, self.buffers[:-1], bases, first_vector, left).store([sums])
+    def prepare(self) -> None:
+        """Loads what rows share here, where it is outside of loops."""
+        assert self._stores
 
-        e.loop(tile.known, kernel.block.rows, 1, row)
+    def store(self, first: Index, count: int) -> None:
+        """`count` rows of each tile from row `first` on, where they exist and are not known.
+
+        The last block of columns has fewer.
+        """
+        whole, rest = divmod(self.kernel.problem.columns, self.kernel.columns)
+        self.e.branch(
+            self.column_block if whole and rest else 0,
+            whole,
+            lambda: self._store(first, count, self.kernel.columns),
+            lambda: self._store(first, count, rest),
+        )
+
+    def _store(self, first: Index, count: int, columns: int) -> None:
+        e, block = self.e, self.kernel.block
+        vectors = range(-(-columns // amx.COLUMNS))
+        masks = [e.tail_mask(columns - number * amx.COLUMNS) for number in vectors]
+        end = e.add(first, count)
+        for place, (tile, last) in enumerate(zip(self.tiles, self.ends, strict=True)):
+
+            def row(number: Index, place: int = place) -> None:
+                line = e.add(number, place * block.rows)
+                at = e.add(self.begin, e.mul(line, block.column_tiles * amx.COLUMNS))
+                sums = [self._sums(e.add(at, n * amx.COLUMNS)) for n in vectors]
+                self._stores[place].row(number, masks).store([sums])
+
+            e.loop(e.maximum(first, tile.known), e.minimum(end, last), 1, row)
 
     def _sums(self, at: Index) -> Value:
         """A vector of the sums in scratch memory."""

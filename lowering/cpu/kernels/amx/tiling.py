@@ -18,8 +18,8 @@ from braid.targets.kernels.kernel_family import LEVELS, Schedule
 _FEWEST_PRODUCT_CYCLES = 9.3
 """Of a product of tiles: it takes a cycle per row of A, but no fewer."""
 
-_LATENCY_CYCLES = 52.0
-"""From one product to the next that adds to the same sums."""
+_LATENCY_CYCLES = 64.0
+"""From one product to the next that adds to the same sums: 52, and more behind loads that wait."""
 
 _ALL_STAYS, _NONE_STAYS = 32 << 10, 64 << 10
 """Bytes of a block of rows and one of columns, between uses of which all of the one that is used
@@ -33,7 +33,7 @@ _BEYOND_CYCLES = 6.4
 """Per line of the cache that comes from beyond the second one."""
 
 _EXPOSED = 0.25
-"""Of the shorter one of products and of waiting for weights: not all of it is hidden."""
+"""Of the shorter one of two that run side by side: not all of it is hidden."""
 
 _SPLIT_FACTOR = 2.5
 """How much longer loading takes where rows lie across two lines of the first cache."""
@@ -42,9 +42,9 @@ _CONFLICT_FACTOR, _SET_STRIDE = 3.0, 4096
 """How much longer it takes where all rows fall on the same set of the first cache."""
 
 _STORE_CYCLES, _RESULT_CYCLES = 2.0, 5.5
-"""Per row of a register that is stored: to scratch memory, and to the result in the second cache."""
+"""Per row of a register that is stored: to scratch memory, and to a result in the second cache."""
 
-_SCATTERED_CYCLES = 3.0
+_SCATTERED_CYCLES = 1.5
 """More per row of a register where the second cache does not hold the result, and what is stored to
 it jumps from row to row."""
 
@@ -65,7 +65,7 @@ _LINE_BYTES = 64
 BLOCK_COLUMNS = (1, 2, 3, 4)
 """Tiles of columns in a block of B."""
 
-_PROMISING = (2, 8, 24)
+_PROMISING = (2, 16, 48)
 """How many blocks and orders the levels of the schedule space have."""
 
 
@@ -91,6 +91,10 @@ class AmxSize:
     def row_bytes(self) -> int:
         """That are multiplied for a number of the result: of a row of A, and of a column of B."""
         return self.loops * self.depth * amx.STEP_BYTES
+
+    def result_is_far(self, cache_bytes: int) -> bool:
+        """Whether the second cache, of so many bytes, holds less than all of it."""
+        return self.c_bytes > cache_bytes // 2
 
     @staticmethod
     def of(problem: Contraction, group: int) -> "AmxSize":
@@ -134,9 +138,9 @@ def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
     """Of a core, for all of the contraction.
 
     What is outside stays in the first cache for all of what is inside, where a block of both has
-    room there. Weights come from beyond the second cache once: asked for a block ahead where columns
-    are outside; otherwise the first group of rows waits for all of them, and every group where the
-    second cache does not hold them.
+    room there. Weights come from beyond the second cache once: asked for a block ahead where
+    columns are outside; otherwise the first group of rows waits for all of them, and every group
+    where the second cache does not hold them. The epilogue of a block runs beside the next one.
     """
     block, outside = nest.block, nest.columns_outside
     chunks = size.loops * size.depth // block.steps
@@ -158,8 +162,11 @@ def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
         multiplying = max(products * max(block.rows, _FEWEST_PRODUCT_CYCLES), _LATENCY_CYCLES)
         around = _BLOCK_CYCLES + row_tiles * _COORDINATE_CYCLES
         storing = _storing(size, a_rows, column_tiles)
-        if outside and size.c_bytes > cache_bytes // 2:
+        if outside and size.result_is_far(cache_bytes):
             storing += a_rows * column_tiles * _SCATTERED_CYCLES
+        if size.has_epilogue:
+            around += a_rows * column_tiles * _STORE_CYCLES
+            return _side_by_side(chunks * max(multiplying, loads), storing) + around
         return chunks * max(multiplying, loads) + storing + around
 
     def all_columns(row_tiles: int) -> float:
@@ -168,12 +175,12 @@ def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
     waiting = columns * size.row_bytes * amx.COLUMNS / _LINE_BYTES * _BEYOND_CYCLES
     each, last = all_columns(block.row_tiles), all_columns(left)
     if outside:
-        total = _with_waiting(whole * each + last, waiting)
+        total = _side_by_side(whole * each + last, waiting)
     elif columns * amx.COLUMNS * size.row_bytes > cache_bytes // 2:
-        total = whole * _with_waiting(each, waiting) + (_with_waiting(last, waiting) if left else 0)
+        total = whole * _side_by_side(each, waiting) + (_side_by_side(last, waiting) if left else 0)
     else:
         first = each if whole else last
-        total = whole * each + last - first + _with_waiting(first, waiting)
+        total = whole * each + last - first + _side_by_side(first, waiting)
     return size.batches * total + _CALL_CYCLES
 
 
@@ -185,9 +192,7 @@ def seconds(size: AmxSize, column_tiles: int, unit: VectorUnit, moved_bytes: int
     return max(needed / rate, moving_seconds(moved_bytes, unit))
 
 
-def schedules(
-    size: AmxSize, column_tiles: int, unit: VectorUnit, level: int
-) -> Iterator[Schedule]:
+def schedules(size: AmxSize, column_tiles: int, unit: VectorUnit, level: int) -> Iterator[Schedule]:
     """Blocks and loop orders of one level, the most promising first."""
     if level >= LEVELS:
         return
@@ -256,14 +261,14 @@ def _a_cycles(size: AmxSize, stays: float) -> float:
     return max(_NEAR_CYCLES * factor, _between(_A_FAR_CYCLES, _NEAR_CYCLES, stays))
 
 
-def _with_waiting(multiplying: float, waiting: float) -> float:
+def _side_by_side(one: float, other: float) -> float:
     """Cycles of both, most of which is at the same time."""
-    return max(multiplying, waiting) + _EXPOSED * min(multiplying, waiting)
+    return max(one, other) + _EXPOSED * min(one, other)
 
 
 def _storing(size: AmxSize, rows: int, column_tiles: int) -> float:
-    """Cycles from the sums of a block to its result."""
+    """Cycles of storing the result of a block, with its epilogue."""
     if not size.has_epilogue:
         return rows * column_tiles * _RESULT_CYCLES
     vectors = rows * column_tiles
-    return vectors * (_STORE_CYCLES + _EPILOGUE_CYCLES) + rows * _ROW_CYCLES
+    return vectors * _EPILOGUE_CYCLES + rows * _ROW_CYCLES

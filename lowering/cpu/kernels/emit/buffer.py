@@ -46,12 +46,14 @@ class Buffer:
         zero = e.constant(0, type)
         return e.insert(vector.MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
 
-    def prefetch(self, e: Emitter, offset: Index, level: int = 1) -> None:
+    def prefetch(
+        self, e: Emitter, offset: Index, level: int = 1, *, to_write: bool = False
+    ) -> None:
         """Asks for the cache line of the element at `offset`, which may lie behind the last one.
 
         It is wanted in the cache of this `level`, 1 to 3.
         """
-        hints = [e.constant(number, i32) for number in (0, 4 - level, 1)]
+        hints = [e.constant(number, i32) for number in (int(to_write), 4 - level, 1)]
         e.effect(CallIntrinsicOp("llvm.prefetch.p0", [self.pointer(e, offset), *hints], []))
 
     def address(self, e: Emitter, offset: Index) -> Index:

@@ -45,6 +45,12 @@ class Emitter:
         self._constants: dict[tuple[str, Attribute], Value] = {}
         self._unknown_mask: Value | None = None
 
+    @property
+    def iterations(self) -> tuple[Value, Value]:
+        """The first iteration of the grid that a call computes, and the one after its last."""
+        begin, end = self._entry.args[-2:]
+        return begin, end
+
     def insert(self, op: Operation) -> Value:
         """Appends `op` and returns its first result."""
         self._block.add_op(op)
@@ -104,6 +110,14 @@ class Emitter:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
         return self.insert(arith.MinUIOp(self.index(a), self.index(b)))
+
+    def maximum(self, a: Index, b: Index) -> Index:
+        """The larger one."""
+        if isinstance(a, int) and isinstance(b, int):
+            return max(a, b)
+        if a == 0 or b == 0:
+            return b if a == 0 else a
+        return self.insert(arith.MaxUIOp(self.index(a), self.index(b)))
 
     def coordinates(self, index: Index, extents: Sequence[int]) -> list[Index]:
         """The multi-index of a row-major position."""

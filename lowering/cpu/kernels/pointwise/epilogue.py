@@ -1,7 +1,7 @@
 """The elementwise ops after a tile, applied while the tile is in registers."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -67,6 +67,23 @@ class TileStore:
                 offset = self._offset(-1, row, vector)
                 for buffer, value in zip(outputs, values, strict=True):
                     buffer.store(self.e, value, offset, self.masks[vector])
+
+    def load_shared(self) -> None:
+        """Loads what all rows share, for `row`."""
+        for number, argument in enumerate(self.epilogue.points.leaves):
+            if self.epilogue.row_strides[number] == 0:
+                for vector in range(len(self.masks)):
+                    self._leaf(argument, 0, vector)
+
+    def row(self, number: Index, masks: Sequence[Value | None]) -> "TileStore":
+        """The tile from row `number` on with these masks, and what is loaded for all rows."""
+        strides = self.epilogue.row_strides
+        bases = [
+            self.e.add(base, self.e.mul(number, stride))
+            for base, stride in zip(self.bases, strides, strict=True)
+        ]
+        shared = {key: value for key, value in self._loaded.items() if strides[key[0]] == 0}
+        return replace(self, bases=bases, masks=masks, _loaded=shared)
 
     def _leaf_at(self, row: int, vector: int) -> Leaf:
         return lambda argument: self._leaf(argument, row, vector)
