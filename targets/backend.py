@@ -136,6 +136,18 @@ class Measuring(Protocol):
         ...
 
 
+@runtime_checkable
+class Present(Protocol):
+    """A backend that knows what its devices on this machine are, of which code may run on others.
+
+    Times of kernels that run there are then those of no other machine.
+    """
+
+    def machine_here(self, device: Device) -> str | None:
+        """The `cpu` of the machine of what is here for `device`; None where nothing is."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class StandingGroup:
     """What a backend makes one kernel of: `group`, a copy in a block of its own.

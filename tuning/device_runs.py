@@ -1,7 +1,4 @@
-"""A process that runs single kernels on a device: `python -m braid.tuning.device_runs`.
-
-What crashes or hangs there, and an error that stays in a driver, end only this process.
-"""
+"""Compiling single kernels for a device and running them there, in the process that may crash."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +11,10 @@ from braid.dialects.braid.relayout import Array
 from braid.frontends.mlir import parse_mlir
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
+from braid.targets.backend import Present
+from braid.targets.backends import backend
+from braid.targets.machines.resolve import target_of
+from braid.targets.machines.target import Target
 from braid.tuning.made_up import made_up_array
 from braid.universe import make_context
 
@@ -46,7 +47,7 @@ def run_on_device(request: DeviceRun) -> DeviceResults | str:
     """What came of a request; why it cannot be compiled, loaded or run, as text."""
     try:
         with handle_diagnostics(lambda _: None):
-            return _run(request, _loaded(request.text))
+            return _run(request, _loaded(request.text, request.device))
     except BraidError as error:
         return str(error).partition("\n")[0]
 
@@ -64,6 +65,20 @@ def _run(request: DeviceRun, model: braid.Model) -> DeviceResults:
 
 
 @lru_cache(_KEPT)
-def _loaded(text: str) -> braid.Model:
+def _loaded(text: str, device: str) -> braid.Model:
     module = parse_mlir(make_context(), text, "kernel.mlir").module
+    _require_machine(target_of(module), device)
     return braid.compile(module, passes=(), jobs=1)
+
+
+def _require_machine(target: Target, name: str) -> None:
+    """Raises BraidError where the device that is here is another than the target's."""
+    device = target.device(name)
+    own = backend(device.backend)
+    here = own.machine_here(device) if isinstance(own, Present) else None
+    wanted = device.machine.cpu
+    if here not in (None, wanted):
+        raise BraidError(
+            f"'{name}' of target '{target.name}' is {wanted}, and what is here is {here}",
+            hint="name the target that is here, or its architecture (--gpu-arch)",
+        )

@@ -28,6 +28,7 @@ from braid.lowering.gpu.families import gpu_families
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.meter import gpu_meter
 from braid.lowering.gpu.plan import plan_bytes
+from braid.lowering.gpu.present import architecture_here
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
 from braid.targets.backend import OBJECT, Code, Job, KernelMeter, KernelNeeds, Preparation
@@ -67,6 +68,11 @@ class GpuBackend:
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
         """A static model's time, and what the emulator computes; see `gpu_meter`."""
         return gpu_meter(job)
+
+    def machine_here(self, device: Device) -> str | None:
+        """By the driver; with the letter of `device` where it is that architecture."""
+        here, wanted = architecture_here(), device.machine.cpu
+        return wanted if here == wanted.rstrip("a") else here
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
         """Emits all of them for each architecture; what was compiled before is found later."""

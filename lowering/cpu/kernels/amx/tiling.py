@@ -134,8 +134,10 @@ def nests(size: AmxSize, column_tiles: int, cache_bytes: int) -> list[Nest]:
     return sorted(both, key=lambda nest: cycles(size, nest, cache_bytes))
 
 
-def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
-    """Of a core, for all of the contraction.
+def cycles(
+    size: AmxSize, nest: Nest, cache_bytes: int, beyond_cycles: float = _BEYOND_CYCLES
+) -> float:
+    """Of a core, for all of the contraction; `beyond_cycles` are those of a line of weights.
 
     What is outside stays in the first cache for all of what is inside, where a block of both has
     room there. Weights come from beyond the second cache once: asked for a block ahead where
@@ -172,7 +174,7 @@ def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
     def all_columns(row_tiles: int) -> float:
         return full * group(row_tiles, block.column_tiles) + group(row_tiles, rest)
 
-    waiting = columns * size.row_bytes * amx.COLUMNS / _LINE_BYTES * _BEYOND_CYCLES
+    waiting = columns * size.row_bytes * amx.COLUMNS / _LINE_BYTES * beyond_cycles
     each, last = all_columns(block.row_tiles), all_columns(left)
     if outside:
         total = _side_by_side(whole * each + last, waiting)
@@ -185,9 +187,12 @@ def cycles(size: AmxSize, nest: Nest, cache_bytes: int) -> float:
 
 
 def seconds(size: AmxSize, column_tiles: int, unit: VectorUnit, moved_bytes: int) -> float:
-    """Time of the best block, or of memory where that is slower."""
+    """Time of the best block, or of memory where that is slower.
+
+    Lines from beyond the second cache are memory's: other families count them so as well.
+    """
     best = nests(size, column_tiles, unit.cache_bytes)[0]
-    needed = cycles(size, best, unit.cache_bytes)
+    needed = cycles(size, best, unit.cache_bytes, beyond_cycles=0.0)
     rate = unit.fma_rate * _CYCLES_PER_MULTIPLY_ADD
     return max(needed / rate, moving_seconds(moved_bytes, unit))
 
