@@ -1,5 +1,6 @@
 """Measuring the kernels of one task: by its schedules, and of a vendor's library."""
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,8 +26,9 @@ _NO_KERNEL = "no kernel could be made"
 _NO_TIME = "it crashed, or took too long"
 _TOGETHER = 8
 """Kernels that are compiled at once."""
-_TURNS = 7
-"""Measurements of the best schedule and the default in turns, before one is called faster."""
+_TURNS, _MOST_TURNS = 7, 35
+"""Measurements of the best schedule, the default and the library's kernel in turns, before one is
+called faster; the most of them, where one seems to be."""
 
 
 @dataclass
@@ -125,7 +127,11 @@ class MeasuredTask:
         """Times of these, and of the library's kernel, that met the same machine."""
         library = () if self.library is None else (LIBRARY_SCHEDULE,)
         times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
-        for _ in range(1 if self.meter.is_exact else _TURNS):
+        default = self.task.default[1]
+        for turn in range(1 if self.meter.is_exact else _MOST_TURNS):
+            challenged = [(own, times[than]) for own in times if own != default for than in points]
+            if turn >= _TURNS and not any(_is_open(times[own], than) for own, than in challenged):
+                break
             for each in times:
                 if (seconds := self.seconds(each)) is not None:
                     times[each].append(seconds)
@@ -193,14 +199,21 @@ def _is_less(times: Sequence[float], than: Sequence[float]) -> bool:
 def _is_faster(times: Sequence[float], than: Sequence[float]) -> bool:
     """Whether times are shorter, turn by turn, by more than the noise of these quotients.
 
-    What slows the machine down for longer than a turn, as its clock or its neighbours do, slows
-    both of a turn, and is no noise of theirs.
+    That is their spread in as few turns as there are at least, and falls with the root of more, as
+    that of a median does. What slows the machine down for longer than a turn, as its clock or its
+    neighbours do, slows both of a turn, and is no noise of theirs.
     """
     ratios = _ratios(times, than)
     if len(ratios) < _TURNS:
         return False
     low, middle, high = statistics.quantiles(ratios, n=4)
-    return middle < 1 - max(LEAST_GAIN, high - low)
+    noise = (high - low) * math.sqrt(_TURNS / len(ratios))
+    return middle < 1 - max(LEAST_GAIN, noise)
+
+
+def _is_open(times: Sequence[float], than: Sequence[float]) -> bool:
+    """Whether times seem to be shorter, and more turns may tell."""
+    return _ratio(times, than) < 1 - LEAST_GAIN and not _is_faster(times, than)
 
 
 def _ratio(times: Sequence[float], than: Sequence[float]) -> float:

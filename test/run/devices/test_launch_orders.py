@@ -1,7 +1,6 @@
 """Launches in the order that keeps devices busy, measured on devices that take their time."""
 
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +9,8 @@ import braid
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
-from test.run.devices.test_emulated_backends import DEVICES, EXP, LINK, TARGET
+from test.run.devices.test_emulated_backends import DEVICES, EXP
+from test.run.devices.test_emulated_backends import board as board
 
 TENSOR = "tensor<65536xf32>"
 CROSSED = f"""
@@ -23,14 +23,6 @@ func.func @main(%x: {TENSOR}, %y: {TENSOR}) -> ({TENSOR}, {TENSOR}) {{
 }}
 """
 """As it is written, the second device waits for the first although it could compute `b`."""
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> str:
-    path = tmp_path / "board.toml"
-    links = [LINK.format(*ends) for d in DEVICES for ends in (("cpu:0", d), (d, "cpu:0"))]
-    path.write_text(TARGET + "".join(links))
-    return str(path)
 
 
 def test_two_devices_work_side_by_side(board: str) -> None:

@@ -1,5 +1,6 @@
 """Schedules that are faster and right are recorded, and models are compiled with them."""
 
+from collections import defaultdict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from itertools import count
@@ -255,14 +256,23 @@ def test_steps_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_library")
-def test_gains_within_the_noise_are_not_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
-    turns = iter(range(10**6))
+@pytest.mark.parametrize(
+    ("quotients", "is_claimed"),
+    [((0.8, 0.97, 1.2), False), ((0.9, 0.95, 1.0), True), ((0.99, 1.0, 1.01), False)],
+    ids=["noise", "a gain that seven turns do not show", "none"],
+)
+def test_gains_within_the_noise_are_not_claimed(
+    quotients: tuple[float, ...], is_claimed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = defaultdict[int, int](int)
 
     def times(number: int) -> float:
-        return 0.9 if number else 1.0 + 0.5 * (next(turns) % 2)
+        turns[number] += 1
+        return quotients[turns[number] % 3] if number else 1.0
 
-    _, said = tune(monkeypatch, times)
-    assert only_record().chosen is None and "the default schedule stays" in said[-2]
+    _, said = tune(monkeypatch, times, rule=Rule(trials=2))
+    assert (only_record().chosen is not None) == is_claimed
+    assert is_claimed or "the default schedule stays" in said[-2]
 
 
 @pytest.mark.usefixtures("no_library")
