@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from statistics import median
+from typing import Any
 
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
@@ -18,7 +19,6 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.passes.outlining.outline_kernels import kernel_function
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
-from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule, set_schedule
 from braid.targets.machines.target import Device
 from braid.tuning.device_runs import DeviceResults, DeviceRun
@@ -98,7 +98,7 @@ def runs_alone(task: KernelTask) -> bool:
 
 @dataclass
 class DeviceKernels:
-    """A `KernelMeter` of the kernels of one task, by runs on their device.
+    """As a `KernelMeter`, by runs on the device, of kernels of one task, which it makes itself.
 
     Operands are copied to the device before each run, so that those that fit its last cache may
     lie there.
@@ -109,21 +109,17 @@ class DeviceKernels:
     what: str = MEASURED_THERE
     is_exact: bool = False
 
-    def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[str | None]:
-        """None for each: what is compiled here is not kernels but groups, see `made_by`."""
-        return [None for _ in kernels]
-
     def made_by(self, points: Sequence[KernelSchedule]) -> list[str]:
         """The models of the kernels by these schedules, which are compiled when they run."""
         return [self.runner.text(self.task.group, point) for point in points]
 
-    def seconds(self, made: str) -> float | None:
+    def seconds(self, made: Any) -> float | None:
         """The median of some runs, by the device's own account."""
         found = self.runner.run(made, _RUNS)
         return None if found is None else median(found.seconds)
 
     def results(
-        self, made: str, operands: Sequence[Array], results: Sequence[Array]
+        self, made: Any, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
         """Those of one run."""
         found = self.runner.run(made, operands=operands)

@@ -3,6 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -40,7 +41,7 @@ class MeasuredTask:
     """
 
     task: KernelTask
-    meter: KernelMeter
+    meter: KernelMeter | DeviceKernels
     made: dict[KernelSchedule, Any | None] = field(default_factory=dict[KernelSchedule, Any])
     waiting: list[KernelSchedule] = field(default_factory=list[KernelSchedule])
     library: LibraryKernel | None = None
@@ -173,17 +174,15 @@ class MeasuredTask:
 
     def _compile(self, points: Sequence[KernelSchedule]) -> None:
         """Fills `made`, with None for what cannot be emitted or compiled."""
+        self.made.update(dict.fromkeys(points))
+        if isinstance(self.meter, DeviceKernels):
+            self.made.update(zip(points, self.meter.made_by(points), strict=True))
+            return
         kernels: dict[KernelSchedule, Kernel] = {}
         for number, point in enumerate(points):
-            self.made[point] = None
-            try:
+            with suppress(BraidError):
                 kernels[point] = self.task.emit(point, f"candidate_{number}")
-            except BraidError:
-                continue
-        if isinstance(self.meter, DeviceKernels):
-            made = self.meter.made_by(list(kernels))
-        else:
-            made = self.meter.made(list(kernels.values()), self.task.group)
+        made = self.meter.made(list(kernels.values()), self.task.group)
         self.made.update(zip(kernels, made, strict=True))
 
 

@@ -222,7 +222,9 @@ class _Meters:
         """Who times. Raises BraidError where a cluster is asked for that is not there."""
         return local_worker() if tuning.ray is None else ray_workers(tuning.ray, self.host)
 
-    def of_task(self, task: KernelTask, worker: MeasuringWorker, jobs: int | None) -> KernelMeter:
+    def of_task(
+        self, task: KernelTask, worker: MeasuringWorker, jobs: int | None
+    ) -> KernelMeter | DeviceKernels:
         """Runs on the device, else what the backend says, else a worker's time."""
         if task.device in self.here and runs_alone(task):
             return DeviceKernels(task, self.here[task.device])

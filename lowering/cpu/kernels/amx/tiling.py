@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.lowering.cpu.kernels.amx import instructions as amx
-from braid.lowering.cpu.kernels.amx.kernel import Block, innermost, stores_sums
+from braid.lowering.cpu.kernels.amx.block import Block, innermost, stores_sums
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds

@@ -56,6 +56,28 @@ func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
 }
 """
 
+LAUNCHES = """
+module attributes {braid.target = #braid.target<"host-2">} {
+  func.func @f(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+    %a, %s = braid.launch async [] @one(%x) : (tensor<8xf32>) -> tensor<8xf32>
+    %b, %t = braid.launch async [%s] @two(%a) : (tensor<8xf32>) -> tensor<8xf32>
+    %c, %u = braid.launch async [] @two(%x) : (tensor<8xf32>) -> tensor<8xf32>
+    %d = braid.await [%t] %b : (tensor<8xf32>) -> tensor<8xf32>
+    %e = braid.await [%u] %c : (tensor<8xf32>) -> tensor<8xf32>
+    func.return %d, %e : tensor<8xf32>, tensor<8xf32>
+  }
+  func.func private @one(%x: tensor<8xf32>) -> tensor<8xf32> attributes {braid.device = "cpu:0"} {
+    %y = braid.opaque "one"(%x) {cost = 1.0} : (tensor<8xf32>) -> tensor<8xf32>
+    func.return %y : tensor<8xf32>
+  }
+  func.func private @two(%x: tensor<8xf32>) -> tensor<8xf32> attributes {braid.device = "cpu:1"} {
+    %y = braid.opaque "two"(%x) {cost = 2.0} : (tensor<8xf32>) -> tensor<8xf32>
+    func.return %y : tensor<8xf32>
+  }
+}
+"""
+"""Four seconds where c is launched first, five as it stands."""
+
 CALLS = """
 func.func @f(%x: tensor<16xf32>, %n: index) -> tensor<16xf32> {
   %zero = arith.constant 0 : index
@@ -105,6 +127,7 @@ def after(function: Callable[..., Any], change: Callable[[Any], Any]) -> Callabl
         (LAYOUTS, "select-layouts,apply-layouts"),
         (DIAMOND, "search-order,apply-order"),
         (DIAMOND, "search-order{objective=latency},apply-order"),
+        (LAUNCHES, "search-order{objective=latency},apply-order"),
         (DIAMOND, "select-rematerialization{budget=320},apply-rematerialization"),
         (DIAMOND, "select-rematerialization{tensor-threshold=0},apply-rematerialization"),
         (CALLS, "plan-memory"),
@@ -164,6 +187,29 @@ def test_orders(monkeypatch: pytest.MonkeyPatch, objective: str, what: str) -> N
     monkeypatch.setattr(ordering.SubgraphSearch, "run", tampered)
     message = crash(DIAMOND, f"search-order{{objective={objective}}}")
     assert "claimed" in message and "'@f'" in message
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda x: replace(x, value=3.0), "cost 3 claimed, 4.00002001 found"),
+        (lambda x: replace(x, lower_bound=4.5), "lower_bound 4.5 claimed, more than the cost"),
+        (lambda x: replace(x, order=(0, 1, 2, 3, 4)), "cost 4.00002001 claimed, 5.00002001 found"),
+    ],
+    ids=["value", "bound", "order"],
+)
+def test_orders_of_launches(
+    monkeypatch: pytest.MonkeyPatch, change: Callable[[Order], Order], says: str
+) -> None:
+    run = ordering.SubgraphSearch.run
+
+    def tampered(search: ordering.SubgraphSearch) -> Any:
+        subgraphs, order = run(search)
+        return subgraphs, change(order) if len(order.order) == 5 else order
+
+    monkeypatch.setattr(ordering.SubgraphSearch, "run", tampered)
+    message = crash(LAUNCHES, "search-order{objective=latency}")
+    assert says in message and "'@f'" in message
 
 
 @pytest.mark.parametrize(
