@@ -11,7 +11,7 @@ from braid.dialects.braid_hls.design import DesignOp
 from braid.lowering.fpga.remarks import optimum
 from braid.lowering.fpga.schedule.select import check_applied
 from braid.lowering.fpga.streams import give_depths, network_of
-from braid.solvers.streams.depths import IMAGES, fewest_depths
+from braid.solvers.streams.depths import fewest_depths
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class SelectChannelDepthsPass(ModulePass):
     """Writes `depth` on the channels of all designs.
 
     The depths are those with which images that follow each other end in the same cycle as with
-    unbounded channels, and none can be lowered alone; see `solvers/streams/depths.py`. A remark
-    says how many cycles that is, and how many bits channels hold. `trials` limits how often lower
-    depths are tried.
+    unbounded channels and go on at the rate of the slowest stage, and none can be lowered alone;
+    see `solvers/streams/depths.py`. A remark says how many cycles that is, and how many bits
+    channels hold. `trials` limits how often lower depths are tried.
 
     ```mlir
     %b = braid_hls.channel %a {depth = 12 : i64} : …
@@ -48,11 +48,13 @@ class SelectChannelDepthsPass(ModulePass):
             for depth, channel in zip(found.depths, network.channels, strict=True)
         )
         proven = "none can be lowered" if found.fewest else "some may be lowered"
+        if not found.goes_on:
+            proven += ", and later images may wait"
         emit_remark(
             design,
             self.name,
-            f"{IMAGES} images in {found.cycles} cycles, as with unbounded channels; {bits} bits in "
-            f"{len(found.depths)} channels, {proven}",
+            f"{found.images} images in {found.cycles} cycles, as with unbounded channels; "
+            f"{bits} bits in {len(found.depths)} channels, {proven}",
             **optimum(found.cycles),
             bits=bits,
         )

@@ -9,7 +9,7 @@ The schedule that is taken begins each iteration as late as its readers allow: w
 slowest process waits at the source and not in channels.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,25 +17,49 @@ from braid.solvers.streams.network import SOURCE, Integers, Network
 from braid.solvers.streams.timing import Begins, Times, Timing
 
 IMAGES = 2
-"""The second one is there before the first has left."""
+"""The second one is there before the first has left. With more in between, more are looked at."""
+
+_MOST_EVENTS = 1 << 24
+"""Reads and writes of all images that are looked at."""
 
 
 @dataclass(frozen=True)
 class Depths:
-    """A depth for each channel, and cycles of `IMAGES` images with them and without bounds.
+    """A depth for each channel, and cycles of `images` with them and without bounds.
 
     `fewest` says whether each was shown to be needed: with one place less, the images end later.
+    `goes_on` says whether all images behind them were shown to come at the rate of the slowest
+    process too.
     """
 
     depths: tuple[int, ...]
     cycles: int
     unbounded_cycles: int
     fewest: bool
+    images: int
+    goes_on: bool
 
 
 def fewest_depths(network: Network, *, trials: int = 200) -> Depths:
-    """See the module; each depth is then lowered while the end stays, in at most `trials`."""
-    timing = Timing(network, IMAGES)
+    """See the module; each depth is then lowered while the end stays, in at most `trials`.
+
+    Of images that are short beside the network's latency, or beside what it waits for at first,
+    many end before places are missing. So there are twice as many until the rate stays.
+    """
+    one = Timing(network, 1)
+    events = sum(own.when.size for own in one.events)
+    images = IMAGES
+    while True:
+        found = _of_images(network, images, trials)
+        if one.goes_on(found.depths):
+            return replace(found, goes_on=True)
+        images *= 2
+        if images * events > _MOST_EVENTS:
+            return found
+
+
+def _of_images(network: Network, images: int, trials: int) -> Depths:
+    timing = Timing(network, images)
     begins = timing.unbounded()
     unbounded = timing.times(begins)
     end = unbounded.cycles(network)
@@ -50,7 +74,7 @@ def fewest_depths(network: Network, *, trials: int = 200) -> Depths:
     assert made is not None, "a schedule can be run with the places that it needs"
     made, fewest = _lower(timing, made, depths, deadlines, trials)
     assert timing.times(made).cycles(network) == end, "depths were lowered while the end stayed"
-    return Depths(tuple(depths), end, end, fewest)
+    return Depths(tuple(depths), end, end, fewest, images, goes_on=False)
 
 
 def _held(network: Network, times: Times) -> list[int]:

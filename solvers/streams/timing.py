@@ -18,6 +18,9 @@ Numbers = Integers | slice
 Begins = list[Integers]
 """Of each process, in which cycles iterations begin that read or write."""
 
+_SWEEPS = 200
+"""Over a network, until the times of images that follow each other are the same."""
+
 
 @dataclass(frozen=True)
 class Times:
@@ -100,7 +103,7 @@ class Timing:
     """
 
     def __init__(self, network: Network, images: int) -> None:
-        self.network = network
+        self.network, self.images = network, images
         self.events = [_Events(process, images) for process in network.processes]
         self.into: list[list[int]] = [[] for _ in network.processes]
         self.behind: list[list[int]] = [[] for _ in network.processes]
@@ -153,6 +156,36 @@ class Timing:
                     left |= self._neighbours(number)
         return begins
 
+    def goes_on(self, depths: Sequence[int]) -> bool:
+        """Whether images follow each other for ever at the rate of the slowest process.
+
+        They do if the times of one image, with those of others so many cycles apart, wait for each
+        other in no circle. That is not found where times still change after `_SWEEPS`.
+        """
+        assert self.images == 1, "others have the same times"
+        interval = max(process.iterations for process in self.network.processes)
+        begins = self._apart(self.unbounded(), interval)
+        for _ in range(_SWEEPS):
+            before = list(begins)
+            for order in (reversed(range(len(begins))), range(len(begins))):
+                for number in order:
+                    waits = self._arrivals(number, begins)
+                    waits += self._places_apart(number, begins, depths, interval)
+                    begins[number] = self.events[number].times(waits)
+                    begins = self._apart(begins, interval, [number])
+            if all(map(np.array_equal, begins, before)):
+                return True
+        return False
+
+    def _apart(self, begins: Begins, interval: int, numbers: Sequence[int] | None = None) -> Begins:
+        """Where an image's first iteration begins behind the last one of the image before."""
+        found = list(begins)
+        for number in range(len(begins)) if numbers is None else numbers:
+            when, spare = self.events[number].when, interval
+            spare -= self.network.processes[number].iterations
+            found[number] = np.maximum(begins[number], when + begins[number][-1] - when[-1] - spare)
+        return found
+
     def deadlines(self, cycles: int) -> Begins:
         """The latest begins with which all ends within so many cycles, whatever the depths are."""
         found = [np.full_like(events.when, cycles - 1) for events in self.events]
@@ -199,6 +232,24 @@ class Timing:
             freed = begins[channel.reader][other.last_writes if channel.is_memory else other.reads]
             again = slice(depth, None) if isinstance(taken, slice) else taken[depth:]
             found.append((again, freed[: max(0, freed.size - depth)] + 1))
+        return found
+
+    def _places_apart(
+        self, number: int, begins: Begins, depths: Sequence[int], interval: int
+    ) -> list[tuple[Numbers, Integers]]:
+        """As `_places`, also of those of later images, of which times are those of this one."""
+        found: list[tuple[Numbers, Integers]] = []
+        own = self.events[number]
+        for index in self.behind[number]:
+            channel, depth = self.network.channels[index], depths[index]
+            other = self.events[channel.reader]
+            taken = own.first_reads if channel.is_memory else own.writes
+            freed = begins[channel.reader][other.last_writes if channel.is_memory else other.reads]
+            again = np.arange(freed.size) + depth
+            later = again // freed.size * interval
+            cycles = np.empty_like(freed)
+            cycles[again % freed.size] = freed + 1 - later
+            found.append((taken, cycles))
         return found
 
     def _neighbours(self, number: int) -> set[int]:

@@ -139,11 +139,12 @@ def test_times_are_those_of_stepping(seed: int) -> None:
 @settings(max_examples=40, deadline=None)
 def test_fill_levels_are_those_of_stepping(seed: int) -> None:
     network = chain(seed)
-    depths = list(fewest_depths(network).depths)
-    times = earliest(network, 2, depths)
+    found = fewest_depths(network)
+    depths = list(found.depths)
+    times = earliest(network, found.images, depths)
     assert times is not None
     expected: list[list[int]] = []
-    stepped(network, 2, depths, 5000, expected)
+    stepped(network, found.images, depths, 50_000, expected)
     levels = np.array(fill_levels(network, times)).T
     # Iterations that neither read nor write may follow, and last places be freed.
     common = min(len(levels), len(expected))
@@ -159,12 +160,42 @@ def test_depths_lose_nothing_and_each_is_needed(seed: int) -> None:
     found = fewest_depths(network)
     assert found.fewest
     depths = list(found.depths)
-    assert stepped(network, 2, depths, 5000) == found.unbounded_cycles == found.cycles
+    images = found.images
+    assert stepped(network, images, depths, 50_000) == found.unbounded_cycles == found.cycles
     for index, depth in enumerate(depths):
         if depth > 1:
             less = [*depths[:index], depth - 1, *depths[index + 1 :]]
-            slower = stepped(network, 2, less, 5000)
+            slower = stepped(network, images, less, 50_000)
             assert slower is None or slower > found.cycles
+
+
+@given(st.integers(0, 10_000))
+@settings(max_examples=20, deadline=None)
+def test_images_go_on_at_the_rate_of_the_slowest_process(seed: int) -> None:
+    network = chain(seed)
+    found = fewest_depths(network)
+    assert found.goes_on
+    depths = list(found.depths)
+    few, many = (stepped(network, images, depths, 50_000) for images in (20, 40))
+    assert few is not None and many is not None
+    assert many - few == 20 * max(process.iterations for process in network.processes)
+
+
+@pytest.mark.parametrize("begin", [0, 300])
+def test_a_channel_around_many_images_holds_them_all(begin: int) -> None:
+    """Behind four memories; what waits for weights at first hides what others wait for."""
+    beats = np.arange(4)
+    fill = Process("fill", 4, beats, beats[-1:], 0)
+    drain = Process("drain", 4, beats[:1], beats, 2)
+    slow = Process("slow", 4, beats, beats, 2, (0, begin))
+    processes = [source(4), *[fill, drain] * 4, Process("join", 4, beats, beats, 2), slow, sink(4)]
+    channels = [Channel(i, i + 1, is_memory=i in (1, 3, 5, 7)) for i in range(11)]
+    network = Network(tuple(processes), (*channels, Channel(0, 9)))
+    found = fewest_depths(network)
+    assert found.fewest and found.goes_on and found.depths[-1] > 16
+    few, many = (earliest(network, images, found.depths) for images in (100, 200))
+    assert few is not None and many is not None
+    assert many.cycles(network) - few.cycles(network) == 400
 
 
 @pytest.mark.parametrize("size", [56, 224])
@@ -188,5 +219,5 @@ def test_fifty_layers_with_branches_take_seconds(size: int) -> None:
     began = time.process_time()
     found = fewest_depths(Network(tuple(processes), tuple(channels)))
     seconds = time.process_time() - began
-    assert found.cycles == found.unbounded_cycles and found.fewest
+    assert found.cycles == found.unbounded_cycles and found.fewest and found.goes_on
     assert seconds < 10, f"{seconds:.1f} s"
