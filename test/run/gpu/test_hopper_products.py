@@ -16,6 +16,7 @@ from braid.lowering.gpu.codegen.machine_code import assemble, disassemble
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels.contraction import epilogue
 from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper import maps, order, pipeline, results, tiles
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
@@ -61,11 +62,8 @@ def random_product(seed: int) -> tuple[FusedOp, Schedule]:
     schedule["splits"] = int(rng.choice([1, 1, 2, 3]))
     if rng.integers(4) == 0:
         schedule |= {"rows": int(rng.choice([128, 256])), "groups": 2}
-    filled = -(-m // 8) * 8
-    if filled < schedule["rows"] == 64 <= filled + schedule["columns"]:
-        schedule["filled"] = filled
     if not is_byte and rng.integers(4) == 0:
-        return scaled(element, m, n, k), schedule
+        return _filled(scaled(element, m, n, k), schedule)
     batch = ((), (), (2,), (3, 2))[rng.integers(4)]
     one = tuple(1 for _ in batch)
     bias = (None, (*one, 1, n), (*batch, m, n), (*one, m, 1))
@@ -79,6 +77,17 @@ def random_product(seed: int) -> tuple[FusedOp, Schedule]:
         activation=str(rng.choice(["tanh", "abs"])) if not is_byte and rng.integers(2) else None,
         right=i8 if element == u8 else None,
     )
+    return _filled(group, schedule)
+
+
+def _filled(group: FusedOp, schedule: Schedule) -> tuple[FusedOp, Schedule]:
+    """With the rows alone that there are, those of batches that share B among them."""
+    plain = GemmFamily(hopper()).match(group)
+    assert plain is not None
+    _, rows, _, _ = plain.extents()
+    filled = -(-rows // 8) * 8
+    if filled < schedule["rows"] == 64 <= filled + schedule["columns"]:
+        schedule = {**schedule, "filled": filled}
     return group, schedule
 
 

@@ -42,6 +42,7 @@ class HopperProduct:
     @staticmethod
     def of(plain: Product, tiles: HopperTiles, most_blocks: int) -> "HopperProduct | None":
         """None where operands have no tensor maps."""
+        assert not tiles.filled or plain.rows <= tiles.filled, "rows that are not copied"
         boxes = operand_boxes(plain.problem, tiles.b_line)
         if boxes is None:
             return None
