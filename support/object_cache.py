@@ -28,6 +28,8 @@ class Kind(StrEnum):
     """Which object a kernel has, and the facts of its calls, by the group it is made from."""
     STREAM = "streams"
     """The stream object of a subgraph, by the subgraph."""
+    CIRCUIT = "circuits"
+    """The library of a verilated circuit, by its text and what made it; what all have of it."""
 
 
 @dataclass(frozen=True)

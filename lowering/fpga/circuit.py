@@ -203,7 +203,7 @@ class Circuit:
         ports_in, ports_out = [one.port for one in inputs], [one.port for one in outputs]
         driver = harness(self.name, ports_in, ports_out, read)
         driver += launch_source(self.function.sym_name.data, self.clock, inputs, outputs)
-        return shared_library(self.name, self.verilog, driver, traced=True).read_bytes()
+        return shared_library(self.name, self.verilog, driver, traced=True)
 
 
 def _converted(whole: FuncOp, weights: Mapping[str, Array]) -> Converted:

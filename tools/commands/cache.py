@@ -14,7 +14,7 @@ cache = typer.Typer(
 )
 
 _DAMAGED_SHOWN = 20
-_OLDER = ("objects/??/*.o", "measurements.jsonl")
+_OLDER = ("objects/??/*.o", "rtl/*.so", "rtl/*.o", "measurements.jsonl")
 """Entries of versions that wrote no digests, or lines of measurements."""
 
 
@@ -148,7 +148,7 @@ def _verdicts() -> Iterator[tuple[str, str | None]]:
 def _directories(directory: Path) -> Iterator[Path]:
     from braid.support.cache_files import OBJECTS
 
-    for name in (OBJECTS, "objects"):
+    for name in (OBJECTS, "objects", "rtl"):
         yield directory / name
         yield from (path for path in (directory / name).rglob("*") if path.is_dir())
 

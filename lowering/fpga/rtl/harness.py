@@ -160,10 +160,10 @@ def harness(
     return f"""#include "V{top}.h"
 {_STREAMS}
 {"".join(one.words() for one in memories)}
-extern "C" int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out,
-                            const int64_t *beats_in, const int64_t *beats_out, int64_t valid,
-                            int64_t ready, int64_t answers, uint64_t seed, int64_t most,
-                            const char *trace) {{
+extern "C" __attribute__((visibility("default")))
+int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out, const int64_t *beats_in,
+                 const int64_t *beats_out, int64_t valid, int64_t ready, int64_t answers,
+                 uint64_t seed, int64_t most, const char *trace) {{
   VerilatedContext context;
 #if VM_TRACE
   context.traceEverOn(trace != nullptr);

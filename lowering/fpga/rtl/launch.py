@@ -75,6 +75,7 @@ def launch_source(
 {tables}
 }}  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {{
 extern const char braid_rtl_function[] = "{function}";
 extern const double braid_rtl_clock = {clock!r};
@@ -100,6 +101,7 @@ int64_t braid_rtl_launch(const void *const *inputs, void *const *outputs, const 
   return cycles;
 }}
 }}
+#pragma GCC visibility pop
 """
 
 

@@ -1,6 +1,7 @@
 """Simulates a design with Verilator: what it computes, and in how many cycles."""
 
 import ctypes
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +42,14 @@ class Simulation:
     cycles: int
 
 
+def loaded(library: bytes) -> ctypes.CDLL:
+    """The library in this process; no file is left."""
+    with tempfile.NamedTemporaryFile(prefix="braid-rtl-", suffix=".so") as file:
+        file.write(library)
+        file.flush()
+        return ctypes.CDLL(file.name)
+
+
 class VerilatedDesign:
     """A design as a shared library; made once, run often."""
 
@@ -52,8 +61,7 @@ class VerilatedDesign:
         name = design.sym_name.data
         text = system_verilog(design_modules(design))
         driver = harness(name, self.inputs, self.outputs, weights_of(design))
-        library = shared_library(name, text, driver)
-        self._run = ctypes.CDLL(str(library))[SYMBOL]
+        self._run = loaded(shared_library(name, text, driver))[SYMBOL]
         self._run.restype = ctypes.c_int64
 
     def run(

@@ -2,20 +2,24 @@
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from braid.support.cache_files import cache_directory
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.object_cache import Kind, default_cache
 
 LINT = ("-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL")
 """All warnings are errors but two: that modules share a file, and bits that nothing reads."""
-_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-DVL_TIME_CONTEXT", "-w")
+_FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-DVL_TIME_CONTEXT", "-w")
+"""Hidden, since circuits of one process, maybe of different Verilators, share no variables."""
 _TRACE = "--trace-vcd"
 
 
@@ -29,23 +33,34 @@ def lint(top: str, text: str) -> str:
         return "" if done.returncode == 0 else done.stderr + done.stdout
 
 
-def shared_library(name: str, text: str, driver: str, *, traced: bool = False) -> Path:
+def shared_library(name: str, text: str, driver: str, *, traced: bool = False) -> bytes:
     """The library of a text in SystemVerilog and what drives it, from the cache if it is there.
 
     One that is `traced` can write waveforms. Raises UnsupportedError where a tool is missing, and
     BraidError where one fails.
     """
     options = (*LINT, *([_TRACE] if traced else []))
-    parts = [_version(), *_FLAGS, *options, text, driver]
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-    folder = cache_directory() / "rtl"
-    kept = folder / f"{digest}.so"
-    if not kept.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+    return _kept(
+        [*options, text, driver],
+        lambda directory: _built(name, text, driver, options, directory),
+    )
+
+
+def _kept(parts: Sequence[str], build: Callable[[Path], Path]) -> bytes:
+    """What `build` makes in an empty directory of these parts and the tools, or made before."""
+    key = hashlib.sha256("\0".join([*_tools(), *parts]).encode()).hexdigest()
+    cache = default_cache()
+    found = cache.get(Kind.CIRCUIT, key)
+    if found is None:
         with tempfile.TemporaryDirectory() as directory:
-            built = _built(name, text, driver, options, Path(directory))
-            _keep(built, kept)
-    return kept
+            found = build(Path(directory)).read_bytes()
+        cache.put(Kind.CIRCUIT, key, found)
+    return found
+
+
+def _tools() -> list[str]:
+    """What decides what becomes of a text: programs, their flags, and the machine."""
+    return [_version(), *_FLAGS, _compiler_version(_compiler()), sys.platform, platform.machine()]
 
 
 def _built(name: str, text: str, driver: str, options: Sequence[str], directory: Path) -> Path:
@@ -63,47 +78,51 @@ def _built(name: str, text: str, driver: str, options: Sequence[str], directory:
     library = directory / "design.so"
     traced = int(_TRACE in options)
     arguments = [f"-I{directory / 'code'}", f"-DVM_TRACE={traced}", f"-DVM_TRACE_VCD={traced}"]
-    _compile([*arguments, str(directory / "all.cpp"), *_runtime(traced)], library)
+    _compile([*arguments, str(directory / "all.cpp"), *_runtime(directory, traced)], library)
     return library
 
 
-def _runtime(traced: int) -> list[str]:
+def _runtime(directory: Path, traced: int) -> list[str]:
     """Verilator's own code, compiled once."""
     include = verilator_root() / "include"
-    digest = hashlib.sha256("\0".join([_version(), *_FLAGS]).encode()).hexdigest()
     objects: list[str] = []
     for part in ("verilated", "verilated_threads", *["verilated_vcd_c"] * traced):
-        kept = cache_directory() / "rtl" / f"{part}-{digest[:16]}.o"
-        if not kept.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory() as directory:
-                built = Path(directory) / "part.o"
-                _compile(["-c", str(include / f"{part}.cpp")], built)
-                _keep(built, kept)
-        objects.append(str(kept))
+        found = _kept([part], lambda place, part=part: _compiled(include / f"{part}.cpp", place))
+        made = directory / f"{part}.o"
+        made.write_bytes(found)
+        objects.append(str(made))
     return objects
 
 
+def _compiled(source: Path, directory: Path) -> Path:
+    made = directory / "part.o"
+    _compile(["-c", str(source)], made)
+    return made
+
+
 def _compile(arguments: Sequence[str], output: Path) -> None:
-    compiler = shutil.which(os.environ.get("CXX", "c++"))
-    if compiler is None:
-        raise UnsupportedError(
-            "there is no C++ compiler, which a simulation needs", hint="install GCC, or set CXX"
-        )
     include = verilator_root() / "include"
     paths = [f"-I{include}", f"-I{include / 'vltstd'}"]
     shared = [] if "-c" in arguments else ["-shared", "-pthread", "-s"]
-    command = [compiler, *_FLAGS, *shared, *paths, *arguments, "-o", str(output)]
+    command = [_compiler(), *_FLAGS, *shared, *paths, *arguments, "-o", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BraidError(f"a verilated design does not compile: {done.stderr[:2000]}")
 
 
-def _keep(built: Path, kept: Path) -> None:
-    """Moved in one step, whoever else writes the same."""
-    beside = kept.with_suffix(f".{os.getpid()}")
-    shutil.copy(built, beside)
-    beside.replace(kept)
+def _compiler() -> str:
+    compiler = shutil.which(os.environ.get("CXX", "c++"))
+    if compiler is None:
+        raise UnsupportedError(
+            "there is no C++ compiler, which a simulation needs", hint="install GCC, or set CXX"
+        )
+    return compiler
+
+
+@lru_cache
+def _compiler_version(compiler: str) -> str:
+    command = [compiler, "--version"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def verilator(arguments: Sequence[str], directory: Path) -> "subprocess.CompletedProcess[str]":

@@ -15,6 +15,7 @@ from pycde.circt import ir, passmanager
 from torch_mlir import ir as upstream
 from torch_mlir import passmanager as upstream_passes
 
+from braid.lowering.fpga.rtl.simulate import loaded
 from braid.lowering.fpga.rtl.verilate import shared_library
 
 SIZE = 16
@@ -66,7 +67,8 @@ struct Load {
   uint32_t data = 0;
 };
 
-extern "C" int64_t multiply(const int32_t *a, const int32_t *b, int32_t *c, int64_t most) {
+extern "C" __attribute__((visibility("default")))
+int64_t multiply(const int32_t *a, const int32_t *b, int32_t *c, int64_t most) {
   VerilatedContext context;
   Vproduct m(&context);
   Load load[3] = {{a}, {b}, {c}};
@@ -137,8 +139,7 @@ def _verilog(loops: str) -> str:
 
 def product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, int]:
     """a @ b of [16, 16] in i32, and the cycles from start to end."""
-    library = shared_library("product", _verilog(_loops()), _DRIVER)
-    multiply = ctypes.CDLL(str(library)).multiply
+    multiply = loaded(shared_library("product", _verilog(_loops()), _DRIVER)).multiply
     multiply.restype = ctypes.c_int64
     given = [np.ascontiguousarray(one, np.int32) for one in (a, b)]
     result = np.zeros((SIZE, SIZE), np.int32)

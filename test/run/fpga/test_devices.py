@@ -13,14 +13,26 @@ from onnx import ModelProto
 
 import braid
 from braid.compiler import emit_model
-from braid.lowering.fpga.rtl.verilate import lint
+from braid.lowering.fpga.rtl import verilate
+from braid.lowering.fpga.rtl.verilate import lint, shared_library
 from braid.support.errors import BraidError
+from braid.support.object_cache import Kind, default_cache
 from test.run.fpga.exported import MODELS, plain, quantized
 from test.run.fpga.test_models import turned
 from test.run.fpga.testbenches import run_testbench
 from test.unit.runtime.test_run_model import run_model as run_model
 
 BRAID = Path(sys.executable).with_name("braid")
+TWICE = "module twice_of(input [7:0] a, output [7:0] b);\n  assign b = a << 1;\nendmodule\n"
+DRIVER = """#include "Vtwice_of.h"
+extern "C" __attribute__((visibility("default"))) int twice(int number) {
+  VerilatedContext context;
+  Vtwice_of model(&context);
+  model.a = number;
+  model.eval();
+  return model.b;
+}
+"""
 TARGETS = ("host", "npu-small", "gpu-emulated", "fpga-sim")
 
 
@@ -258,3 +270,40 @@ def test_a_testbench_finds_what_is_wrong(tmp_path: Path) -> None:
 
     wrong = re.sub(r"(m0_beats\[3\] = 16'h)(\w+);", other, bench)
     assert "FAILED: 1 beats differ" in run_testbench(name, [verilog, wrong], tmp_path)
+
+
+def test_circuits_share_nothing_with_each_other(tmp_path: Path) -> None:
+    """A process may load those of several versions of Verilator."""
+    (tmp_path / "circuit.so").write_bytes(shared_library("twice_of", TWICE, DRIVER, traced=True))
+    command = ["nm", "-DC", "--defined-only", tmp_path / "circuit.so"]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    kinds = dict(line.split(maxsplit=2)[:0:-1] for line in lines)
+    assert kinds["twice"] == "T"
+    # `u`: one of a process, whatever is loaded beside it.
+    assert not [name for name, kind in kinds.items() if kind == "u" and "erilated" in name]
+
+
+def test_circuits_are_kept_by_what_makes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And made again where they are damaged; without a cache they only take longer."""
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
+    built: list[str] = []
+
+    def build(name: str, text: str, driver: str, options: Any, directory: Path) -> Path:
+        built.append(name)
+        (directory / "design.so").write_text(f"{text} {driver}")
+        return directory / "design.so"
+
+    monkeypatch.setattr(verilate, "_built", build)
+    for count in (1, 1):
+        assert shared_library("one", "text", "driver") == b"text driver" and len(built) == count
+    for kept in default_cache().files(Kind.CIRCUIT):
+        kept.write_bytes(kept.read_bytes()[:-1])
+    assert shared_library("one", "text", "driver") == b"text driver" and len(built) == 2
+    monkeypatch.setattr(verilate, "_compiler_version", lambda compiler: f"{compiler} 99")
+    shared_library("one", "text", "driver")
+    shared_library("one", "text", "driver", traced=True)
+    assert len(built) == 4
+    monkeypatch.setenv("BRAID_CACHE_DIR", "/proc/none")
+    assert shared_library("one", "text", "driver") == b"text driver" and len(built) == 5
