@@ -1,8 +1,13 @@
 """From CIRCT's `hw`, `comb` and `seq` dialects to SystemVerilog, by CIRCT's own passes."""
 
 import io
+import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from threading import Lock
+from types import ModuleType
 from typing import Any
 
 from braid.support.errors import BraidError, UnsupportedError
@@ -19,21 +24,15 @@ _PASSES = (
     "hw.module(hw-cleanup,hw-legalize-modules,prettify-verilog)",
 )
 
+_IMPORTING = Lock()
+
 
 def system_verilog(modules: str, before: Sequence[str] = ()) -> str:
     """The text of `hw` modules in SystemVerilog, with these passes of CIRCT `before` its own.
 
     Raises UnsupportedError where CIRCT is not installed, and BraidError where it rejects them.
     """
-    try:
-        circt: Any = import_module("pycde.circt")
-        ir: Any = import_module("pycde.circt.ir")
-        passes: Any = import_module("pycde.circt.passmanager")
-    except ImportError as error:
-        raise UnsupportedError(
-            "CIRCT, which writes SystemVerilog, is not installed",
-            hint="pip install 'braid[fpga]'",
-        ) from error
+    circt, ir, passes = _bindings()
     context = ir.Context()
     circt.register_dialects(context)
     with context, ir.Location.unknown():
@@ -50,3 +49,36 @@ def system_verilog(modules: str, before: Sequence[str] = ()) -> str:
         text = io.StringIO()
         circt.export_verilog(module, text)
         return text.getvalue()
+
+
+@cache
+def _bindings() -> tuple[Any, Any, Any]:
+    """CIRCT's bindings, without the package around them.
+
+    `pycde` enters a context in the thread that imports it and stays there: the process is aborted
+    when that thread ends. Whoever imports `pycde` later gets all of it.
+    """
+    with _IMPORTING:
+        stands_in = "pycde" not in sys.modules
+        try:
+            if stands_in:
+                sys.modules["pycde"] = _package("pycde")
+            return tuple(
+                import_module(f"pycde.circt{name}") for name in ("", ".ir", ".passmanager")
+            )
+        except ImportError as error:
+            raise UnsupportedError(
+                "CIRCT, which writes SystemVerilog, is not installed",
+                hint="pip install 'braid[fpga]'",
+            ) from error
+        finally:
+            if stands_in:
+                sys.modules.pop("pycde", None)
+
+
+def _package(name: str) -> ModuleType:
+    """One in which modules are found, of which nothing was run."""
+    found = find_spec(name)
+    if found is None:
+        raise ModuleNotFoundError(f"no module '{name}'")
+    return module_from_spec(found)

@@ -307,3 +307,21 @@ def test_circuits_are_kept_by_what_makes_them(
     assert len(built) == 4
     monkeypatch.setenv("BRAID_CACHE_DIR", "/proc/none")
     assert shared_library("one", "text", "driver") == b"text driver" and len(built) == 5
+
+
+IN_THREADS = """
+from threading import Thread
+from braid.lowering.fpga.rtl.system_verilog import system_verilog
+for _ in range(2):
+    thread = Thread(target=system_verilog, args=("hw.module @wire(in %a : i8) {}",))
+    thread.start()
+    thread.join()
+import pycde
+assert pycde.circt.ir.Context.current == pycde.DefaultContext
+"""
+
+
+def test_a_thread_that_made_a_circuit_ends() -> None:
+    """Importing `pycde` there would abort the process; who imports it later has all of it."""
+    done = subprocess.run([sys.executable, "-c", IN_THREADS], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == ""
