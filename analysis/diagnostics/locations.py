@@ -1,9 +1,12 @@
 """From an op to the place in a user's file that a diagnostic about it should name."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from braid.support.errors import SourceLocation
+from braid.support.errors import BraidError, SourceLocation
 
 
 def source_location(op: Operation) -> SourceLocation | None:
@@ -18,6 +21,18 @@ def source_location(op: Operation) -> SourceLocation | None:
             return location
         current = current.parent_op()
     return None
+
+
+@contextmanager
+def located_at(owner: Operation | Block) -> Iterator[None]:
+    """Errors that do not say where they are get the location of `owner`, the nearest that has."""
+    try:
+        yield
+    except BraidError as error:
+        op = owner.parent_op() if isinstance(owner, Block) else owner
+        if error.location is None and op is not None:
+            error.location = source_location(op)
+        raise
 
 
 def definition_location(value: SSAValue) -> SourceLocation | None:

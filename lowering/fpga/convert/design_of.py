@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerAttr, IntegerType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from braid.analysis.diagnostics.locations import located_at
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
@@ -93,7 +94,11 @@ def _planned(
 ) -> tuple[Trees, Ports, list["_Plan"]]:
     ports = ports_of(function)
     trees = stage_trees(function, known_values(function, parameters), ports)
-    plans = [_plan(trees, value) for value in trees.streams if value not in ports.inputs]
+    plans: list[_Plan] = []
+    for value in trees.streams:
+        if value not in ports.inputs:
+            with located_at(value.owner):
+                plans.append(_plan(trees, value))
     return trees, ports, plans
 
 
@@ -285,11 +290,13 @@ class _Expression:
             window = self.builder.join([self.windows[source] for source in operands_of(value)])
             return Lanes(window, type_limits(element_type_of(value)))
         if self.plan.head is not None and op is self.plan.head.op:
-            return self.plan.head.emit(self.builder, self.windows[self.plan.head.input])
+            with located_at(op):
+                return self.plan.head.emit(self.builder, self.windows[self.plan.head.input])
         assert isinstance(op, ElementwiseOp) and not isinstance(op, HEADS)
-        operands = [self.value(source_of(operand, op)) for operand in op.operands]
-        (stage,) = op.structure().stages
-        return apply_scalar(self.builder, stage.body, operands)
+        with located_at(op):
+            operands = [self.value(source_of(operand, op)) for operand in op.operands]
+            (stage,) = op.structure().stages
+            return apply_scalar(self.builder, stage.body, operands)
 
     def _known(self, value: SSAValue) -> Known:
         shape = shape_of(value)

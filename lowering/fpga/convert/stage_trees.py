@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.diagnostics.locations import located_at
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
@@ -127,7 +128,8 @@ def stage_trees(function: FuncOp, known: Mapping[SSAValue, Array], ports: Ports)
             continue
         if isinstance(op, DequantizeOp) and _leaves(op):
             continue
-        _visit(trees, op)
+        with located_at(op):
+            _visit(trees, op)
     trees.streams += ports.outputs
     order: dict[SSAValue, int] = {
         result: n for n, op in enumerate(block.ops) for result in op.results
