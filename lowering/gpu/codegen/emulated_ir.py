@@ -20,7 +20,7 @@ from braid.support.errors import BraidError
 _TYPE = r"<[^>]+>|[\w]+"
 _POINTER = r"ptr(?: addrspace\(\d\))?"
 _LOAD = re.compile(rf"^\s*%\S+ = load (?:volatile )?({_TYPE}), ({_POINTER}) (.+?), align (\d+)")
-_STORE = re.compile(rf"^\s*store (?:volatile )?({_TYPE}) .+, ({_POINTER}) (.+?), align (\d+)")
+_STORE = re.compile(rf"^\s*store (?:volatile )?({_TYPE}) .+?, ({_POINTER}) (.+?), align (\d+)")
 _ATOMIC = re.compile(rf"^\s*(?:%\S+ = )?(?:atomicrmw|cmpxchg) .*?({_POINTER}) (.+?), ({_TYPE}) ")
 _MEMORY = re.compile(r"^\s*(?:tail )?call void @llvm\.(memcpy|memmove|memset)\.[^(]*\((.*)\)")
 _DECLARED = re.compile(r"^declare (.*)@llvm\.nvvm\.([\w.]+)\((.*)\)")

@@ -27,7 +27,6 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import (
-    READING_BLOCKS,
     buffer_bytes,
     expand_magnitudes,
     gpu_function,
@@ -51,7 +50,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 10
+VERSION = 11
 """Of this emitter, as the `version` of a family."""
 
 
@@ -152,7 +151,7 @@ def _sums_kernel(
     for op in sums.constants:
         body.add_op(op.clone(values))
     sums.emit(Code(Builder(InsertPoint.at_end(body))), values)
-    limit_blocks(function, READING_BLOCKS)
+    limit_blocks(function, sums.blocks)
     body.add_op(gpu.ReturnOp([]))
     outside = (*group.inputs.types, *group.outputs.types)
     sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
@@ -272,6 +271,8 @@ def _entry(
     if working == 0:
         return None
     threads = 1 if spread is None else THREADS
+    if isinstance(spread, TransposedNest):
+        threads = spread.block
     if rows is not None:
         threads = rows[0].threads
     used = [
@@ -298,8 +299,9 @@ def _entry(
     if spread is not None:
         _spread(body, threads, len(step))
     if isinstance(spread, WideSums):
-        limit_blocks(function, READING_BLOCKS)
-    return [function], Launch(symbol, blocks_for(working, threads), threads, numbers)
+        limit_blocks(function, spread.blocks)
+    shared = [spread.shared(symbol)] if isinstance(spread, TransposedNest) else []
+    return [*shared, function], Launch(symbol, blocks_for(working, threads), threads, numbers)
 
 
 def _setup_of(step: Sequence[Operation], block: Block) -> list[Operation]:

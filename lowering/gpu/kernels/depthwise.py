@@ -1,7 +1,8 @@
 """Depthwise convolutions channels last, with what follows elementwise: nothing between is stored.
 
 A thread has neighbouring channels of a point of the result, whose window it reads by accesses of
-16 bytes, and so the weights, which lie channels last as well.
+16 bytes, and so the weights, which lie channels last as well; where threads are many, those of
+several rows, whose windows overlap.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.entries import READING_BLOCKS, limit_blocks
+from braid.lowering.gpu.entries import limit_blocks
 from braid.lowering.gpu.fallback.contracted_sums import contract_sums
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.kernels.contraction.candidate import (
@@ -33,8 +34,8 @@ from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
-_CHANNELS_FIRST = 1.5
-"""How much longer it takes than channels last."""
+_ODD_ROWS = 1.5
+"""How much longer it takes channels first where rows have no pairs of points."""
 _WEIGHTS = {3: "bca", 4: "bcda", 5: "bcdea"}
 """Channels of the result innermost."""
 
@@ -45,7 +46,7 @@ class DepthwiseFamily:
 
     machine: Machine
     name: str = "gpu-depthwise"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -80,9 +81,9 @@ class _Depthwise(PlainCandidate):
         return [last, row_major_choice(self.group)]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Channels first, windows are read by narrower accesses."""
-        first = choice == row_major_choice(self.group)
-        return super().seconds(choice) * (_CHANNELS_FIRST if first else 1.0)
+        """Channels first, points are read and written by pairs at least, if there are any."""
+        odd = shape_of(self.found.op.output)[-1] % 2 and choice == row_major_choice(self.group)
+        return super().seconds(choice) * (_ODD_ROWS if odd else 1.0)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One entry, a thread some channels of a point."""
@@ -101,5 +102,5 @@ class _Depthwise(PlainCandidate):
         )
         kernel = product_kernel([entry], function, symbol, self.group, self.machine)
         for made in [op for op in kernel.module.walk() if isinstance(op, gpu.FuncOp)]:
-            limit_blocks(made, READING_BLOCKS)
+            limit_blocks(made, sums.blocks)
         return kernel

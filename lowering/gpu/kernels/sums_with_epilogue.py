@@ -13,6 +13,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.entries import READING_BLOCKS
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue
 from braid.lowering.gpu.kernels.contraction.kernel import sum_nests
@@ -61,6 +62,11 @@ class SumsWithEpilogue:
         """How many threads have work."""
         return self.own.points if self.wide is None else self.wide.threads
 
+    @property
+    def blocks(self) -> int:
+        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        return READING_BLOCKS if self.wide is None else self.wide.blocks
+
     def emit(self, code: Code, values: Values) -> None:
         """Sums and what follows of them, of a thread; `values` are the entry's for the kernel's."""
         b = code.builder
@@ -86,12 +92,15 @@ class SumsWithEpilogue:
 
     def _wide(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
         start = [values[self.start]] * wide.width
-        self._store(code, wide.sums(code.builder, point, start, values), point, values)
+        found = wide.sums(code.builder, point, start, values)
+        for row, sums in zip(wide.rows(code.builder, point), found, strict=True):
+            self._store(code, sums, row, values)
 
     def _each(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
         """One by one, where buffers begin anywhere."""
-        builder, own = each_lane(code.builder, point, wide.lane, wide.width)
-        self._single(Code(builder), own, values)
+        for row in wide.rows(code.builder, point):
+            builder, own = each_lane(code.builder, row, wide.lane, wide.width)
+            self._single(Code(builder), own, values)
 
     def _single(self, code: Code, point: dict[int, SSAValue], values: Values) -> None:
         sums = self.own.reduce(code.builder, point, [values[self.start]], values)

@@ -17,9 +17,8 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.loop_nest import Nest, loops_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
+from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES
 
-_BYTES = 16
-"""On their way for a thread, at least, of the narrowest operand."""
 _ENOUGH_THREADS = 2**18
 """As many as a GPU holds at once."""
 
@@ -229,9 +228,9 @@ def reduction_loops(
     return builder.insert(scf.ForOp(start, stop, step, carried, block)).results
 
 
-def groups_of_thread(size: int, groups: int) -> int:
-    """How many of so many accesses, of `size` bytes, a thread has on their way at once."""
-    each = max(1, _BYTES // size)
+def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
+    """How many of so many accesses, of `size` bytes, a thread has on their way at once: `bytes`."""
+    each = max(1, bytes // size)
     while each > 1 and groups < each * _ENOUGH_THREADS:
         each //= 2
     return each

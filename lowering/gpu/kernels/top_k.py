@@ -29,10 +29,8 @@ from braid.lowering.gpu.launches import THREADS, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
-_CHUNK = 4 * THREADS
-"""Elements of a chunk."""
-_LEFT = 4 * _CHUNK
-"""Elements of a row that are compared with each other; of more, chunks go first."""
+_CHUNKS = (THREADS, 2 * THREADS, 4 * THREADS)
+"""Elements of a chunk: of small ones more go on, of large ones more is compared."""
 _WARP = 32
 _FEW = 16
 """The largest k for which a warp has a chunk of its own."""
@@ -42,8 +40,8 @@ _RANK = 8
 """Bytes of a rank."""
 _MOST = 1 << 31
 """Elements of a row: indices are in the low bits of ranks, reversed."""
-_COMPARISONS = 1e13
-"""A second, of a whole GPU."""
+_COMPARISONS = 6.5e12
+"""A second, of a whole GPU (measured on an H200)."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class TopKFamily:
 
     machine: Machine
     name: str = "gpu-top-k"
-    version: int = 2
+    version: int = 3
 
     def match(self, group: FusedOp) -> "_TopK | None":
         """One op of static extents, not empty, on an operand of the group."""
@@ -74,8 +72,7 @@ class _TopK(AlongDim):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of comparisons, and of moving the operand and the results once."""
-        each = self._k if self._k <= _FEW else _CHUNK
-        compared = each * sum(self._counts[:-1]) + self._counts[-1] ** 2
+        compared = _compared(self._counts, self._k if self._k <= _FEW else self._chunk)
         return super().seconds(choice) + self._rows * compared / _COMPARISONS
 
     @property
@@ -89,19 +86,23 @@ class _TopK(AlongDim):
     @cached_property
     def _counts(self) -> list[int]:
         """Elements of a row that are left in each round, and in the end."""
+        return self._rounds(self._chunk)
+
+    def _rounds(self, chunk: int) -> list[int]:
+        """With chunks of so many: as long as comparing what is left takes longer than a round."""
         counts = [shape_of(self.op.input)[self.dim]]
-        while counts[-1] > self._left and 2 * self._k <= self._chunk:
-            counts.append(-(-counts[-1] // self._chunk) * self._k)
-        return counts
+        while True:
+            last, left = counts[-1], -(-counts[-1] // chunk) * self._k
+            goes_on = last > THREADS if self._k <= _FEW else last**2 > chunk * last + left**2
+            if not goes_on or 2 * self._k > chunk:
+                return counts
+            counts.append(left)
 
-    @property
+    @cached_property
     def _chunk(self) -> int:
-        return _WARP_CHUNK if self._k <= _FEW else _CHUNK
-
-    @property
-    def _left(self) -> int:
-        """Elements of a row that are compared with each other; of more, chunks go first."""
-        return THREADS if self._k <= _FEW else _LEFT
+        if self._k <= _FEW:
+            return _WARP_CHUNK
+        return min(_CHUNKS, key=lambda chunk: _compared(self._rounds(chunk), chunk))
 
     def _start(self, round: int) -> int:
         """Where ranks of a round, but the first, begin in the scratch memory."""
@@ -117,7 +118,7 @@ class _TopK(AlongDim):
             ProductEntry(
                 -(-self._rows * self._chunks(round) // (THREADS // _WARP if few else 1)),
                 THREADS,
-                0 if few else _RANK * _CHUNK,
+                0 if few else _RANK * self._chunk,
                 (),
                 lambda code, own, name, rest, round=round: emit(
                     code, [own[b] for b in buffers], name, rest[0], round
@@ -172,7 +173,7 @@ class _TopK(AlongDim):
 
     def _is_element(self, code: Code, rank: Value) -> Value:
         """Whether it is not that of a missing one."""
-        least = code.number(SMALLEST + _CHUNK, i64)
+        least = code.number(SMALLEST + max(_CHUNKS), i64)
         return code.insert(arith.CmpiOp(rank, least, "sge"))
 
     def _element(self, code: Code, buffer: SSAValue, row: Value, number: SSAValue) -> Value:
@@ -227,18 +228,18 @@ class _TopK(AlongDim):
     ) -> None:
         """The first k of a chunk, in their order; missing ones come last."""
         thread, block = code.thread(), code.block()
-        chunks = -(-self._counts[round] // _CHUNK)
+        chunks = self._chunks(round)
         row, chunk = code.div(block, chunks), code.rem(block, chunks)
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         own: list[Value] = []
-        for part in range(_CHUNK // THREADS):
+        for part in range(self._chunk // THREADS):
             inside = code.add(thread, part * THREADS)
-            place = code.add(code.mul(chunk, _CHUNK), inside)
+            place = code.add(code.mul(chunk, self._chunk), inside)
             rank = self._rank(code, buffers, [scratch], round, row, place, code.wide(inside))
             code.store(rank, code.at(shared, code.mul(inside, _RANK)), _RANK)
             own.append(rank)
         code.barrier()
-        places = _places(code, shared, _CHUNK, own, [code.number(0)] * len(own))
+        places = _places(code, shared, self._chunk, own, [code.number(0)] * len(own))
         line = code.mul(code.wide(row), self._counts[round + 1])
         first = code.add(line, code.mul(code.wide(chunk), self._k))
         start = code.at(scratch, self._start(round + 1))
@@ -288,6 +289,11 @@ class _TopK(AlongDim):
                 at.builder.insert(memref.StoreOp.get(result, buffer, target))
 
         code.choose(wanted, write)
+
+
+def _compared(counts: Sequence[int], each: int) -> int:
+    """Comparisons of a row, of whose elements in a round `each` are compared with every one."""
+    return each * sum(counts[:-1]) + counts[-1] ** 2
 
 
 def _places(

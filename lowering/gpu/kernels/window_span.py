@@ -13,6 +13,8 @@ from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES
 
 _MOST_BYTES = 64
 """Of a span: more would be registers that hold little that is used."""
+_LINE_BYTES = 128
+_WARP = 32
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,11 @@ class WindowSpan:
     def place(self, lane: int, tap: int) -> int:
         """Of an element of a neighbour's window, from where the span begins."""
         return lane * self.lane_step + tap * self.tap_step
+
+    def lines(self, bytes_each: int) -> float:
+        """Lines of caches that a warp's accesses touch, for each neighbour of a thread."""
+        apart = self.lane_step * self.width * bytes_each
+        return len(self.pieces()) * max(1.0, apart * _WARP / _LINE_BYTES) / self.width
 
     def pieces(self) -> list[tuple[int, int]]:
         """Where accesses begin, and how many elements they have."""

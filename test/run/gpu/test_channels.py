@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import IntegerType, TensorType, bf16, f16, f32, i8, i32
+from xdsl.dialects.builtin import IntegerType, TensorType, VectorType, bf16, f16, f32, i8, i32
+from xdsl.dialects.gpu import FuncOp
 
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import shape_of
@@ -143,6 +144,44 @@ def test_windows_of_a_row(element: Any, window: int, stride: int) -> None:
         check_group(group, emit_fallback, unaligned=unaligned)
 
 
+@pytest.fixture
+def strips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads have several rows also where that leaves few of them."""
+    monkeypatch.setattr(wide_sums, "_ENOUGH_THREADS", 1)
+
+
+@pytest.mark.usefixtures("strips")
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_of_random_depthwise_convolutions(seed: int) -> None:
+    check_group(random_depthwise(seed), emit, seed=seed, unaligned=seed == 3)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("strips")
+@pytest.mark.parametrize("seed", range(300, 500))
+def test_rows_of_many_random_depthwise_convolutions(seed: int) -> None:
+    check_group(random_depthwise(seed), emit, seed=seed, unaligned=seed % 5 == 0)
+
+
+@pytest.mark.usefixtures("strips")
+@pytest.mark.parametrize(
+    ("window", "stride", "width", "rows"), [(3, 1, 2, 6), (3, 2, 2, 6), (5, 1, 4, 3)]
+)
+def test_rows_read_elements_once(window: int, stride: int, width: int, rows: int) -> None:
+    """A thread has some of six rows of windows, which overlap, in a line of code that is short."""
+    image = (1, 2, 5 * stride + window, window + 15 * stride)
+    group = channels_first(f32, image, window, stride)
+    for unaligned in (False, True):
+        kernel = check_group(group, emit_fallback, unaligned=unaligned)
+    assert kernel.launches.launches[0].blocks == 1
+    aligned = next(op for op in kernel.module.walk() if isinstance(op, FuncOp))
+    loads = [op.results[0].type for op in aligned.walk() if op.name.endswith(".load")]
+    read = sum(type.get_shape()[0] if isinstance(type, VectorType) else 1 for type in loads)
+    once = ((rows - 1) * stride + window) * ((width - 1) * stride + window)
+    # Buffers that begin anywhere have one more a row, in loops.
+    assert read == once + rows
+
+
 @pytest.mark.parametrize("steps", [(1, 1), (2, 1), (3, 1), (2, 3)])
 @pytest.mark.parametrize("others", [(), (4,), (6,), (3,)])
 def test_pieces_of_a_span(steps: tuple[int, int], others: tuple[int, ...]) -> None:
@@ -158,7 +197,7 @@ def test_pieces_of_a_span(steps: tuple[int, int], others: tuple[int, ...]) -> No
 
 def test_windows_of_another_neighbour_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     place = WindowSpan.place
-    monkeypatch.setattr(WindowSpan, "place", lambda span, lane, tap: place(span, min(lane, 2), tap))
+    monkeypatch.setattr(WindowSpan, "place", lambda span, lane, tap: place(span, 0, tap))
     with pytest.raises(AssertionError, match="pool"):
         check_group(channels_first(f32, (1, 2, 8, 16), 2, 2), emit_fallback)
 

@@ -87,17 +87,17 @@ def test_random_rows(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("element", "extent", "k"),
-    [(f32, 10_007, 3), (i8, 600, 16), (f16, 4097, 200), (i8, 20_001, 400)],
+    ("element", "extent", "k", "rounds"),
+    [(f32, 10_007, 3, 1), (i8, 600, 16, 1), (f16, 4097, 200, 3), (i8, 20_001, 400, 4)],
 )
-def test_long_rows(element: Any, extent: int, k: int) -> None:
+def test_long_rows(element: Any, extent: int, k: int, rounds: int) -> None:
     """Rounds of chunks, of which the last one may have fewer elements than go on."""
     rng = np.random.default_rng(0)
     shape = (2, extent)
     values = numbers(element, shape, rng).astype(to_numpy(element))
     group = group_of(element, shape, k, 1, True)
     kernel = check_group(group, emit, {0: values}, compare=compare)
-    assert len(kernel.launches.launches) == (3 if k == 400 else 2)
+    assert len(kernel.launches.launches) == rounds + 1
 
 
 def test_what_is_left_to_others() -> None:

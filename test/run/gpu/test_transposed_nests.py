@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i8
 from xdsl.dialects.gpu import FuncOp
 
@@ -22,7 +24,7 @@ from braid.lowering.gpu.kernels.transposed_nest import TransposedNest
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu
+from test.run.gpu.conftest import check_group, conflicts, gpu
 
 TYPES = (f32, bf16, f16, f64, i8)
 
@@ -103,7 +105,15 @@ def test_only_where_dims_differ(layout: str) -> None:
     module = emit_fallback(group, "tested").module
     usual = str(next(op for op in module.walk() if isinstance(op, FuncOp)))
     blocks = len(re.findall(r"vector\.load", usual))
-    assert blocks == (4 if layout == "ba" else 1)
+    # Of the operand, and of what threads exchange.
+    assert blocks == (4 + 4 if layout == "ba" else 1)
+
+
+@pytest.mark.parametrize("element", [f32, bf16, i8], ids=str)
+def test_no_bank_conflicts(element: Any) -> None:
+    conflicts()
+    check_group(transposed(element, (128, 272), (1, 0)), emit_fallback)
+    assert conflicts() == 0
 
 
 # ---- Mutants ----
@@ -136,7 +146,30 @@ def _too_wide(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TransposedNest, "of", of)
 
 
-@pytest.mark.parametrize("mutate", [_one_more, _no_transposition, _too_wide])
+def _no_barrier(patch: pytest.MonkeyPatch) -> None:
+    """Threads read what others write to shared memory, perhaps later."""
+    nothing = partial(arith.ConstantOp.from_int_and_width, 0, 32)
+    patch.setattr(transposed_nest.gpu, "BarrierOp", nothing)
+
+
+def _unturned(patch: pytest.MonkeyPatch) -> None:
+    """Lines of shared memory are read as if each began with the first access."""
+    original = TransposedNest._place_in_shared
+
+    def place(self: TransposedNest, builder: Any, index: Any, own: Any) -> Any:
+        banks = transposed_nest._BANKS if calls.pop() else 1
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(transposed_nest, "_BANKS", banks)
+            return original(self, builder, index, own)
+
+    calls = [True, False, True]
+    patch.setattr(TransposedNest, "_place_in_shared", place)
+
+
+MUTANTS = [_one_more, _no_transposition, _too_wide, _no_barrier, _unturned]
+
+
+@pytest.mark.parametrize("mutate", MUTANTS)
 def test_mutants_are_caught(
     mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
