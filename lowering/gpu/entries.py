@@ -62,7 +62,7 @@ def gpu_function(
     return function
 
 
-READING_BLOCKS = 3
+READING_BLOCKS = 4
 """Blocks of a multiprocessor with which threads that read much keep registers for it."""
 
 

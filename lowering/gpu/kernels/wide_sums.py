@@ -222,7 +222,14 @@ class WideSums:
     @property
     def blocks(self) -> int:
         """Of a multiprocessor, at least, with the registers that a thread needs."""
-        return READING_BLOCKS if self.width * self._rows <= _FEW_SUMS else 1
+        if self.width * self._rows > _FEW_SUMS:
+            return 1
+        arguments = self.nest.body.block.args[:-1]
+        vectors = sum(
+            bool(argument.uses) and number not in self.spans and steps[self.lane] == 1
+            for number, (argument, steps) in enumerate(zip(arguments, self.steps, strict=False))
+        )
+        return READING_BLOCKS if vectors < 2 else READING_BLOCKS // 2
 
     @property
     def _rows(self) -> int:
