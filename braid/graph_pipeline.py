@@ -48,13 +48,13 @@ def graph_passes(target: Target) -> tuple[ModulePass, ...]:
 class Decisions:
     """What a caller says about the decisions of a pipeline, by the keywords of `braid.compile`."""
 
-    recompute: str | None
-    order_seconds: float | None
-    jobs: int | None
-    use_profile: str | os.PathLike[str] | None
-    unseen: float | None
-    partition: Strategy | None
-    pin: Sequence[str]
+    recompute: str | None = None
+    order_seconds: float | None = None
+    jobs: int | None = None
+    use_profile: str | os.PathLike[str] | None = None
+    unseen: float | None = None
+    partition: Strategy | None = None
+    pin: Sequence[str] = ()
     integers: bool = True
     measure_orders: float | None = None
     inter_op_threads: int = 1

@@ -31,6 +31,7 @@ from braid.targets.machines.target import Target
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.universe import make_context
+from braid.whole_model import Snapshot, WholeModel
 
 MOST_ROUNDS = 4
 """How often layouts are chosen: each time kernels are others the next one finds fewer."""
@@ -89,7 +90,9 @@ def tune_model(
     compute the same uses it. `tuning` says how. Layouts are chosen again with the times that were
     found, and the kernels in other layouts are searched as well, until no kernel is another or
     `MOST_ROUNDS` are over; then the same for layouts that a library's kernels are chosen with
-    (`kernels="best"`). The other parameters are those of `braid.compile`.
+    (`kernels="best"`). At last the model is run as a whole, before and now in turns, and what does
+    not make it faster is taken back (`WholeModel`). The other parameters are those of
+    `braid.compile`.
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
@@ -116,10 +119,15 @@ def tune_model(
     for selecting in selecting_passes(known):
         module = _decided(context, read(), selecting)
         streams.add(tune_kernels(module, left(), selecting=selecting))
-    report = TuningReport()
+    report, before = TuningReport(), Snapshot.now()
     module = _tuned_in_rounds(context, read, left, Kernels.GENERATED, report)
     if not report.left and _has_library_kernels(report):
         module = _tuned_in_rounds(context, read, left, Kernels.BEST, report)
+    if tuning.whole_model and tuning.ray is None and tuning.seconds:
+        decided = partial(_read_and_decided, context, read)
+        own = frozenset(report.own)
+        whole = WholeModel(context, read, decided, report.keys, own, before, tuning.jobs)
+        report.whole = whole.confirm(tuning.say)
     report.add(streams)
     others = [*_unmeasured(module, known)]
     if not report.keys:
@@ -187,6 +195,11 @@ def _changed(count: int, kernels: Kernels) -> str:
     what = f"{count} kernels are others" if count else "nothing changes"
     which = "" if kernels is Kernels.GENERATED else ", a library's kernels among them"
     return f"layouts chosen again with the times found{which}: {what}"
+
+
+def _read_and_decided(context: Context, read: Callable[[], SourceModel]) -> ModuleOp:
+    """The module that schedules are selected for."""
+    return _decided(context, read(), SelectSchedulesPass.name)
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:

@@ -9,13 +9,27 @@ with its own.
 """
 
 import os
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from braid.support.cache_files import RECORDS, cache_directory
 from braid.support.records.file_store import FileStore
+from braid.support.records.given_records import GivenRecords
 from braid.support.records.record import LOCATION, Fields, Record, RecordStore, is_storable
 
-__all__ = ["Fields", "Record", "RecordStore", "default_store", "is_storable", "open_store"]
+__all__ = [
+    "Fields",
+    "Record",
+    "RecordStore",
+    "default_store",
+    "is_storable",
+    "open_store",
+    "reading",
+]
+
+_GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = ContextVar("given", default=None)
 
 
 def default_store() -> RecordStore:
@@ -24,7 +38,19 @@ def default_store() -> RecordStore:
     Raises BraidError where the variable names no database that braid knows.
     """
     location = os.environ.get(LOCATION)
-    return open_store(location) if location else open_store(cache_directory() / RECORDS)
+    store = open_store(location) if location else open_store(cache_directory() / RECORDS)
+    given = _GIVEN.get()
+    return GivenRecords(store, given) if given else store
+
+
+@contextmanager
+def reading(given: Mapping[str, Mapping[str, Fields]]) -> Generator[None]:
+    """Let the user's store have these values by key, of each kind that `given` has."""
+    token = _GIVEN.set(given)
+    try:
+        yield
+    finally:
+        _GIVEN.reset(token)
 
 
 def open_store(location: Path | str) -> RecordStore:

@@ -11,6 +11,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of, stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.names import names_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
 from braid.targets.backend import Job, StandingGroup
@@ -40,7 +41,7 @@ class KernelTask:
 
     `key` and `body` are its `schedule_key` and `body_key`; `default` is how it is made without a
     record; `seconds` are what all its expected runs in one run of the model are predicted to take.
-    It runs on `device`.
+    It runs on `device`; `counters` are what a profile counts each of its groups under.
     `library` are the kernels of a vendor's library that could stand in its place; `spaces` say what
     is searched beside, or not at all.
     """
@@ -55,15 +56,17 @@ class KernelTask:
     device: Device
     library: Sequence[LibraryKernel] = ()
     spaces: Sequence[FamilySpace] = ()
+    counters: tuple[str, ...] = ()
 
     @property
     def runs(self) -> float:
         """How often a run of the model is expected to run it."""
         return self.seconds / max(self.default[0].seconds(self.choice), 1e-12)
 
-    def with_runs(self, runs: float) -> "KernelTask":
+    def with_runs(self, runs: float, *counters: str) -> "KernelTask":
         """Of a model that runs the kernel so much more often."""
-        return replace(self, seconds=self.seconds + runs * self.default[0].seconds(self.choice))
+        seconds = self.seconds + runs * self.default[0].seconds(self.choice)
+        return replace(self, seconds=seconds, counters=(*self.counters, *counters))
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
         """The schedules of one level, those of the default's family first."""
@@ -120,8 +123,9 @@ def kernel_tasks(
             key = schedule_key(op, own.machine)
             block = op.parent
             runs = 1.0 if block is None else counts.of_block(block)
+            counter = "+".join(names_of(op))
             if key in tasks:
-                tasks[key] = tasks[key].with_runs(runs)
+                tasks[key] = tasks[key].with_runs(runs, counter)
                 continue
             group = in_layouts(op, choice)
             taking = own.choice.matches.in_choice(group, choice)
@@ -141,6 +145,7 @@ def kernel_tasks(
                 device,
                 library_kernels(op, choice, device),
                 spaces,
+                (counter,),
             )
     return sorted(tasks.values(), key=lambda task: -task.seconds)
 

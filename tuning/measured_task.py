@@ -1,6 +1,5 @@
 """Measuring the kernels of one task: by its schedules, and of a vendor's library."""
 
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,15 +20,16 @@ from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
 from braid.tuning.search import LEAST_GAIN, Final, Found, Rule
+from braid.tuning.turns import MOST_TURNS, TURNS, is_faster, is_open, ratio
 
 WRONG = "wrong results"
+SLOWER_IN_MODEL = "slower in the model"
+LIBRARY_COST = "library: "
+"""Before the text of a task in the record of what a library's kernel of it costs."""
 _NO_KERNEL = "no kernel could be made"
 _NO_TIME = "it crashed, or took too long"
 _TOGETHER = 8
 """Kernels that are compiled at once."""
-_TURNS, _MOST_TURNS = 7, 35
-"""Measurements of the best schedule, the default and the library's kernel in turns, before one is
-called faster; the most of them, where one seems to be."""
 
 
 @dataclass
@@ -97,7 +97,7 @@ class MeasuredTask:
         times = self._in_turns([best, schedule])
         match = next(m for m in self.task.matches if m.family.name == best.family)
         old = _middle(times[schedule], default)
-        faster = _is_less if self.meter.is_exact else _is_faster
+        faster = _is_less if self.meter.is_exact else is_faster
         kernel = TunedKernel(
             None,
             match.family.version,
@@ -111,16 +111,14 @@ class MeasuredTask:
             refused={str(point): why for point, why in self.refused.items()},
         )
         if best != schedule and faster(times[best], times[schedule]):
-            kernel = replace(
-                kernel, chosen=best, seconds=old * _ratio(times[best], times[schedule])
-            )
-        if self.library is None or len(times[LIBRARY_SCHEDULE]) < _TURNS:
+            kernel = replace(kernel, chosen=best, seconds=old * ratio(times[best], times[schedule]))
+        if self.library is None or len(times[LIBRARY_SCHEDULE]) < TURNS:
             return kernel
-        library = old * _ratio(times[LIBRARY_SCHEDULE], times[schedule])
+        library = old * ratio(times[LIBRARY_SCHEDULE], times[schedule])
         generated = times[schedule if kernel.chosen is None else best]
         keeps = found.point is None
         if rule.final is Final.FASTEST:
-            keeps = _is_faster(times[LIBRARY_SCHEDULE], generated)
+            keeps = is_faster(times[LIBRARY_SCHEDULE], generated)
         vendor = self.library.match.family.name
         return replace(kernel, library=library, keeps_library=keeps, vendor=vendor)
 
@@ -129,9 +127,9 @@ class MeasuredTask:
         library = () if self.library is None else (LIBRARY_SCHEDULE,)
         times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
         default = self.task.default[1]
-        for turn in range(1 if self.meter.is_exact else _MOST_TURNS):
+        for turn in range(1 if self.meter.is_exact else MOST_TURNS):
             challenged = [(own, times[than]) for own in times if own != default for than in points]
-            if turn >= _TURNS and not any(_is_open(times[own], than) for own, than in challenged):
+            if turn >= TURNS and not any(is_open(times[own], than) for own, than in challenged):
                 break
             for each in times:
                 if (seconds := self.seconds(each)) is not None:
@@ -155,7 +153,7 @@ class MeasuredTask:
         ahead = kernel.library
         if not kernel.keeps_library:
             ahead = max(ahead, kernel.seconds * (1 + LEAST_GAIN))
-        append_records({key: seconds * ahead}, {key: f"library: {self.task}"})
+        append_records({key: seconds * ahead}, {key: f"{LIBRARY_COST}{self.task}"})
 
     def _is_right(self, point: KernelSchedule) -> bool:
         made = self.made[point]
@@ -193,33 +191,3 @@ def _middle(times: Sequence[float], otherwise: float) -> float:
 def _is_less(times: Sequence[float], than: Sequence[float]) -> bool:
     """Of times that are always the same."""
     return bool(times and than) and times[0] < than[0]
-
-
-def _is_faster(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Whether times are shorter, turn by turn, by more than the noise of these quotients.
-
-    That is their spread in as few turns as there are at least, and falls with the root of more, as
-    that of a median does. What slows the machine down for longer than a turn, as its clock or its
-    neighbours do, slows both of a turn, and is no noise of theirs.
-    """
-    ratios = _ratios(times, than)
-    if len(ratios) < _TURNS:
-        return False
-    low, middle, high = statistics.quantiles(ratios, n=4)
-    noise = (high - low) * math.sqrt(_TURNS / len(ratios))
-    return middle < 1 - max(LEAST_GAIN, noise)
-
-
-def _is_open(times: Sequence[float], than: Sequence[float]) -> bool:
-    """Whether times seem to be shorter, and more turns may tell."""
-    return _ratio(times, than) < 1 - LEAST_GAIN and not _is_faster(times, than)
-
-
-def _ratio(times: Sequence[float], than: Sequence[float]) -> float:
-    """The median of all turns."""
-    return statistics.median(_ratios(times, than) or [1.0])
-
-
-def _ratios(times: Sequence[float], than: Sequence[float]) -> list[float]:
-    pairs = zip(times, than, strict=False)
-    return [one / other for one, other in pairs if other > 0]

@@ -38,6 +38,7 @@ from braid.tuning.search import Found, Order, Rule, Turn, search
 from braid.tuning.space_files import FamilySpace, check_spaces
 from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing import Clock
+from braid.tuning.whole_model import Verdict
 
 SELECT_SCHEDULES = "select-schedules"
 """The pass that gives schedules to the groups that fusion makes."""
@@ -63,6 +64,8 @@ class TuningReport:
     keys: frozenset[str] = frozenset()
     own: set[str] = field(default_factory=set[str])
     """Those that were searched."""
+    whole: Sequence[Verdict] = ()
+    """What of them stays, as far as the model as a whole was compared."""
 
     def add(self, other: "TuningReport") -> None:
         """Count what `other` does of the same model's other kernels."""
@@ -76,6 +79,7 @@ class TuningReport:
         return (
             f"{self.searched} kernels searched, {self.faster} of them are faster{gain}{library}; "
             f"{self.known} known before, {self.left} left"
+            f"{''.join(f'; {verdict}' for verdict in self.whole[:1])}"
         )
 
 
@@ -91,7 +95,8 @@ class Tuning:
     levels are one space. `jobs` processes compile. What was searched through as many levels is left
     as it is, unless `again`. `spaces` say what is searched, and `model_class` what first: one of
     `CLASSES`, None for what families have. `say` gets a line for each step, the last one of a
-    kernel when the result is recorded. `ray` is the address of a cluster that measures.
+    kernel when the result is recorded. `ray` is the address of a cluster that measures. With
+    `whole_model`, kernels that do not make the model as a whole faster are taken back.
     """
 
     rule: Rule = field(default_factory=Rule)
@@ -105,6 +110,7 @@ class Tuning:
     steer: Steer | None = None
     clock: Clock = time.monotonic
     ray: str | None = None
+    whole_model: bool = True
 
 
 def tune_kernels(

@@ -43,7 +43,7 @@ def fill_weights(
         BraidError: a parameter has no value, or one of another shape or dtype.
 
     """
-    data = _aligned(size)
+    data = aligned_bytes(size)
     placed: dict[int, ConstantOp | ParameterOp] = {}
     for function in functions:
         begin = function.attributes.get(WEIGHTS_OFFSET)
@@ -98,7 +98,8 @@ def _offset(op: ConstantOp | ParameterOp) -> int:
     return buffer.offset.data
 
 
-def _aligned(size: int) -> NDArray[np.uint8]:
+def aligned_bytes(size: int) -> NDArray[np.uint8]:
+    """Zeros that begin where weights may."""
     memory = np.zeros(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size]

@@ -121,8 +121,14 @@ def _read_from(store: RecordStore) -> _Loaded:
 
 def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None) -> None:
     """Adds a row. Raises BraidError where the store cannot be written."""
+    value = fields_of(kernel)
+    (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
+
+
+def fields_of(kernel: TunedKernel) -> Fields:
+    """The value of a row that says what `kernel` does."""
     chosen = kernel.chosen
-    value = {
+    return {
         "family": None if chosen is None else chosen.family,
         "schedule": {} if chosen is None else dict(chosen.items),
         "version": kernel.version,
@@ -138,7 +144,6 @@ def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None
         "steps": list(kernel.steps),
         "refused": dict(kernel.refused),
     }
-    (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
 
 def _read(value: Fields) -> TunedKernel | None:

@@ -51,9 +51,11 @@ def best(
         bool, typer.Option("--steps", help="Print how each was searched, and what was refused.")
     ] = False,
 ) -> None:
-    """Print what each kernel is best made by, those with the largest gain first."""
+    """Print what each kernel is best made by, those with the largest gain first, then models."""
+    from braid.support.record_store import default_store
     from braid.targets.costs.schedule_records import TunedKernel, load_tuned
     from braid.tuning.search import Step
+    from braid.tuning.whole_model import MODEL_KIND, Verdict
 
     def gain(kernel: TunedKernel) -> float:
         return kernel.baseline / kernel.seconds if kernel.seconds else 1.0
@@ -68,6 +70,9 @@ def best(
             known = [step for step in map(Step.of, kernel.steps) if step is not None]
             for line in (*known, *(f"{why}: {point}" for point, why in kernel.refused.items())):
                 print(f"    {line}")
+    for value in default_store().read(MODEL_KIND).values():
+        if (verdict := Verdict.of(value)) is not None:
+            print(f"{value.get('what')}, {value.get('kernels')} kernels\n  {verdict}")
 
 
 @records.command()

@@ -75,6 +75,14 @@ InteractiveOption = Annotated[
         "standard input how to go on: threshold, level, space or stop.",
     ),
 ]
+WholeModelOption = Annotated[
+    bool,
+    typer.Option(
+        "--whole-model/--no-whole-model",
+        help="At last run the model as before and as found, in turns on values made up, and take "
+        "back what does not make it faster.",
+    ),
+]
 SpaceOption = Annotated[
     str | None,
     typer.Option(
@@ -136,6 +144,7 @@ class SearchOptions:
     search: SearchOption = "levels"
     again: AgainOption = False
     interactive: InteractiveOption = False
+    whole_model: WholeModelOption = True
     space: SpaceOption = None
     model_class: ModelClassOption = "auto"
     ray: RayOption = None
@@ -177,6 +186,7 @@ class SearchOptions:
             spaces=() if self.space is None else find_space(self.space),
             model_class=self.model_class,
             ray=self.ray,
+            whole_model=self.whole_model,
             say=say,
             steer=clock.while_asking(steering(say=say)) if self.interactive else None,
             clock=clock,
@@ -186,7 +196,7 @@ class SearchOptions:
         """The same for a task of a server."""
         same = (
             *("levels", "least_gain", "trials", "final"),
-            *("search", "model_class", "again", "interactive"),
+            *("search", "model_class", "again", "interactive", "whole_model"),
         )
         return {
             "target": target,

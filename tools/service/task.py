@@ -66,6 +66,9 @@ class TaskOptions(BaseModel):
     search: Literal["levels", "model"] = "levels"
     model_class: Literal["cnn", "transformer", "rnn", "mlp", "auto"] = "auto"
     again: bool = Field(False, description="Search kernels that were searched before, too.")
+    whole_model: bool = Field(
+        True, description="Run the model as found and as before, and take back what is not faster."
+    )
     interactive: bool = Field(
         False, description="Ask between levels; POST /tasks/{id}/orders answers."
     )

@@ -124,6 +124,7 @@ def _tune(
         by_model=options.search == "model",
         model_class=options.model_class,
         say=say,
+        whole_model=options.whole_model,
         steer=clock.while_asking(steering(read, say)) if options.interactive else None,
         clock=clock,
     )

@@ -1,0 +1,249 @@
+"""Comparing a model before and after its kernels were searched, and taking back what does not pay.
+
+See `tuning/whole_model.py` for the rule.
+"""
+
+import hashlib
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.execution.elsewhere import missing_here
+from braid.graph_pipeline import Decisions
+from braid.lower_source import Lowering
+from braid.lowered_model import package_of
+from braid.read_source import chain_parameters
+from braid.sources.source_model import SourceModel
+from braid.support.diagnostics import handle_diagnostics
+from braid.support.errors import BraidError
+from braid.support.record_store import Fields, Record, RecordStore, default_store, reading
+from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
+from braid.targets.backends import Kernels, kernels_from
+from braid.targets.costs.cost_records import COST
+from braid.targets.costs.schedule_records import (
+    MEASURED,
+    SCHEDULE_KIND,
+    TunedKernel,
+    append_tuned,
+    fields_of,
+    load_tuned,
+)
+from braid.targets.machines.identity import processor_name
+from braid.tuning.kernel_tasks import kernel_tasks
+from braid.tuning.made_up import made_up_parameters
+from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
+from braid.tuning.model_runs import Program, Turns, TurnsRequest
+from braid.tuning.search import LEAST_GAIN
+from braid.tuning.whole_model import MODEL_KIND, Changed, Verdict, judge
+
+_WORKER = "braid.tuning.model_worker"
+_MOST_SECONDS = 300.0
+"""For turns, after which a model counts as one that hangs."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What was recorded of kernels before a search, and stayed in some model as a whole.
+
+    What a search that was interrupted has left, say, does not count. `confirmed` are the keys of
+    those that were compared in models, by whose kernels these had.
+    """
+
+    schedules: Mapping[str, TunedKernel]
+    rows: Mapping[str, Fields]
+    confirmed: Mapping[Kernels, Changed]
+
+    @staticmethod
+    def now() -> "Snapshot":
+        """Of this user's store."""
+        store = default_store()
+        confirmed = {kernels: _confirmed(store, kernels) for kernels in Kernels}
+        kept = confirmed[Kernels.GENERATED]
+        schedules = {key: kernel for key, kernel in load_tuned().items() if key in kept}
+        rows = {key: row for key, row in store.read(SCHEDULE_KIND).items() if key in kept}
+        return Snapshot(schedules, rows, confirmed)
+
+
+def _confirmed(store: RecordStore, kernels: Kernels) -> Changed:
+    found: set[str] = set()
+    for value in store.read(MODEL_KIND).values():
+        verdict = Verdict.of(value)
+        if verdict is not None and value.get("kernels") == kernels:
+            found |= verdict.changed
+    return frozenset(found)
+
+
+@dataclass(frozen=True)
+class WholeModel:
+    """A model whose kernels were searched, which `read` gives, and `jobs` processes compile.
+
+    `decided` gives the module that `select-schedules` sees; `keys` are its kernels, of which `own`
+    were searched now, and `before` is what was known then.
+    """
+
+    context: Context
+    read: Callable[[], SourceModel]
+    decided: Callable[[], ModuleOp]
+    keys: Changed
+    own: Changed
+    before: Snapshot
+    jobs: int | None = None
+
+    def confirm(self, say: Callable[[str], None]) -> list[Verdict]:
+        """Compares, records, and takes back: generated kernels first, then a library's.
+
+        Raises BraidError where the store cannot be written.
+        """
+        generated = self._confirmed(Kernels.GENERATED, say)
+        return [*generated, *self._confirmed(Kernels.BEST, say)]
+
+    def runnable(self) -> SourceModel:
+        """The model, with values made up for the parameters that it brings none of."""
+        model = self.read()
+        made_up = made_up_parameters(model.module, known=model.parameters)
+        return replace(model, parameters=chain_parameters(model.parameters, made_up))
+
+    def _confirmed(self, kernels: Kernels, say: Callable[[str], None]) -> list[Verdict]:
+        trial = _Trial.of(self, kernels)
+        if not trial.changed:
+            return []
+        with handle_diagnostics(lambda _: None), collect_remarks(), trial.running() as measure:
+            try:
+                verdict = judge(trial.changed, measure, trial.counters)
+            except (BraidError, WorkerEndedError) as error:
+                why = error.message if isinstance(error, BraidError) else str(error)
+                say(f"the model as a whole was not compared: {why}")
+                return []
+        library = "" if kernels is Kernels.GENERATED else "with a library's kernels: "
+        say(f"{library}{verdict}")
+        for key, own in verdict.slower.items():
+            say(f"  {trial.found[key].what}")
+            say(f"    {own.after * 1e6:.4g} µs in the model, {own.before * 1e6:.4g} µs before")
+        trial.take_back(verdict.changed - verdict.kept)
+        self._record(kernels, verdict)
+        return [verdict]
+
+    def _record(self, kernels: Kernels, verdict: Verdict) -> None:
+        name = self.read().name
+        key = hashlib.sha256(f"{name} {sorted(self.keys)} {kernels}".encode()).hexdigest()
+        value = {"what": name, "kernels": str(kernels), **verdict.fields}
+        default_store().append([Record(MODEL_KIND, key, value, processor_name())])
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What was found of one kind of kernels, `found` by key, of which `changed` are others now."""
+
+    model: WholeModel
+    kernels: Kernels
+    found: Mapping[str, TunedKernel]
+    costs: Mapping[str, Fields]
+    changed: Changed
+
+    @staticmethod
+    def of(model: WholeModel, kernels: Kernels) -> "_Trial":
+        known = load_tuned()
+        asked = model.own | (model.keys - model.before.confirmed[kernels])
+        found = {key: known[key] for key in asked if key in known}
+        found = {key: kernel for key, kernel in found.items() if kernel.measure == MEASURED}
+        is_library = kernels is Kernels.BEST
+        changed = (
+            key
+            for key, kernel in found.items()
+            if (kernel.keeps_library if is_library else kernel.chosen != _chosen(model.before, key))
+        )
+        return _Trial(model, kernels, found, default_store().read(COST), frozenset(changed))
+
+    def taken_back(self, key: str) -> TunedKernel:
+        """What is recorded of a kernel that is not to be as was found."""
+        kernel, before = self.found[key], self.model.before.schedules.get(key)
+        if self.kernels is Kernels.BEST:
+            return replace(kernel, keeps_library=False)
+        if before is not None:
+            return replace(before, levels=max(before.levels, kernel.levels))
+        refused = {**kernel.refused, str(kernel.chosen): SLOWER_IN_MODEL}
+        return replace(kernel, chosen=None, seconds=kernel.baseline, refused=refused)
+
+    def taken_back_costs(self, keys: Changed) -> dict[str, Fields]:
+        """Layouts are chosen by times of a library's kernels, which then count as the slower."""
+        costs: dict[str, Fields] = {}
+        for kernel in (self.found[key] for key in keys):
+            if self.kernels is not Kernels.BEST or not kernel.library:
+                continue
+            factor = max(1.0, kernel.seconds * (1 + LEAST_GAIN) / kernel.library)
+            for key, value in self.costs.items():
+                if value.get("what") == f"{LIBRARY_COST}{kernel.what}":
+                    costs[key] = {**value, "seconds": value["seconds"] * factor}
+        return costs
+
+    def take_back(self, keys: Changed) -> None:
+        """Appends what is recorded from now on."""
+        for key in sorted(keys):
+            append_tuned(key, self.taken_back(key))
+        machine = processor_name()
+        rows = [
+            Record(COST, key, value, machine) for key, value in self.taken_back_costs(keys).items()
+        ]
+        if rows:
+            default_store().append(rows)
+
+    def counters(self) -> Mapping[str, Sequence[str]]:
+        """See `Counters`."""
+        with kernels_from(self.kernels):
+            return {task.key: task.counters for task in kernel_tasks(self.model.decided())}
+
+    @contextmanager
+    def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
+        """Measures programs in a process of its own, which gets each of them once."""
+        numbers: dict[Changed, int] = {}
+        with worker_process(_WORKER) as worker:
+
+            def measure(programs: Sequence[Changed], turns: int) -> list[Turns]:
+                for kept in programs:
+                    if kept not in numbers:
+                        numbers[kept] = _asked(worker, self._program(kept))
+                return _asked(
+                    worker, TurnsRequest(tuple(map(numbers.__getitem__, programs)), turns)
+                )
+
+            yield measure
+
+    def _program(self, kept: Changed) -> Program:
+        """The model with these kernels as found, and the others as before."""
+        store, back = default_store(), self.changed - kept
+        rows = dict(store.read(SCHEDULE_KIND))
+        for key in back:
+            before = self.model.before.rows.get(key)
+            if self.kernels is Kernels.BEST or before is None:
+                before = fields_of(self.taken_back(key))
+            rows[key] = before
+        given = {SCHEDULE_KIND: rows, COST: {**store.read(COST), **self.taken_back_costs(back)}}
+        with reading(given), kernels_from(self.kernels):
+            decisions = Decisions(jobs=self.model.jobs)
+            lowering = Lowering(self.model.context, self.model.runnable, decisions, profile=True)
+            lowered = lowering.within(None, None)
+        machine = lowered.target.host_device.machine
+        if (reason := missing_here(machine)) is not None:
+            raise BraidError(reason)
+        package = package_of(lowered)
+        if package.manifest.runs_on or package.manifest.devices:
+            raise BraidError("parts of it run on other devices than the host")
+        return Program(tuple(package.objects), package.weights, package.manifest.libraries)
+
+
+def _asked(worker: WorkerProcess, request: Program | TurnsRequest) -> Any:
+    """Raises BraidError or WorkerEndedError where there is no answer."""
+    answer = worker.ask(request, seconds=_MOST_SECONDS)
+    if isinstance(answer, str):
+        raise BraidError(answer)
+    return answer
+
+
+def _chosen(before: Snapshot, key: str) -> object:
+    known = before.schedules.get(key)
+    return None if known is None else known.chosen

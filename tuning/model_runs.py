@@ -1,0 +1,113 @@
+"""Runs of compiled models in turns, in a process that they can end."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from braid.dialects.braid.relayout import Array
+from braid.lowering.host.codegen.loaded_code import load_objects
+from braid.lowering.host.descriptor import SYMBOL
+from braid.lowering.host.profile_counters import LAYOUT_MARK
+from braid.packaging.weights import aligned_bytes
+from braid.runtime.native import NativeContext, NativeModel
+from braid.support.errors import BraidError
+from braid.support.shared_objects import need_libraries
+from braid.tuning.made_up import made_up_array
+
+_LEAST_SECONDS = 5e-4
+"""Of a turn: what takes less is run several times in one."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A model compiled for this machine, with counters of a profile."""
+
+    objects: tuple[bytes, ...]
+    weights: NDArray[np.uint8]
+    libraries: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TurnsRequest:
+    """So many turns of the programs of these numbers, each loaded anew."""
+
+    programs: tuple[int, ...]
+    turns: int
+
+
+@dataclass
+class Turns:
+    """Seconds of one run in each turn: of all, and of kernels by the names of their ops."""
+
+    seconds: list[float] = field(default_factory=list[float])
+    kernels: dict[str, list[float]] = field(default_factory=dict[str, list[float]])
+
+    def add(self, other: "Turns") -> None:
+        """Further turns of the same program."""
+        self.seconds += other.seconds
+        for name, seconds in other.kernels.items():
+            self.kernels.setdefault(name, []).extend(seconds)
+
+
+class Programs:
+    """What was sent, by its number."""
+
+    def __init__(self, clock: Callable[[], float] = time.thread_time) -> None:
+        """Seconds are by `clock`: those of this thread, without what other processes take."""
+        self._clock = clock
+        self._sent: list[Program] = []
+
+    def answer(self, request: Program | TurnsRequest) -> object:
+        """The number of a program, or the `Turns` of each that is asked for; why it fails."""
+        if isinstance(request, TurnsRequest):
+            try:
+                return self._turns([self._sent[n] for n in request.programs], request.turns)
+            except BraidError as error:
+                return error.message
+        weights = aligned_bytes(request.weights.size)
+        weights[...] = request.weights
+        self._sent.append(Program(request.objects, weights, request.libraries))
+        return len(self._sent) - 1
+
+    def _turns(self, programs: Sequence[Program], count: int) -> list[Turns]:
+        """Programs are loaded anew: where code and arenas lie is part of the noise."""
+        runs = [_Run(program, self._clock) for program in programs]
+        found = [Turns() for _ in runs]
+        for _ in range(count):
+            for run, turns in zip(runs, found, strict=True):
+                turns.add(run.turn())
+        return found
+
+
+class _Run:
+    """A program that is loaded, with arguments made up, and has run."""
+
+    def __init__(self, program: Program, clock: Callable[[], float]) -> None:
+        need_libraries(program.libraries, "the model")
+        code = load_objects(program.objects)
+        weights = program.weights if program.weights.size else None
+        native = NativeModel.from_descriptor(code.address(SYMBOL), weights, code)
+        self._context, self._clock = NativeContext(native, 1), clock
+        self._inputs: list[Array] = [
+            made_up_array(spec.bound, np.dtype(spec.dtype)) for spec in native.inputs
+        ]
+        self._context.run(self._inputs)
+        began = clock()
+        self._context.run(self._inputs)
+        self._times = max(1, round(_LEAST_SECONDS / max(clock() - began, 1e-7)))
+
+    def turn(self) -> Turns:
+        """The mean of the runs of one turn."""
+        self._context.reset_profile()
+        began = self._clock()
+        for _ in range(self._times):
+            self._context.run(self._inputs)
+        seconds = (self._clock() - began) / self._times
+        kernels: dict[str, list[float]] = {}
+        for counter, entry in self._context.profile().items():
+            names = kernels.setdefault(counter.split(LAYOUT_MARK)[0], [0.0])
+            names[0] += entry.seconds / self._times
+        return Turns([seconds], kernels)

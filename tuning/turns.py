@@ -1,0 +1,50 @@
+"""Which of two things is faster that were measured in turns."""
+
+import math
+import statistics
+from collections.abc import Sequence
+
+from braid.tuning.search import LEAST_GAIN
+
+TURNS, MOST_TURNS = 7, 35
+"""Measurements in turns before one of two is called faster; the most of them, where one seems to
+be."""
+
+
+def is_faster(
+    times: Sequence[float], than: Sequence[float], least_gain: float = LEAST_GAIN
+) -> bool:
+    """Whether times are shorter, turn by turn, by more than the noise of these quotients.
+
+    What slows the machine down for longer than a turn, as its clock or its neighbours do, slows
+    both of a turn, and is no noise of theirs.
+    """
+    quotients = ratios(times, than)
+    if len(quotients) < TURNS:
+        return False
+    return statistics.median(quotients) < 1 - max(least_gain, noise(quotients))
+
+
+def noise(quotients: Sequence[float]) -> float:
+    """Their spread in as few turns as there are at least.
+
+    It falls with the root of more turns, as that of a median does.
+    """
+    low, _, high = statistics.quantiles(quotients, n=4)
+    return (high - low) * math.sqrt(TURNS / len(quotients))
+
+
+def is_open(times: Sequence[float], than: Sequence[float]) -> bool:
+    """Whether times seem to be shorter, and more turns may tell."""
+    return ratio(times, than) < 1 - LEAST_GAIN and not is_faster(times, than)
+
+
+def ratio(times: Sequence[float], than: Sequence[float]) -> float:
+    """The median of all turns."""
+    return statistics.median(ratios(times, than) or [1.0])
+
+
+def ratios(times: Sequence[float], than: Sequence[float]) -> list[float]:
+    """Turn by turn, as far as both have any."""
+    pairs = zip(times, than, strict=False)
+    return [one / other for one, other in pairs if other > 0]
