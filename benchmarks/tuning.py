@@ -209,7 +209,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL")
     parser.add_argument("--seconds", type=float, default=500.0)
-    parser.add_argument("--whole", type=int, default=3)
+    parser.add_argument("--whole", type=int, default=3, help="0 leaves those of --json")
     parser.add_argument("--runs", type=int, default=31)
     parser.add_argument("--json", type=Path, help="results are added to those of other models")
     given = parser.parse_args(arguments)
@@ -218,7 +218,10 @@ def main(arguments: Sequence[str]) -> int:
         report = json.loads(given.json.read_text())
     models = {one["model"]: one for one in report.get("models", ())}
     for path in given.models:
+        spaces = models.get(path.stem, {}).get("whole spaces", [])
         models[path.stem] = tuned(path, given.seconds, given.whole, given.runs)
+        if not given.whole:
+            models[path.stem]["whole spaces"] = spaces
         packages = ("onednn-cpu-gomp", "llvmlite", "numpy")
         report = {**provenance(packages), "models": list(models.values())}
         if given.json is not None:

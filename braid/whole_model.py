@@ -24,7 +24,7 @@ from braid.support.errors import BraidError
 from braid.support.record_store import Fields, Record, RecordStore, default_store, reading
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.backends import Kernels, kernels_from
-from braid.targets.costs.cost_records import COST
+from braid.targets.costs.cost_records import COST, withdraw_records, withdrawn
 from braid.targets.costs.schedule_records import (
     MEASURED,
     SCHEDULE_KIND,
@@ -38,7 +38,6 @@ from braid.tuning.kernel_tasks import kernel_tasks
 from braid.tuning.made_up import made_up_parameters
 from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
 from braid.tuning.model_runs import Program, Turns, TurnsRequest
-from braid.tuning.search import LEAST_GAIN
 from braid.tuning.whole_model import MODEL_KIND, Changed, Verdict, judge
 
 _WORKER = "braid.tuning.model_worker"
@@ -122,6 +121,8 @@ class WholeModel:
         library = "" if kernels is Kernels.GENERATED else "with a library's kernels: "
         say(f"{library}{verdict}")
         for key, own in verdict.slower.items():
+            if key in verdict.kept:
+                continue
             say(f"  {trial.found[key].what}")
             say(f"    {own.after * 1e6:.4g} µs in the model, {own.before * 1e6:.4g} µs before")
         trial.take_back(verdict.changed - verdict.kept)
@@ -169,28 +170,20 @@ class _Trial:
         refused = {**kernel.refused, str(kernel.chosen): SLOWER_IN_MODEL}
         return replace(kernel, chosen=None, seconds=kernel.baseline, refused=refused)
 
-    def taken_back_costs(self, keys: Changed) -> dict[str, Fields]:
-        """Layouts are chosen by times of a library's kernels, which then count as the slower."""
-        costs: dict[str, Fields] = {}
-        for kernel in (self.found[key] for key in keys):
-            if self.kernels is not Kernels.BEST or not kernel.library:
-                continue
-            factor = max(1.0, kernel.seconds * (1 + LEAST_GAIN) / kernel.library)
-            for key, value in self.costs.items():
-                if value.get("what") == f"{LIBRARY_COST}{kernel.what}":
-                    costs[key] = {**value, "seconds": value["seconds"] * factor}
-        return costs
+    def taken_back_costs(self, keys: Changed) -> dict[str, str]:
+        """By key what is recorded of costs of a library's kernels, by which layouts are chosen."""
+        if self.kernels is not Kernels.BEST:
+            return {}
+        names = {f"{LIBRARY_COST}{self.found[key].what}" for key in keys}
+        found = ((key, value.get("what")) for key, value in self.costs.items())
+        return {key: what for key, what in found if isinstance(what, str) and what in names}
 
     def take_back(self, keys: Changed) -> None:
         """Appends what is recorded from now on."""
         for key in sorted(keys):
             append_tuned(key, self.taken_back(key))
-        machine = processor_name()
-        rows = [
-            Record(COST, key, value, machine) for key, value in self.taken_back_costs(keys).items()
-        ]
-        if rows:
-            default_store().append(rows)
+        if costs := self.taken_back_costs(keys):
+            withdraw_records(costs)
 
     def counters(self) -> Mapping[str, Sequence[str]]:
         """See `Counters`."""
@@ -222,7 +215,8 @@ class _Trial:
             if self.kernels is Kernels.BEST or before is None:
                 before = fields_of(self.taken_back(key))
             rows[key] = before
-        given = {SCHEDULE_KIND: rows, COST: {**store.read(COST), **self.taken_back_costs(back)}}
+        costs = {key: withdrawn(what) for key, what in self.taken_back_costs(back).items()}
+        given = {SCHEDULE_KIND: rows, COST: {**store.read(COST), **costs}}
         with reading(given), kernels_from(self.kernels):
             decisions = Decisions(jobs=self.model.jobs)
             lowering = Lowering(self.model.context, self.model.runnable, decisions, profile=True)

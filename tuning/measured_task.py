@@ -11,7 +11,12 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
 from braid.targets.backend import KernelMeter
-from braid.targets.costs.cost_records import append_records, load_records, record_key
+from braid.targets.costs.cost_records import (
+    append_records,
+    load_records,
+    record_key,
+    withdraw_records,
+)
 from braid.targets.costs.schedule_records import TunedKernel
 from braid.targets.kernels.kernel_family import LEVELS, Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule
@@ -19,7 +24,7 @@ from braid.tuning.device_kernels import DeviceKernels
 from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import KernelTask
 from braid.tuning.library_kernels import LIBRARY_SCHEDULE, LibraryKernel
-from braid.tuning.search import LEAST_GAIN, Final, Found, Rule
+from braid.tuning.search import Final, Found, Rule, Stop
 from braid.tuning.turns import MOST_TURNS, TURNS, is_faster, is_open, ratio
 
 WRONG = "wrong results"
@@ -104,7 +109,7 @@ class MeasuredTask:
             old,
             old,
             str(self.task),
-            levels=rule.levels,
+            levels=0 if _is_cut_short(found, rule) else rule.levels,
             body=self.task.body,
             measure=self.meter.what,
             steps=tuple(step.fields for step in found.steps),
@@ -140,20 +145,21 @@ class MeasuredTask:
         """Lets layouts be chosen by the library's time, where it wants weights stored otherwise.
 
         Times of layouts are predictions mostly: the library's is that of the default schedule, by
-        as much less as was measured. One that is faster by noise alone counts as slower than the
-        generated kernel, by what is claimed at least: no layout is chosen for it.
+        as much less as was measured. One that is not kept has none, and none of before.
         """
         library, choice = self.library, self.task.choice
         if library is None or kernel.library is None or library.choice == choice:
             return
-        first = self.task.default[0]
-        known = load_records().table.get(record_key(self.task.group, choice, first.family))
-        seconds = (first.seconds(choice) if known is None else known) / kernel.baseline
+        first, table = self.task.default[0], load_records().table
         key = record_key(library.group, library.choice, library.match.family)
-        ahead = kernel.library
+        what = {key: f"{LIBRARY_COST}{self.task}"}
         if not kernel.keeps_library:
-            ahead = max(ahead, kernel.seconds * (1 + LEAST_GAIN))
-        append_records({key: seconds * ahead}, {key: f"{LIBRARY_COST}{self.task}"})
+            if key in table:
+                withdraw_records(what)
+            return
+        known = table.get(record_key(self.task.group, choice, first.family))
+        seconds = (first.seconds(choice) if known is None else known) / kernel.baseline
+        append_records({key: seconds * kernel.library}, what)
 
     def _is_right(self, point: KernelSchedule) -> bool:
         made = self.made[point]
@@ -182,6 +188,13 @@ class MeasuredTask:
                 kernels[point] = self.task.emit(point, f"candidate_{number}")
         made = self.meter.made(list(kernels.values()), self.task.group)
         self.made.update(zip(kernels, made, strict=True))
+
+
+def _is_cut_short(found: Found[KernelSchedule], rule: Rule) -> bool:
+    """Whether time was over within the first level, so that the kernel is to be searched yet."""
+    if not found.steps or found.steps[-1].level or found.steps[-1].stop is not Stop.BUDGET:
+        return False
+    return rule.trials is None or found.steps[-1].tried < rule.trials
 
 
 def _middle(times: Sequence[float], otherwise: float) -> float:

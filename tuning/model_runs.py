@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,10 +67,17 @@ class Programs:
                 return self._turns([self._sent[n] for n in request.programs], request.turns)
             except BraidError as error:
                 return error.message
-        weights = aligned_bytes(request.weights.size)
-        weights[...] = request.weights
-        self._sent.append(Program(request.objects, weights, request.libraries))
+        self._sent.append(replace(request, weights=self._placed(request.weights)))
         return len(self._sent) - 1
+
+    def _placed(self, weights: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Where code may read them; equal ones lie there once."""
+        for program in self._sent:
+            if np.array_equal(program.weights, weights):
+                return program.weights
+        placed = aligned_bytes(weights.size)
+        placed[...] = weights
+        return placed
 
     def _turns(self, programs: Sequence[Program], count: int) -> list[Turns]:
         """Programs are loaded anew: where code and arenas lie is part of the noise."""

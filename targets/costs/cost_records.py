@@ -101,6 +101,20 @@ def append_records(
         emit(Diagnostic("warning", error.message, hint=error.hint))
 
 
+def withdraw_records(details: Mapping[str, str]) -> None:
+    """Lets what is recorded under these keys count no more; `details` say what it was of.
+
+    Raises BraidError where the store cannot be written.
+    """
+    machine = processor_name()
+    default_store().append(Record(COST, key, withdrawn(d), machine) for key, d in details.items())
+
+
+def withdrawn(detail: str) -> Fields:
+    """The value of a row without seconds."""
+    return {"what": detail}
+
+
 def _holds(value: Fields) -> bool:
     seconds = value.get("seconds")
     return isinstance(seconds, float) and 0 <= seconds < math.inf

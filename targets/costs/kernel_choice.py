@@ -15,11 +15,12 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.regions import FusedOp
+from braid.targets.backends import Kernels, is_library_on_miss, kernels_chosen
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
 from braid.targets.kernels.kernel_schedule import find_match, schedule_of
 
 
@@ -83,7 +84,8 @@ class KernelChoice:
             return takers[0] if takers else None
         records = self._records.of_group(group)
         options = [_option(match, choice, records) for match in takers]
-        return min(options, key=lambda option: option.seconds).match
+        counted = [option for option in options if _counts(option)]
+        return min(counted or options, key=lambda option: option.seconds).match
 
     def options(self, group: FusedOp) -> list[KernelOption]:
         """The best way to make `group` in each choice of layouts, the preferred one first."""
@@ -92,6 +94,8 @@ class KernelChoice:
         for match in self.matches.of(group):
             for choice in match.layouts:
                 option = _option(match, choice, records)
+                if not _counts(option):
+                    continue
                 if choice not in best or option.seconds < best[choice].seconds:
                     best[choice] = option
         return list(best.values())
@@ -103,6 +107,16 @@ class KernelChoice:
     @cached_property
     def _records(self) -> CostRecords:
         return self._load()
+
+
+def _counts(option: KernelOption) -> bool:
+    """Whether the kernel is among the best: of a vendor's library, what was measured alone is.
+
+    Predictions of its kernels are not comparable with those of others.
+    """
+    if option.source is Source.MEASURED or option.family.name not in LIBRARIES:
+        return True
+    return kernels_chosen() is not Kernels.BEST or is_library_on_miss()
 
 
 def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:

@@ -10,8 +10,12 @@ from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.backends import kernel_families, kernels_from
+from braid.targets.costs.cost_records import RecordTable, record_key
 from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, choice_key, load_tuned
+from braid.targets.kernels.family_calls import match
+from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Device
@@ -76,6 +80,24 @@ def test_the_librarys_gain_counts_where_it_may_be_called() -> None:
     costs = DeviceCosts.of_families(kernel_families(_host()), _host().machine)
     (plain,) = (c.seconds for layouts, c in costs.choices(first.group) if layouts == other)
     assert found == pytest.approx(plain * 1e-3)
+
+
+@pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
+def test_predictions_of_a_librarys_kernels_do_not_count_among_the_best() -> None:
+    """They decide where all kernels are the library's; else what was measured does."""
+    group = task().group
+    for kernels, counts in (("best", False), ("library", True)):
+        with kernels_from(kernels):
+            options = KernelChoice(kernel_families(_host())).options(group)
+            assert any(option.family.name in LIBRARIES for option in options) == counts
+    with kernels_from("best"):
+        families = kernel_families(_host())
+        library = next(family for family in families if family.name in LIBRARIES)
+        found = match(library, group)
+        assert found is not None
+        key = record_key(group, found.layouts[0], library)
+        options = KernelChoice(families, lambda: RecordTable({key: 1e-9})).options(group)
+        assert [o.layouts for o in options if o.family.name in LIBRARIES] == [found.layouts[0]]
 
 
 def _host() -> Device:

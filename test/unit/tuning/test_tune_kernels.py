@@ -33,6 +33,7 @@ from braid.targets.costs.schedule_records import (
     load_tuned,
 )
 from braid.targets.kernels.kernel_schedule import KernelSchedule, schedule_of
+from braid.tuning.budget import Budget
 from braid.tuning.kernel_runs import RunRequest, run_kernel
 from braid.tuning.kernel_tasks import kernel_tasks
 from braid.tuning.layout_candidates import layout_candidates
@@ -183,6 +184,21 @@ def test_levels_end_early_behind_a_library(monkeypatch: pytest.MonkeyPatch) -> N
     _, said = tune(monkeypatch, lambda _: 3.5, model=WITH_WEIGHT, rule=Rule(), again=True)
     assert not any("promise too little" in line for line in said)
     assert sum("schedules tried" in line for line in said) > 1
+
+
+@pytest.mark.usefixtures("no_library")
+@pytest.mark.parametrize(("trials", "searched"), [(None, 1), (1, 0)])
+def test_what_had_no_time_is_searched_again(
+    trials: int | None, searched: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless as many schedules as are wanted were measured in the little time that there was."""
+    with monkeypatch.context() as hurried:
+        asked = count()
+        hurried.setattr(Budget, "part", lambda *_: lambda: next(asked) > 0)
+        _, said = tune(monkeypatch, lambda _: 1.0, rule=Rule(trials=trials))
+    assert any("1 of 3 schedules tried" in line and "budget" in line for line in said)
+    report, _ = tune(monkeypatch, lambda _: 1.0, rule=Rule(trials=trials))
+    assert report.startswith(f"{searched} kernels searched")
 
 
 @pytest.mark.usefixtures("no_library")

@@ -340,7 +340,7 @@ def test_a_model_that_crashes_is_not_compared(
 def test_a_library_that_is_slower_in_the_model_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor are layouts chosen for it: its cost is then more than the generated kernel's."""
+    """Nor are layouts chosen for it: what it costs is not known any more."""
     path = tmp_path / "m.mlir"
     path.write_text(TWO)
     task = kernel_tasks(decided(path))[0]
@@ -362,7 +362,7 @@ def test_a_library_that_is_slower_in_the_model_is_not_kept(
     assert said[0].startswith("with a library's kernels: ")
     assert not load_tuned()[task.key].keeps_library
     table = load_records().table
-    assert table["cost"] == pytest.approx(0.4 * 1.01 / 0.8) and table["of another"] == 0.4
+    assert dict(table) == {"of another": 0.4}
     assert last_model()["kernels"] == Kernels.BEST
 
 
