@@ -1,6 +1,6 @@
 """From an op to the place in a user's file that a diagnostic about it should name."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from xdsl.dialects.builtin import CallSiteLoc, FileLineColLoc, FusedLoc, NameLoc
@@ -24,7 +24,7 @@ def source_location(op: Operation) -> SourceLocation | None:
 
 
 @contextmanager
-def located_at(owner: Operation | Block) -> Iterator[None]:
+def located_at(owner: Operation | Block) -> Generator[None]:
     """Errors that do not say where they are get the location of `owner`, the nearest that has."""
     try:
         yield

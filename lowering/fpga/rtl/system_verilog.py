@@ -63,9 +63,9 @@ def _bindings() -> tuple[Any, Any, Any]:
         try:
             if stands_in:
                 sys.modules["pycde"] = _package("pycde")
-            return tuple(
-                import_module(f"pycde.circt{name}") for name in ("", ".ir", ".passmanager")
-            )
+            names = ("pycde.circt", "pycde.circt.ir", "pycde.circt.passmanager")
+            circt, ir, passes = map(import_module, names)
+            return circt, ir, passes
         except ImportError as error:
             raise UnsupportedError(
                 "CIRCT, which writes SystemVerilog, is not installed",
