@@ -183,8 +183,8 @@ class WideNest:
     def _each(self) -> int:
         """Groups of neighbours of a thread, a block's threads apart, where they are narrow.
 
-        Two wide ones of an operand of up to 16 bits that is alone, unless what is written has gaps: an H200 then
-        takes 3 % more time instead of 4 % less.
+        Two wide ones of an operand of up to 16 bits that is alone, unless what is written has gaps:
+        an H200 then takes 3 % more time instead of 4 % less.
         """
         groups = -(-self.points // self.width)
         dense = all(_is_dense(access, self.extents) for access in self._results)
