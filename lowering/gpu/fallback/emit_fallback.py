@@ -50,7 +50,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 11
+VERSION = 12
 """Of this emitter, as the `version` of a family."""
 
 
@@ -298,7 +298,7 @@ def _entry(
     body.add_op(gpu.ReturnOp([]))
     if spread is not None:
         _spread(body, threads, len(step))
-    if isinstance(spread, WideSums):
+    if isinstance(spread, WideSums) or (isinstance(spread, TransposedNest) and spread.computes):
         limit_blocks(function, spread.blocks)
     shared = [spread.shared(symbol)] if isinstance(spread, TransposedNest) else []
     return [*shared, function], Launch(symbol, blocks_for(working, threads), threads, numbers)

@@ -24,6 +24,7 @@ from xdsl.rewriter import InsertPoint
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.entries import READING_BLOCKS
 from braid.lowering.gpu.kernels.linear_access import LinearAccess, flat_view, merged_dims
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread
 from braid.lowering.gpu.kernels.wide_access import (
@@ -134,6 +135,16 @@ class TransposedNest:
     def block(self) -> int:
         """Threads of a block."""
         return min(THREADS, _SHARED_BYTES // self._bytes)
+
+    @property
+    def computes(self) -> bool:
+        """Whether elements are more than moved."""
+        return len(self.nest.body.block.ops) > 1
+
+    @property
+    def blocks(self) -> int:
+        """Of a multiprocessor, at least, with the registers that computing a square needs."""
+        return 1 if bytes_of(self._element) > 4 else READING_BLOCKS // 2
 
     @property
     def _element(self) -> Any:

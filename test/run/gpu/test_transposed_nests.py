@@ -24,9 +24,13 @@ from braid.lowering.gpu.kernels.transposed_nest import TransposedNest
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, conflicts, gpu
+from test.run.gpu.conftest import check_group, conflicts, gpu, spilled_bytes
 
 TYPES = (f32, bf16, f16, f64, i8)
+
+
+def _slow(value: Any) -> Any:
+    return pytest.param(value, marks=pytest.mark.slow)
 
 
 def transposed(element: Any, shape: tuple[int, ...], order: tuple[int, ...]) -> FusedOp:
@@ -53,6 +57,20 @@ def random_group(seed: int) -> FusedOp:
 @pytest.mark.parametrize("seed", range(6))
 def test_random_orders(seed: int) -> None:
     check_group(random_group(seed), emit_fallback, seed=seed)
+
+
+@pytest.mark.parametrize(
+    "architecture", [_slow("sm_80"), _slow("sm_89"), "sm_90a", _slow("sm_100a"), _slow("sm_120")]
+)
+@pytest.mark.parametrize("function", ["abs", _slow("tanh"), _slow("erf")])
+@pytest.mark.parametrize("element", [f16, _slow(bf16), _slow(f32), _slow(f64)], ids=str)
+def test_what_is_computed_spills_nowhere(element: Any, function: str, architecture: str) -> None:
+    def build(x: Any) -> Any:
+        first = TransposeOp.get(x, (1, 0))
+        return [first, elementwise(function, first)]
+
+    group = make_group([TensorType(element, (1024, 2048))], build, ())
+    assert spilled_bytes(emit_fallback(group, "tested"), architecture) == 0
 
 
 @pytest.mark.slow
