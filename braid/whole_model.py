@@ -4,10 +4,10 @@ See `tuning/whole_model.py` for the rule.
 """
 
 import hashlib
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -32,6 +32,7 @@ from braid.targets.costs.schedule_records import (
     append_tuned,
     fields_of,
     load_tuned,
+    tuned_kernel,
 )
 from braid.targets.machines.identity import processor_name
 from braid.tuning.kernel_tasks import kernel_tasks
@@ -50,7 +51,7 @@ class Snapshot:
     """What was recorded of kernels before a search, and stayed in some model as a whole.
 
     What a search that was interrupted has left, say, does not count. `confirmed` are the keys of
-    those that were compared in models, by whose kernels these had.
+    those that are as they were left in models, by whose kernels these had.
     """
 
     schedules: Mapping[str, TunedKernel]
@@ -59,22 +60,51 @@ class Snapshot:
 
     @staticmethod
     def now() -> "Snapshot":
-        """Of this user's store."""
-        store = default_store()
-        confirmed = {kernels: _confirmed(store, kernels) for kernels in Kernels}
-        kept = confirmed[Kernels.GENERATED]
-        schedules = {key: kernel for key, kernel in load_tuned().items() if key in kept}
-        rows = {key: row for key, row in store.read(SCHEDULE_KIND).items() if key in kept}
-        return Snapshot(schedules, rows, confirmed)
+        """Of this user's store.
+
+        A key counts with what stayed of it: what was found later, by a search that was interrupted
+        or that compared nothing, was in no model yet.
+        """
+        store, known = default_store(), load_tuned()
+        schedules: dict[str, TunedKernel] = {}
+        rows: dict[str, Fields] = {}
+        confirmed: dict[Kernels, set[str]] = {kernels: set() for kernels in Kernels}
+        for kernels, key, row in _stayed(store):
+            kernel, now = tuned_kernel(row), known.get(key)
+            if kernel is None or now is None:
+                continue
+            if _is_same(kernel, now, kernels):
+                confirmed[kernels].add(key)
+            if kernels is Kernels.GENERATED and key not in confirmed[kernels]:
+                schedules[key], rows[key] = kernel, row
+        for key in confirmed[Kernels.GENERATED]:
+            schedules[key], rows[key] = known[key], store.read(SCHEDULE_KIND)[key]
+        return Snapshot(
+            schedules, rows, {kernels: frozenset(keys) for kernels, keys in confirmed.items()}
+        )
 
 
-def _confirmed(store: RecordStore, kernels: Kernels) -> Changed:
-    found: set[str] = set()
+def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
+    """The rows that stayed in models as a whole: by whose kernels, and under which keys."""
     for value in store.read(MODEL_KIND).values():
-        verdict = Verdict.of(value)
-        if verdict is not None and value.get("kernels") == kernels:
-            found |= verdict.changed
-    return frozenset(found)
+        kernels = value.get("kernels")
+        if kernels in list(Kernels):
+            for key, row in _rows(value).items():
+                yield Kernels(kernels), key, row
+
+
+def _rows(value: Fields) -> dict[str, Fields]:
+    """By key the rows that stayed in one model."""
+    stayed = value.get("stayed")
+    rows = cast("dict[str, object]", stayed) if isinstance(stayed, dict) else {}
+    return {key: cast("Fields", row) for key, row in rows.items() if isinstance(row, dict)}
+
+
+def _is_same(one: TunedKernel, other: TunedKernel, kernels: Kernels) -> bool:
+    """Whether both are made the same with these kernels."""
+    if kernels is Kernels.BEST:
+        return one.keeps_library == other.keeps_library
+    return (one.chosen, one.version) == (other.chosen, other.version)
 
 
 @dataclass(frozen=True)
@@ -132,8 +162,11 @@ class WholeModel:
     def _record(self, kernels: Kernels, verdict: Verdict) -> None:
         name = self.read().name
         key = hashlib.sha256(f"{name} {sorted(self.keys)} {kernels}".encode()).hexdigest()
-        value = {"what": name, "kernels": str(kernels), **verdict.fields}
-        default_store().append([Record(MODEL_KIND, key, value, processor_name())])
+        store, known = default_store(), load_tuned()
+        stayed = _rows(store.get(MODEL_KIND, key) or {})
+        stayed |= {key: _brief(known[key]) for key in sorted(verdict.changed)}
+        value = {"what": name, "kernels": str(kernels), "stayed": stayed, **verdict.fields}
+        store.append([Record(MODEL_KIND, key, value, processor_name())])
 
 
 @dataclass(frozen=True)
@@ -228,6 +261,11 @@ class _Trial:
         if package.manifest.runs_on or package.manifest.devices:
             raise BraidError("parts of it run on other devices than the host")
         return Program(tuple(package.objects), package.weights, package.manifest.libraries)
+
+
+def _brief(kernel: TunedKernel) -> Fields:
+    """The value of a row that says what `kernel` is, and not how it was searched."""
+    return fields_of(replace(kernel, steps=(), refused={}))
 
 
 def _asked(worker: WorkerProcess, request: Program | TurnsRequest) -> Any:

@@ -73,7 +73,7 @@ class Verdict:
             kept, back = (frozenset(map(str, fields[name])) for name in ("kept", "taken_back"))
             slower = {key: InModel(*map(float, own)) for key, own in fields["slower"].items()}
             turns = int(fields["turns"])
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             return None
         return Verdict(kept, kept | back, before, after, gain, found, noise, turns, slower)
 

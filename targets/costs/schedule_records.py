@@ -113,7 +113,7 @@ _loaded: list[_Loaded] = []
 def _read_from(store: RecordStore) -> _Loaded:
     rows = store.read(SCHEDULE_KIND)
     if not _loaded or _loaded[0].rows is not rows:
-        read = {key: _read(value) for key, value in rows.items()}
+        read = {key: tuned_kernel(value) for key, value in rows.items()}
         kernels = {key: kernel for key, kernel in read.items() if kernel is not None}
         _loaded[:] = [_Loaded(rows, kernels, frozenset(k.body for k in kernels.values() if k.body))]
     return _loaded[0]
@@ -146,7 +146,8 @@ def fields_of(kernel: TunedKernel) -> Fields:
     }
 
 
-def _read(value: Fields) -> TunedKernel | None:
+def tuned_kernel(value: Fields) -> TunedKernel | None:
+    """What a row of this value says; None where it does not hold."""
     family, schedule = value.get("family"), value.get("schedule")
     seconds, baseline = value.get("seconds"), value.get("baseline")
     if not (

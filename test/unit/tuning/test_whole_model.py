@@ -21,7 +21,12 @@ from braid.read_source import read_source
 from braid.support.record_store import Record, default_store
 from braid.targets.backends import Kernels
 from braid.targets.costs.cost_records import append_records, load_records
-from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
+from braid.targets.costs.schedule_records import (
+    SCHEDULE_KIND,
+    TunedKernel,
+    append_tuned,
+    load_tuned,
+)
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tools.commands.records import records
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
@@ -194,9 +199,10 @@ def whole(path: Path, own: Iterable[str], before: Snapshot) -> WholeModel:
 
 
 def confirm(task: KernelTask) -> None:
-    """Says that some model was compared, and kept the kernel."""
+    """Says that some model was compared, and kept the kernel as it is."""
     kept = Verdict(frozenset({task.key}), frozenset({task.key}), 2.0, 1.0, 2.0, 2.0, 0.1, 7)
-    value = {"what": "another", "kernels": "generated", **kept.fields}
+    stayed = {task.key: default_store().read(SCHEDULE_KIND)[task.key]}
+    value = {"what": "another", "kernels": "generated", "stayed": stayed, **kept.fields}
     default_store().append([Record(MODEL_KIND, "another", value)])
 
 
@@ -284,6 +290,58 @@ def test_what_an_interrupted_search_left_is_compared_later(tmp_path: Path) -> No
     (verdict,) = report.whole
     assert not verdict.kept and load_tuned()[task.key].chosen is None
     assert not tune_model(path, Tuning(jobs=1)).whole
+
+
+def test_what_was_found_after_a_comparison_is_compared_later(tmp_path: Path) -> None:
+    """A search again was interrupted, say: what stayed in a model is what it has to beat."""
+    path = tmp_path / "m.mlir"
+    path.write_text(product(256, 384, 512))
+    (task,) = kernel_tasks(decided(path))
+    record(task, task.default[1])
+    confirm(task)
+    assert not tune_model(path, Tuning(jobs=1)).whole, "it is as it was compared"
+    record(task, schedules(task)[0])
+    (verdict,) = tune_model(path, Tuning(jobs=1)).whole
+    assert not verdict.kept and load_tuned()[task.key].chosen == task.default[1]
+    assert not tune_model(path, Tuning(jobs=1)).whole
+
+
+def test_what_is_compared_later_leaves_the_rest_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The record of a model is a later one then, of one of its kernels alone."""
+
+    def all_kept(changed: Changed, *_: Any) -> Verdict:
+        return Verdict(changed, changed, 2.0, 1.0, 2.0, 2.0, 0.1, 7)
+
+    monkeypatch.setattr(braid.whole_model, "judge", all_kept)
+    path = tmp_path / "m.mlir"
+    path.write_text(TWO)
+    tasks = kernel_tasks(decided(path))
+    for number, changed in enumerate((tasks, tasks[:1], [])):
+        for task in changed:
+            record(task, schedules(task)[number])
+        verdicts = tune_model(path, Tuning(jobs=1)).whole
+        expected = [{task.key for task in changed}] if changed else []
+        assert [verdict.changed for verdict in verdicts] == expected
+
+
+@pytest.mark.parametrize(
+    "stayed",
+    [None, [], {"a": None}, {"a": {"seconds": "1"}}, {"a": {"family": [], "schedule": 1}}],
+)
+def test_records_of_models_that_do_not_hold_confirm_nothing(stayed: object) -> None:
+    value = {"kernels": "generated", "stayed": stayed}
+    default_store().append([Record(MODEL_KIND, "a", value), Record(MODEL_KIND, "b", {})])
+    append_tuned("a", TunedKernel(None, 1, 0.5, 1.0))
+    found = Snapshot.now()
+    assert not found.schedules and not any(found.confirmed.values())
+
+
+def test_numbers_that_no_float_holds_are_of_no_verdict() -> None:
+    fields = Model({A: 0.8}).judged().fields
+    assert Verdict.of(fields | {"turns": float("inf")}) is None
+    assert Verdict.of(fields | {"before": 10**400}) is None
 
 
 @pytest.mark.parametrize("kept", [frozenset[int](), frozenset({0}), frozenset({0, 1})])
