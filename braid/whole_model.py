@@ -164,7 +164,8 @@ class WholeModel:
         key = hashlib.sha256(f"{name} {sorted(self.keys)} {kernels}".encode()).hexdigest()
         store, known = default_store(), load_tuned()
         stayed = _rows(store.get(MODEL_KIND, key) or {})
-        stayed |= {key: _brief(known[key]) for key in sorted(verdict.changed)}
+        changed = sorted(verdict.changed & known.keys())  # a store may be emptied meanwhile
+        stayed |= {key: _brief(known[key]) for key in changed}
         value = {"what": name, "kernels": str(kernels), "stayed": stayed, **verdict.fields}
         store.append([Record(MODEL_KIND, key, value, processor_name())])
 

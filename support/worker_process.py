@@ -17,7 +17,10 @@ import braid
 
 
 class WorkerEndedError(Exception):
-    """The process ended before it answered: the message has the first line that it wrote."""
+    """The process ended before it answered.
+
+    The message has the first line that it wrote, or what exception ended it.
+    """
 
 
 class WorkerProcess:
@@ -83,7 +86,10 @@ class WorkerProcess:
         self._messages.seek(0)
         lines = self._messages.read().decode(errors="replace").strip().splitlines()
         ended = _ended(self._process.returncode)
-        return f"{lines[0]} ({ended})" if lines else ended
+        if not lines:
+            return ended
+        is_exception = lines[0].startswith("Traceback ")  # whose message is the last line
+        return f"{lines[-1 if is_exception else 0]} ({ended})"
 
 
 @contextmanager

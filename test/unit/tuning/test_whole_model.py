@@ -19,6 +19,7 @@ from braid.measuring import tune_model
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.read_source import read_source
 from braid.support.record_store import Record, default_store
+from braid.support.worker_process import WorkerEndedError, WorkerProcess
 from braid.targets.backends import Kernels
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.targets.costs.schedule_records import (
@@ -443,6 +444,14 @@ def test_turns_of_a_program(tmp_path: Path) -> None:
             "first": 3,
             "second": 3,
         }
+
+
+def test_a_worker_that_an_exception_ends_says_which() -> None:
+    """And not only that there is a traceback."""
+    worker = WorkerProcess("braid.tuning.model_worker")
+    with pytest.raises(WorkerEndedError, match=r"^AttributeError: .*\(exit status 1\)$"):
+        worker.ask("no request")
+    worker.close()
 
 
 def test_tuning_compares_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
