@@ -380,14 +380,18 @@ def test_programs_are_made_by_what_counts(
     ]
 
 
+def first_of_two(directory: Path) -> tuple[Path, KernelTask, Snapshot]:
+    """A model of two kernels, the first of them, and what is recorded before it is searched."""
+    path = directory / "m.mlir"
+    path.write_text(TWO)
+    return path, kernel_tasks(decided(path))[0], Snapshot.now()
+
+
 def test_a_model_that_crashes_is_not_compared(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was found by kernels alone stays then, and it is said why."""
-    path = tmp_path / "m.mlir"
-    path.write_text(TWO)
-    task = kernel_tasks(decided(path))[0]
-    before = Snapshot.now()
+    path, task, before = first_of_two(tmp_path)
     record(task, schedules(task)[-1])
     monkeypatch.setattr(braid.whole_model, "_WORKER", "braid.no_such_worker")
     said: list[str] = []
@@ -400,10 +404,7 @@ def test_a_library_that_is_slower_in_the_model_is_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor are layouts chosen for it: what it costs is not known any more."""
-    path = tmp_path / "m.mlir"
-    path.write_text(TWO)
-    task = kernel_tasks(decided(path))[0]
-    before = Snapshot.now()
+    path, task, before = first_of_two(tmp_path)
     append_tuned(
         task.key,
         TunedKernel(
