@@ -53,7 +53,7 @@ class SumsWithEpilogue:
             return None
         lane = Part(epilogue.inner, 1, own.extents[epilogue.inner])
         wide = WideSums.of(own, epilogue.width([lane]))
-        if wide is not None and wide.lane != epilogue.inner:
+        if wide is not None and wide.tile.lane != epilogue.inner:
             wide = None
         return SumsWithEpilogue(own, wide, epilogue, nests.start, nests.constants)
 
@@ -91,7 +91,7 @@ class SumsWithEpilogue:
         code.choose(inside, work)
 
     def _wide(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
-        start = [values[self.start]] * wide.width
+        start = [values[self.start]] * wide.tile.width
         found = wide.sums(code.builder, point, start, values)
         for row, sums in zip(wide.rows(code.builder, point), found, strict=True):
             self._store(code, sums, row, values)
@@ -99,7 +99,7 @@ class SumsWithEpilogue:
     def _each(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
         """One by one, where buffers begin anywhere."""
         for row in wide.rows(code.builder, point):
-            builder, own = each_lane(code.builder, row, wide.lane, wide.width)
+            builder, own = each_lane(code.builder, row, wide.tile.lane, wide.tile.width)
             self._single(Code(builder), own, values)
 
     def _single(self, code: Code, point: dict[int, SSAValue], values: Values) -> None:

@@ -19,8 +19,9 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels import wide_sums
+from braid.lowering.gpu.kernels import sum_tile, wide_sums
 from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
+from braid.lowering.gpu.kernels.sum_tile import SumTile
 from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.kernels.window_span import WindowSpan
 from braid.lowering.host.codegen.target_machine import host_machine
@@ -147,7 +148,7 @@ def test_windows_of_a_row(element: Any, window: int, stride: int) -> None:
 @pytest.fixture
 def strips(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads have several rows also where that leaves few of them."""
-    monkeypatch.setattr(wide_sums, "_ENOUGH_THREADS", 1)
+    monkeypatch.setattr(sum_tile, "_ENOUGH_THREADS", 1)
 
 
 @pytest.mark.usefixtures("strips")
@@ -285,7 +286,10 @@ def _misaligned(patch: pytest.MonkeyPatch) -> None:
 
     def of(own: Any, *stored: int) -> Any:
         found = original(own, *stored)
-        return None if found is None else WideSums(own, found.nest, found.steps, 2 * found.width)
+        if found is None:
+            return None
+        tile = found.tile
+        return WideSums(SumTile(own, tile.nest, tile.steps, 2 * tile.width))
 
     patch.setattr(WideSums, "of", of)
 
