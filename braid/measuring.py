@@ -113,12 +113,28 @@ def tune_model(
     def left() -> Tuning:
         return replace(tuning, seconds=max(0.0, end - tuning.clock()))
 
-    model = read()
-    known = known_target(model.module)
-    module, streams = model.module, TuningReport()
+    known = known_target(read().module)
+    streams = TuningReport()
     for selecting in selecting_passes(known):
-        module = _decided(context, read(), selecting)
-        streams.add(tune_kernels(module, left(), selecting=selecting))
+        streams.add(tune_kernels(_decided(context, read(), selecting), left(), selecting=selecting))
+    module, report = _tuned_kernels(context, read, tuning, left)
+    report.add(streams)
+    others = [*_unmeasured(module, known)]
+    if not report.keys:
+        _warn_of_nothing(module, known, others)
+    else:
+        for line in others:
+            tuning.say(line)
+    return report
+
+
+def _tuned_kernels(
+    context: Context,
+    read: Callable[[], SourceModel],
+    tuning: Tuning,
+    left: Callable[[], Tuning],
+) -> tuple[ModuleOp, TuningReport]:
+    """Searches a model's kernels, and takes back what does not pay in it; the last module."""
     report, before = TuningReport(), Snapshot.now()
     module = _tuned_in_rounds(context, read, left, Kernels.GENERATED, report)
     if not report.left and _has_library_kernels(report):
@@ -128,14 +144,7 @@ def tune_model(
         own = frozenset(report.own)
         whole = WholeModel(context, read, decided, report.keys, own, before, tuning.jobs)
         report.whole = whole.confirm(tuning.say)
-    report.add(streams)
-    others = [*_unmeasured(module, known)]
-    if not report.keys:
-        _warn_of_nothing(module, known, others)
-    else:
-        for line in others:
-            tuning.say(line)
-    return report
+    return module, report
 
 
 def _has_library_kernels(report: TuningReport) -> bool:

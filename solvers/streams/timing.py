@@ -6,7 +6,7 @@ sweeps against the streams and along them take turns over what waits for somethi
 later, until nothing does: times only grow, and the least solution is reached.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -219,17 +219,24 @@ class Timing:
             found.append((self.events[number].reads, written + late))
         return found
 
+    def _behind_with(
+        self, number: int, begins: Begins, depths: Sequence[int]
+    ) -> Iterator[tuple[Numbers, Integers, int]]:
+        """Of channels that a process writes: what takes places, when they are freed, and depths."""
+        own = self.events[number]
+        for index in self.behind[number]:
+            channel = self.network.channels[index]
+            other = self.events[channel.reader]
+            taken = own.first_reads if channel.is_memory else own.writes
+            freed = begins[channel.reader][other.last_writes if channel.is_memory else other.reads]
+            yield taken, freed, depths[index]
+
     def _places(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> list[tuple[Numbers, Integers]]:
         """When places are free that a process writes: place i + depth is place i once more."""
         found: list[tuple[Numbers, Integers]] = []
-        own = self.events[number]
-        for index in self.behind[number]:
-            channel, depth = self.network.channels[index], depths[index]
-            other = self.events[channel.reader]
-            taken = own.first_reads if channel.is_memory else own.writes
-            freed = begins[channel.reader][other.last_writes if channel.is_memory else other.reads]
+        for taken, freed, depth in self._behind_with(number, begins, depths):
             again = slice(depth, None) if isinstance(taken, slice) else taken[depth:]
             found.append((again, freed[: max(0, freed.size - depth)] + 1))
         return found
@@ -239,12 +246,7 @@ class Timing:
     ) -> list[tuple[Numbers, Integers]]:
         """As `_places`, also of those of later images, of which times are those of this one."""
         found: list[tuple[Numbers, Integers]] = []
-        own = self.events[number]
-        for index in self.behind[number]:
-            channel, depth = self.network.channels[index], depths[index]
-            other = self.events[channel.reader]
-            taken = own.first_reads if channel.is_memory else own.writes
-            freed = begins[channel.reader][other.last_writes if channel.is_memory else other.reads]
+        for taken, freed, depth in self._behind_with(number, begins, depths):
             again = np.arange(freed.size) + depth
             later = again // freed.size * interval
             cycles = np.empty_like(freed)

@@ -199,6 +199,14 @@ def whole(path: Path, own: Iterable[str], before: Snapshot) -> WholeModel:
     return WholeModel(context, read, partial(decided, path), keys, keys, before, jobs=1)
 
 
+def one_product(directory: Path) -> tuple[Path, KernelTask]:
+    """A model of one kernel, and that."""
+    path = directory / "m.mlir"
+    path.write_text(product(256, 384, 512))
+    (task,) = kernel_tasks(decided(path))
+    return path, task
+
+
 def confirm(task: KernelTask) -> None:
     """Says that some model was compared, and kept the kernel as it is."""
     kept = Verdict(frozenset({task.key}), frozenset({task.key}), 2.0, 1.0, 2.0, 2.0, 0.1, 7)
@@ -254,9 +262,7 @@ def test_a_schedule_that_is_slow_in_the_model_is_taken_back(tmp_path: Path) -> N
 
 def test_a_schedule_that_is_fast_in_the_model_stays(tmp_path: Path) -> None:
     """By real runs, after a record of a slow one: what was there before is the slow one."""
-    path = tmp_path / "m.mlir"
-    path.write_text(product(256, 384, 512))
-    (task,) = kernel_tasks(decided(path))
+    path, task = one_product(tmp_path)
     record(task, schedules(task)[0])
     confirm(task)
     before = Snapshot.now()
@@ -269,9 +275,7 @@ def test_a_schedule_that_is_fast_in_the_model_stays(tmp_path: Path) -> None:
 
 def test_what_was_there_before_comes_back(tmp_path: Path) -> None:
     """A search again that makes the model slower leaves the schedule that it had."""
-    path = tmp_path / "m.mlir"
-    path.write_text(product(256, 384, 512))
-    (task,) = kernel_tasks(decided(path))
+    path, task = one_product(tmp_path)
     record(task, task.default[1])
     confirm(task)
     before = Snapshot.now()
@@ -282,9 +286,7 @@ def test_what_was_there_before_comes_back(tmp_path: Path) -> None:
 
 def test_what_an_interrupted_search_left_is_compared_later(tmp_path: Path) -> None:
     """Nothing is searched any more, and what was found is in no model that was compared."""
-    path = tmp_path / "m.mlir"
-    path.write_text(product(256, 384, 512))
-    (task,) = kernel_tasks(decided(path))
+    path, task = one_product(tmp_path)
     record(task, schedules(task)[0])
     report = tune_model(path, Tuning(jobs=1))
     assert report.searched == 0 and report.known == 1
@@ -295,9 +297,7 @@ def test_what_an_interrupted_search_left_is_compared_later(tmp_path: Path) -> No
 
 def test_what_was_found_after_a_comparison_is_compared_later(tmp_path: Path) -> None:
     """A search again was interrupted, say: what stayed in a model is what it has to beat."""
-    path = tmp_path / "m.mlir"
-    path.write_text(product(256, 384, 512))
-    (task,) = kernel_tasks(decided(path))
+    path, task = one_product(tmp_path)
     record(task, task.default[1])
     confirm(task)
     assert not tune_model(path, Tuning(jobs=1)).whole, "it is as it was compared"
