@@ -83,21 +83,18 @@ class KernelChoice:
         if len(takers) <= 1:
             return takers[0] if takers else None
         records = self._records.of_group(group)
-        options = [_option(match, choice, records) for match in takers]
-        counted = [option for option in options if _counts(option)]
-        return min(counted or options, key=lambda option: option.seconds).match
+        options = _counted([_option(match, choice, records) for match in takers])
+        return min(options, key=lambda option: option.seconds).match
 
     def options(self, group: FusedOp) -> list[KernelOption]:
         """The best way to make `group` in each choice of layouts, the preferred one first."""
         best: dict[LayoutChoice, KernelOption] = {}
         records = self._records.of_group(group)
-        for match in self.matches.of(group):
-            for choice in match.layouts:
-                option = _option(match, choice, records)
-                if not _counts(option):
-                    continue
-                if choice not in best or option.seconds < best[choice].seconds:
-                    best[choice] = option
+        matches = self.matches.of(group)
+        found = [_option(match, choice, records) for match in matches for choice in match.layouts]
+        for option in _counted(found):
+            if option.layouts not in best or option.seconds < best[option.layouts].seconds:
+                best[option.layouts] = option
         return list(best.values())
 
     def option(self, match: Match, choice: LayoutChoice) -> KernelOption:
@@ -109,11 +106,15 @@ class KernelChoice:
         return self._load()
 
 
-def _counts(option: KernelOption) -> bool:
-    """Whether the kernel is among the best: of a vendor's library, what was measured alone is.
+def _counted(options: list[KernelOption]) -> list[KernelOption]:
+    """Those that may be the best: of a vendor's library, what was measured alone, if others are.
 
     Predictions of its kernels are not comparable with those of others.
     """
+    return [option for option in options if _counts(option)] or options
+
+
+def _counts(option: KernelOption) -> bool:
     if option.source is Source.MEASURED or option.family.name not in LIBRARIES:
         return True
     return kernels_chosen() is not Kernels.BEST or is_library_on_miss()
