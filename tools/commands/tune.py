@@ -237,14 +237,14 @@ def tune(
 ) -> None:
     """Search schedules of a model's kernels, or of one, on this machine.
 
-    Kernels that take most of a run come first. Those of the CPU are timed; backends say how fast
-    those of other devices are: a static model predicts it of GPUs, and what a chip with
-    instructions runs at once is simulated. The baseline of a kernel is a vendor's (the faster of
-    oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its default schedule. Every
-    later compilation on this machine uses what was found; a schedule is only taken if its results
-    are right, and it is faster than the default by more than the noise of the measurements. Best
-    run while the machine does nothing else. With --server, what is found is kept, and used, on the
-    server's machine.
+    Kernels that take most of a run come first. Those of the CPU are timed, as are those of a device
+    that this machine has; else backends say how fast they are: a static model predicts it of GPUs,
+    and what a chip with instructions runs at once is simulated. The baseline of a kernel is a
+    vendor's (the faster of oneDNN, with the extra onednn, and OpenBLAS, with openblas), or its
+    default schedule. Every later compilation on this machine uses what was found; a schedule is
+    only taken if its results are right, and it is faster than the default by more than the noise of
+    the measurements. Best run while the machine does nothing else. With --server, what is found is
+    kept, and used, on the server's machine.
     """
     how.check()
     if elsewhere.server is not None:
