@@ -269,14 +269,14 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
     native code, which runs with the rights of this process: load only what you trust.
 
     Raises:
-        BraidError: the file is missing, damaged, of another format version, or needs CPU features
+        BraidError: the file is missing, damaged, of another format version, or needs CPU features,
             devices or libraries that are not here.
 
     """
     check_threads(threads)
     check_kinds(flags={"emulate": emulate})
     artifact = read_artifact(_checked_path(path))
-    need_libraries(artifact.manifest.libraries, f"'{artifact.manifest.model}'")
+    need_libraries(artifact.manifest.libraries, f"model '{artifact.manifest.model}' of '{path}'")
     if artifact.manifest.runs_on:
         register_plugins()
     with emulating(emulate):
