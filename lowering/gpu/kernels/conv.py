@@ -5,10 +5,10 @@ of the input. What a group of channels computes is a batch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -17,11 +17,14 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
+from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import copied_together
 from braid.targets.machines.machine import Machine
 
 CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
 """Layouts by rank."""
+_FILTERS_LAST = {3: "cba", 4: "cdba", 5: "cdeba"}
+"""Layouts of weights by rank, whose columns are neighbours, as multiply-adds of f32 read them."""
 _FEWEST_COLUMNS = 8
 """Channels of a group: with fewer, most of a tile would be thrown away."""
 
@@ -38,12 +41,13 @@ def channels_last(value: SSAValue) -> Layout:
 class ConvFamily:
     """`braid.conv` without padding, channels last, with an elementwise epilogue.
 
-    Not where groups have few channels; depthwise convolutions have a family of their own.
+    Weights of f32 rather have their filters last: otherwise each element is copied by itself. Not
+    where groups have few channels; depthwise convolutions have a family of their own.
     """
 
     machine: Machine
     name: str = "gpu-conv"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -66,15 +70,34 @@ class ConvFamily:
 class _Convolution(ProductCandidate):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
-        """Channels last, weights too; vectors are as they are."""
+        """Channels last; weights too, or of f32 rather filters; vectors are as they are."""
         operands = tuple(map(channels_last, self.group.inputs))
-        return [LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))]
+        choice = LayoutChoice(operands, tuple(map(channels_last, self.group.outputs)))
+        weight = self.found.op.operands[1]
+        assert isinstance(weight, BlockArgument)
+        if self.found.number is not Number.F32 or weight.uses.get_length() > 1:
+            return [choice]
+        filters_last = Layout.parse(_FILTERS_LAST[len(shape_of(weight))])
+        turned = tuple(
+            filters_last if own is weight else layout
+            for own, layout in zip(self.group.body.block.args, operands, strict=True)
+        )
+        return [replace(choice, operands=turned), choice]
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As channels of a point, of weights those of a window, are multiples of it."""
+        """As channels of a point are multiples of it, and of weights those of a window.
+
+        Weights of f32 are copied along filters, if these are neighbours.
+        """
         op = self.found.op
-        weight, element = shape_of(op.operands[1]), bytes_of(element_type_of(op.operands[1]))
-        channels, window = weight[1] * element, prod(weight[1:]) * element
+        filters, *weight = shape_of(op.operands[1])
+        element = bytes_of(element_type_of(op.operands[1]))
+        channels, window = weight[0] * element, prod(weight) * element
+        if self.found.number is Number.F32:
+            assert isinstance(op, ConvOp)
+            is_last = layouts[1].tag[-1] == "a"
+            own = filters // op.groups.value.data * element
+            return copied_together(channels), copied_together(own) if is_last else element
         return copied_together(channels), copied_together(window)
 
     def extents(self) -> tuple[int, int, int, int]:

@@ -83,13 +83,16 @@ class _Gemm(ProductCandidate):
         return prod(batch), rows, columns, depth
 
     def copied(self, layouts: Sequence[Layout]) -> tuple[int, int]:
-        """As rows are multiples of it; one of bytes whose depths are not neighbours."""
+        """As rows are multiples of it; an element of B where it lies the other way.
+
+        Bytes of B are copied along depths, f32 along columns.
+        """
         left, right = self.found.op.operands
         element = bytes_of(element_type_of(left))
         depth, columns = shape_of(right)[-2:]
         plain = layouts[1].tag[-1] == Layout.row_major(len(shape_of(right))).tag[-1]
         line = (columns if plain else depth) * element
-        apart = plain and element == 1
+        apart = plain if element == 1 else not plain and self.found.number is Number.F32
         return copied_together(depth * element), element if apart else copied_together(line)
 
     @property

@@ -41,8 +41,8 @@ def emit(group: FusedOp, symbol: str, schedule: Schedule | None = None) -> GpuKe
     return made_by_tiles(made)
 
 
-def last(element: Any, *shape: int) -> Any:
-    return with_layout(TensorType(element, shape), Layout.parse("acdb"))
+def last(element: Any, *shape: int, layout: str = "acdb") -> Any:
+    return with_layout(TensorType(element, shape), Layout.parse(layout))
 
 
 def convolution(
@@ -56,8 +56,9 @@ def convolution(
     bias: bool = False,
     residual: bool = False,
     activation: str | None = None,
+    filters: str = "acdb",
 ) -> FusedOp:
-    """`weight` is the number of channels of the result, and the window."""
+    """`weight` is the number of channels of the result, and the window; `filters` how it lies."""
     accumulator = i32 if isinstance(element, IntegerType) else None
     count, channels, *points = image
     out, *window = weight
@@ -65,7 +66,7 @@ def convolution(
         (extent - dilation * (own - 1) - 1) // stride + 1
         for extent, own in zip(points, window, strict=True)
     ]
-    types = [last(element, *image), last(element, out, channels // groups, *window)]
+    types = [last(element, *image), last(element, out, channels // groups, *window, layout=filters)]
     more = [TensorType(accumulator or element, (1, out, 1, 1))] if bias else []
     more += [last(accumulator or element, count, out, *size)] if residual else []
 
@@ -110,6 +111,7 @@ def random_convolution(seed: int) -> FusedOp:
         bias=bool(rng.integers(2)),
         residual=bool(rng.integers(2)),
         activation="tanh" if element in (f32, bf16) and rng.integers(2) else None,
+        filters="cdba" if element == f32 and rng.integers(2) else "acdb",
     )
 
 
@@ -188,6 +190,28 @@ def test_a_part_of_the_channels_of_a_larger_tensor(splits: int) -> None:
     call_emulated(code.emulated, kernel.launches, [*stored, whole.reshape(-1)[8:]])
     np.testing.assert_array_equal(whole[..., 8:32], expected)
     assert (whole[..., :8] == 77).all() and (whole[..., 32:] == 77).all()
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("out", [36, 33])
+def test_filters_last(out: int, groups: int) -> None:
+    group = convolution(f32, (2, 12, 9, 8), (out, 3, 2), groups=groups, bias=True, filters="cdba")
+    check_group(group, emit)
+
+
+def test_weights_of_f32_have_their_filters_last() -> None:
+    """Then all are copied 16 bytes at once, and that is predicted to be faster."""
+    first, second = ("cdba", "acdb")
+    narrow = "cp.async.ca.shared.global.4"
+    groups = [convolution(f32, (1, 32, 9, 9), (64, 3, 3), filters=own) for own in (first, second)]
+    assert [narrow in str(emit(group, "tested").module) for group in groups] == [False, True]
+    found = ConvFamily(gpu("sm_90a")).match(groups[0])
+    assert found is not None
+    assert [str(choice.operands[1]) for choice in found.layouts] == [first, second]
+    preferred, other = (found.seconds(choice) for choice in found.layouts)
+    assert preferred < other
+    halves = ConvFamily(gpu("sm_90a")).match(convolution(f16, (1, 32, 9, 9), (64, 3, 3)))
+    assert halves is not None and [str(c.operands[1]) for c in halves.layouts] == [second]
 
 
 def test_what_is_left_to_others() -> None:

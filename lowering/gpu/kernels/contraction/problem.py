@@ -152,6 +152,10 @@ class Contraction:
             for kind in ("batch", "row", "column", "depth")
         }
         strides = [dict(zip(parts, step, strict=True)) for step in (a, b)]
+        inmost = by_kind["depth"][-1:]
+        if all(strides[number][part] != 1 for number in (first, second) for part in inmost):
+            # Neighbours in A become neighbours along depths, as channels last are.
+            by_kind["depth"] = tuple(sorted(by_kind["depth"], key=lambda p: -strides[first][p]))
 
         def operand(number: int, own: str) -> Operand:
             def terms(kind: str) -> Terms:
