@@ -126,23 +126,25 @@ def _expected_attention(inputs: Sequence[Array], heads: Array) -> Array:
     return powers / powers.sum(2, keepdims=True) @ v
 
 
-def convolution(channels: int, filters: int, size: int, window: int, element: str) -> Case:
-    """A convolution of 8 images without padding; half a window less on each side.
+def convolution(
+    channels: int, filters: int, size: int, window: int, element: str, images: int = 8
+) -> Case:
+    """A convolution of images without padding; half a window less on each side.
 
     Everything is channels last, as networks keep it between convolutions.
     """
     out = size - window + 1
     stored = (
-        (8, size, size, channels),
+        (images, size, size, channels),
         (filters, window, window, channels),
-        (8, out, out, filters),
+        (images, out, out, filters),
     )
     given, weights, results = (f"tensor<{'x'.join(map(str, own))}x{element}>" for own in stored)
     image, filter = (
-        f"tensor<8x{channels}x{size}x{size}x{element}>",
+        f"tensor<{images}x{channels}x{size}x{size}x{element}>",
         f"tensor<{filters}x{channels}x{window}x{window}x{element}>",
     )
-    result = f"tensor<8x{filters}x{out}x{out}x{element}>"
+    result = f"tensor<{images}x{filters}x{out}x{out}x{element}>"
     first = "permutation = array<i64: 0, 3, 1, 2>"
     before = (
         f"%x = braid.transpose %a {{{first}}} : ({given}) -> {image}",
@@ -151,10 +153,11 @@ def convolution(channels: int, filters: int, size: int, window: int, element: st
     )
     last = "permutation = array<i64: 0, 2, 3, 1>"
     body = f"braid.transpose %c {{{last}}} : ({result}) -> {results}"
-    work = 2.0 * 8 * filters * out * out * channels * window * window
+    work = 2.0 * images * filters * out * out * channels * window * window
     text = function_text([given, weights], results, body, before)
     expected = _expected_convolution
     name = f"conv {element} {channels}→{filters} {size} {window}×{window}"
+    name += "" if images == 8 else f" of {images}"
     return Case("conv", name, text, stored[:2], element, work, 0, expected, sampled=1)
 
 
