@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,6 +23,7 @@ LINT = ("-Wall", "-Wno-DECLFILENAME", "-Wno-UNUSEDSIGNAL")
 _FLAGS = ("-std=c++20", "-O1", "-fPIC", "-fvisibility=hidden", "-DVL_TIME_CONTEXT", "-w")
 """Hidden, since circuits of one process, maybe of different Verilators, share no variables."""
 _TRACE = "--trace-vcd"
+_RUNTIME = ("verilated", "verilated_threads")
 
 
 def lint(top: str, text: str) -> str:
@@ -77,16 +80,63 @@ def _built(name: str, text: str, driver: str, options: Sequence[str], directory:
     (directory / "all.cpp").write_text(unit, encoding="utf-8")
     library = directory / "design.so"
     traced = int(_TRACE in options)
-    arguments = [f"-I{directory / 'code'}", f"-DVM_TRACE={traced}", f"-DVM_TRACE_VCD={traced}"]
-    _compile([*arguments, str(directory / "all.cpp"), *_runtime(directory, traced)], library)
+    macros = (f"-DVM_TRACE={traced}", f"-DVM_TRACE_VCD={traced}")
+    arguments = [*macros, *_headers.arguments(macros), f"-I{directory / 'code'}"]
+    runtime = runtime_objects(directory, (*_RUNTIME, *["verilated_vcd_c"] * traced))
+    _compile([*arguments, str(directory / "all.cpp"), *runtime], library)
     return library
 
 
-def _runtime(directory: Path, traced: int) -> list[str]:
-    """Verilator's own code, compiled once."""
+class _Headers:
+    """Verilator's headers, which take most of what a small design takes to compile.
+
+    A process that compiles many designs precompiles them, and removes them at its end: 90 MB.
+    """
+
+    _READ = 3
+    """Designs before that: reading the headers so often takes as long as precompiling them."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._uses: Counter[tuple[str, ...]] = Counter()
+        self._made: dict[tuple[str, ...], tempfile.TemporaryDirectory[str]] = {}
+
+    def arguments(self, macros: tuple[str, ...]) -> list[str]:
+        """What compiles a design with them, as with the headers that it includes itself.
+
+        A compiler to which they do not apply reads the text that stands beside them.
+        """
+        with self._lock:
+            self._uses[macros] += 1
+            if self._uses[macros] <= self._READ:
+                return []
+            if macros not in self._made:
+                self._made[macros] = _precompiled(macros)
+            header = Path(self._made[macros].name) / _HEADER
+        return ["-include", str(header)] if header.exists() else []
+
+
+_HEADER = "verilator.h"
+_INCLUDED = ("verilated.h", "cstring", "deque", "vector")
+"""What designs and their drivers include."""
+_headers = _Headers()
+
+
+def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
+    """A directory with the headers, and what the compiler makes of them."""
+    directory = tempfile.TemporaryDirectory(prefix="braid-verilator-", ignore_cleanup_errors=True)
+    header = Path(directory.name) / _HEADER
+    text = "".join(f"#include <{name}>\n" for name in _INCLUDED)
+    header.write_text(text, encoding="utf-8")
+    _compile([*macros, "-x", "c++-header", "-c", str(header)], header.with_suffix(".h.gch"))
+    return directory
+
+
+def runtime_objects(directory: Path, parts: Sequence[str] = _RUNTIME) -> list[str]:
+    """Files in `directory` of these parts of Verilator's own code, which is compiled once."""
     include = verilator_root() / "include"
     objects: list[str] = []
-    for part in ("verilated", "verilated_threads", *["verilated_vcd_c"] * traced):
+    for part in parts:
         found = _kept([part], lambda place, part=part: _compiled(include / f"{part}.cpp", place))
         made = directory / f"{part}.o"
         made.write_bytes(found)
@@ -103,7 +153,7 @@ def _compiled(source: Path, directory: Path) -> Path:
 def _compile(arguments: Sequence[str], output: Path) -> None:
     include = verilator_root() / "include"
     paths = [f"-I{include}", f"-I{include / 'vltstd'}"]
-    shared = [] if "-c" in arguments else ["-shared", "-pthread", "-s"]
+    shared = ["-pthread", *([] if "-c" in arguments else ["-shared", "-s"])]
     command = [_compiler(), *_FLAGS, *shared, *paths, *arguments, "-o", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -1,6 +1,7 @@
 """Models whose integer part runs as a circuit beside the CPU: `--target fpga-sim`."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -307,6 +308,29 @@ def test_circuits_are_kept_by_what_makes_them(
     assert len(built) == 4
     monkeypatch.setenv("BRAID_CACHE_DIR", "/proc/none")
     assert shared_library("one", "text", "driver") == b"text driver" and len(built) == 5
+
+
+def test_precompiled_headers_change_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the second design on, and for it too where they are gone."""
+    monkeypatch.setattr(verilate, "_headers", headers := verilate._Headers())
+    monkeypatch.setattr(headers, "_READ", 1)
+    macros = ("-DVM_TRACE=0", "-DVM_TRACE_VCD=0")
+    made: list[set[str]] = []
+    for name in ("read", "precompiled", "gone"):
+        (tmp_path / name).mkdir()
+        library = verilate._built("twice_of", TWICE, DRIVER, verilate.LINT, tmp_path / name)
+        command = ["nm", "-DC", "--defined-only", library]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        made.append({line.split(maxsplit=1)[1] for line in done.stdout.splitlines()})
+        if name == "precompiled":
+            (_, header) = headers.arguments(macros)
+            assert Path(f"{header}.gch").stat().st_size > 1_000_000
+            shutil.rmtree(Path(header).parent)
+            assert headers.arguments(macros) == []
+    assert "T twice" in made[0]
+    assert made[0] == made[1] == made[2]
 
 
 IN_THREADS = """

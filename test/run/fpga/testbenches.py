@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from braid.lowering.fpga.rtl.verilate import verilator, verilator_root
+from braid.lowering.fpga.rtl.verilate import runtime_objects, verilator, verilator_root
 
 
 def run_testbench(top: str, texts: list[str], directory: Path) -> str:
@@ -14,14 +14,19 @@ def run_testbench(top: str, texts: list[str], directory: Path) -> str:
     options = ["--cc", "--main", "--timing", "--top-module", top, "--Mdir", "code"]
     done = verilator([*options, "-Wno-fatal", "-Wno-lint", str(source)], directory)
     assert done.returncode == 0, done.stderr
+    # As in `verilate`: one file, and Verilator's own code from the cache.
+    unit = "".join(f'#include "{part}"\n' for part in sorted((directory / "code").glob("*.cpp")))
+    (directory / "all.cpp").write_text(unit, encoding="utf-8")
+    objects = runtime_objects(directory, ("verilated", "verilated_threads", "verilated_timing"))
     include = verilator_root() / "include"
-    parts = sorted((directory / "code").glob("*.cpp"))
-    parts += [include / f"verilated{kind}.cpp" for kind in ("", "_threads", "_timing")]
-    command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O0", "-w", "-DVM_TRACE=0"]
     paths = [f"-I{path}" for path in (directory / "code", include, include / "vltstd")]
+    options = ["-std=c++20", "-O0", "-w", "-DVM_TRACE=0", "-DVL_TIME_CONTEXT", "-pthread"]
     program = directory / "testbench"
     built = subprocess.run(
-        [*command, *paths, *map(str, parts), "-pthread", "-o", str(program)],
+        [
+            *(os.environ.get("CXX", "c++"), *options, *paths),
+            *(str(directory / "all.cpp"), *objects, "-o", str(program)),
+        ],
         capture_output=True,
         text=True,
         check=False,
