@@ -13,6 +13,9 @@ Array = NDArray[Any]
 
 DTYPES = {"f32": np.float32, "f16": np.float16, "bf16": bfloat16, "i8": np.int8}
 
+TOP = "top "
+"""What kinds of cases that select the largest elements begin with; how many follows."""
+
 
 @dataclass(frozen=True)
 class Case:

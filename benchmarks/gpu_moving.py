@@ -5,8 +5,14 @@ from math import prod
 
 import numpy as np
 
-from benchmarks.gpu_case import DTYPES, Array, Case, function_text
+from benchmarks.gpu_case import DTYPES, TOP, Array, Case, function_text
 
+SELECTIONS = (
+    *(("f16", 8, 16384, 4096), ("f16", 100, 1024, 4096), ("f32", 50, 64, 128256)),
+    *(("f32", 50, 1, 128256), ("f32", 256, 8, 32000)),
+)
+"""Elements by rank, of language models' vocabularies among others: k, rows and columns."""
+SMALL_SELECTIONS = (("f32", 20, 2, 600),)
 Expected = Callable[[Sequence[Array], Array], Array]
 Shape = tuple[int, ...]
 
@@ -23,6 +29,8 @@ def moving_cases(small: bool) -> Iterator[Case]:
     yield pooling(images, element)
     yield enlargement(images, element)
     yield depthwise(images, element)
+    for one, selected, *sizes in SMALL_SELECTIONS if small else SELECTIONS:
+        yield selection(one, selected, *sizes)
 
 
 def _case(
@@ -127,6 +135,28 @@ def enlargement(images: Shape, element: str) -> Case:
         return x[0][i].repeat(2, 2).repeat(2, 3)
 
     return _case("resize", element, [images], result, body, expected, sampled=1)
+
+
+def selection(element: str, k: int, rows: int, columns: int) -> Case:
+    """The k largest elements of each row of a matrix, and their places."""
+    operand, values = f"tensor<{rows}x{columns}x{element}>", f"tensor<{rows}x{k}x{element}>"
+    indices = f"tensor<{rows}x{k}xi64>"
+    text = (
+        f'func.func @main(%a: {operand} {{braid.name = "a"}}) -> '
+        f'({values} {{braid.name = "y"}}, {indices} {{braid.name = "i"}}) {{\n'
+        f"  %y, %i = braid.top_k %a {{k = {k} : i64, dim = 1 : i64, largest = true}} : "
+        f"({operand}) -> ({values}, {indices})\n  func.return %y, %i : {values}, {indices}\n}}\n"
+    )
+    size = DTYPES[element]().itemsize
+    return Case(
+        f"{TOP}{k}",
+        f"top {k} {element} {rows}×{columns}",
+        text,
+        ((rows, columns),),
+        element,
+        moved=float(rows * (size * columns + (size + 8) * k)),
+        expected=lambda x, i: -np.sort(-x[0][i].astype(np.float64), 1)[:, :k],
+    )
 
 
 def depthwise(images: Shape, element: str) -> Case:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.gpu_case import DTYPES, Case
+from benchmarks.gpu_case import DTYPES, TOP, Case
 from braid.runtime.dtypes import numpy_dtype
 
 Function = Callable[..., Any]
@@ -115,6 +115,8 @@ def _on_gpu(torch: Any, tensor: Any, dtype: Any) -> Any:
 def function_of(torch: Any, kind: str) -> tuple[str, Function] | None:
     """What computes a kind of case, and whose kernels that takes."""
     functional = torch.nn.functional
+    if kind.startswith(TOP):
+        return "torch", lambda a: torch.topk(a, int(kind.removeprefix(TOP)), 1)[0]
     known: dict[str, tuple[str, Function]] = {
         "product": ("cuBLAS", lambda a, b: _product(torch, a, b)),
         "linear": ("cuBLAS", lambda a, b, c: torch.tanh(torch.addmm(c[0], a, b))),

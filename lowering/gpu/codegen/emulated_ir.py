@@ -21,7 +21,9 @@ _TYPE = r"<[^>]+>|[\w]+"
 _POINTER = r"ptr(?: addrspace\(\d\))?"
 _LOAD = re.compile(rf"^\s*%\S+ = load (?:volatile )?({_TYPE}), ({_POINTER}) (.+?), align (\d+)")
 _STORE = re.compile(rf"^\s*store (?:volatile )?({_TYPE}) .+?, ({_POINTER}) (.+?), align (\d+)")
-_ATOMIC = re.compile(rf"^\s*(?:%\S+ = )?(?:atomicrmw|cmpxchg) .*?({_POINTER}) (.+?), ({_TYPE}) ")
+_ATOMIC = re.compile(
+    rf"^\s*(?:%\S+ = )?(?:atomicrmw|cmpxchg) .*?({_POINTER}) ([^,(]+|.+\)), ({_TYPE}) "
+)
 _MEMORY = re.compile(r"^\s*(?:tail )?call void @llvm\.(memcpy|memmove|memset)\.[^(]*\((.*)\)")
 _DECLARED = re.compile(r"^declare (.*)@llvm\.nvvm\.([\w.]+)\((.*)\)")
 _ENTRY_WORDS = re.compile(
@@ -45,6 +47,7 @@ STATUS = "braid_gpu_status"
 _RUNTIME = """
 declare void @braid_gpu_read(ptr, i64, i64)
 declare void @braid_gpu_write(ptr, i64, i64)
+declare void @braid_gpu_atomic(ptr, i64, i64)
 declare void @braid_gpu_tensor_map(ptr, ptr, i32, i32, i32, ptr, ptr, ptr)
 declare void @braid_gpu_launch(ptr, ptr, ptr, i64, i64, ptr, i64)
 """
@@ -135,7 +138,7 @@ def _checks(line: str) -> Iterator[str]:
     elif (atomic := _ATOMIC.match(line)) is not None:
         pointer, address, type = atomic.groups()
         size = str(_bytes_of(type))
-        yield from _check("write", pointer, address, size, size)
+        yield from _check("atomic", pointer, address, size, size)
     elif (memory := _MEMORY.match(line)) is not None:
         yield from _check_range(memory[1], memory[2])
 

@@ -2,13 +2,15 @@
 
 Elements are ranked by one integer each, in which value and index are. Long rows are cut into
 chunks, of each of which the first k go on: a tournament. What is left is compared with all of it.
-Few of a chunk are found one after the other, each the largest of what a warp's lanes still have.
+Few of a chunk are found one after the other, each the largest of what a warp's lanes still have,
+and more by their digits, by a block.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import cast
 
 from xdsl.dialects import arith, llvm, memref
 from xdsl.dialects.builtin import IndexType, i1, i32, i64
@@ -24,13 +26,15 @@ from braid.lowering.common.top_k import SMALLEST, can_rank, index_of, rank_of
 from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.plain_candidate import AlongDim
+from braid.lowering.gpu.kernels.radix_select import Digits, Selection
 from braid.lowering.gpu.kernels.shuffles import XOR, shuffled
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.machine import Machine
 
-_CHUNKS = (THREADS, 2 * THREADS, 4 * THREADS)
-"""Elements of a chunk: of small ones more go on, of large ones more is compared."""
+_PARTS = (4, 8, 16)
+"""Elements of a chunk that a thread has at most: of small chunks more go on, of large ones there
+are fewer blocks."""
 _WARP = 32
 _FEW = 16
 """The largest k for which a warp has a chunk of its own."""
@@ -42,6 +46,16 @@ _MOST = 1 << 31
 """Elements of a row: indices are in the low bits of ranks, reversed."""
 _COMPARISONS = 6.5e12
 """A second, of a whole GPU (measured on an H200)."""
+_LAUNCH = 2.5e-6
+"""Seconds from the end of an entry until the next one has read what it needs."""
+_COMPARISON = 4e-9
+"""Seconds of one, with which those of a thread follow each other."""
+_SELECTION = 2e-6
+"""Seconds of a block that selects by digits, and is alone."""
+_BLOCKS = 9e7
+"""Such blocks a second, of a whole GPU, without their elements: histograms of four passes."""
+_ELEMENTS = 3.5e11
+"""Elements a second that a whole GPU takes from memory, ranks and counts."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,7 @@ class TopKFamily:
 
     machine: Machine
     name: str = "gpu-top-k"
-    version: int = 3
+    version: int = 4
 
     def match(self, group: FusedOp) -> "_TopK | None":
         """One op of static extents, not empty, on an operand of the group."""
@@ -66,68 +80,113 @@ class TopKFamily:
         return _TopK(group, self.machine, op) if list(end.operands) == list(op.results) else None
 
 
+@dataclass(frozen=True, order=True)
+class _Round:
+    """Chunks of `size` of `count` elements of a row, but the last one, of which `left` go on."""
+
+    count: int
+    size: int
+    left: int
+
+    @property
+    def chunks(self) -> int:
+        """Of a row."""
+        return -(-self.count // self.size)
+
+    @property
+    def last(self) -> int:
+        """Elements of the last chunk."""
+        return self.count - (self.chunks - 1) * self.size
+
+
 @dataclass(frozen=True, eq=False)
 class _TopK(AlongDim):
     op: TopKOp
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of comparisons, and of moving the operand and the results once."""
-        compared = _compared(self._counts, self._k if self._k <= _FEW else self._chunk)
-        return super().seconds(choice) + self._rows * compared / _COMPARISONS
+        """Of moving the operand and the results once, and of the rounds."""
+        return super().seconds(choice) + self._plan[0]
 
     @property
     def _k(self) -> int:
         return self.op.k.value.data
 
     @property
+    def _few(self) -> bool:
+        return self._k <= _FEW
+
+    @property
     def _rows(self) -> int:
         return prod(self.outer)
 
-    @cached_property
-    def _counts(self) -> list[int]:
-        """Elements of a row that are left in each round, and in the end."""
-        return self._rounds(self._chunk)
-
-    def _rounds(self, chunk: int) -> list[int]:
-        """With chunks of so many: as long as comparing what is left takes longer than a round."""
-        counts = [shape_of(self.op.input)[self.dim]]
-        while True:
-            last, left = counts[-1], -(-counts[-1] // chunk) * self._k
-            goes_on = last > THREADS if self._k <= _FEW else last**2 > chunk * last + left**2
-            if not goes_on or 2 * self._k > chunk:
-                return counts
-            counts.append(left)
+    @property
+    def _extent(self) -> int:
+        return shape_of(self.op.input)[self.dim]
 
     @cached_property
-    def _chunk(self) -> int:
-        if self._k <= _FEW:
-            return _WARP_CHUNK
-        return min(_CHUNKS, key=lambda chunk: _compared(self._rounds(chunk), chunk))
+    def _rounds(self) -> Sequence["_Round"]:
+        """Those of chunks."""
+        return self._plan[1]
+
+    @cached_property
+    def _plan(self) -> tuple[float, tuple["_Round", ...]]:
+        """Seconds and rounds."""
+        if not self._few:
+            return self._selecting(self._extent)
+        rounds: list[_Round] = []
+        count = self._extent
+        while count > max(THREADS, 2 * self._k):
+            rounds.append(_Round(count, _WARP_CHUNK, -(-count // _WARP_CHUNK) * self._k))
+            count = rounds[-1].left
+        compared = self._k * sum(own.count for own in rounds)
+        seconds = self._rows * compared / _COMPARISONS + _LAUNCH * len(rounds)
+        return seconds + self._comparing(count), tuple(rounds)
+
+    def _comparing(self, count: int) -> float:
+        """Seconds in which so many elements of each row are compared with each other."""
+        return _LAUNCH + count * _COMPARISON + self._rows * count**2 / _COMPARISONS
+
+    def _selecting(self, count: int) -> tuple[float, tuple["_Round", ...]]:
+        """The fastest rounds, by digits, for so many elements of each row."""
+        best: tuple[float, tuple[_Round, ...]] = (self._comparing(count), ())
+        for parts in _PARTS:
+            chunks = -(-count // (parts * THREADS))
+            size = -(-count // chunks)
+            chunks = -(-count // size)
+            left = (chunks - 1) * self._k + min(self._k, count - (chunks - 1) * size)
+            own = _LAUNCH + _SELECTION + self._rows * (chunks / _BLOCKS + count / _ELEMENTS)
+            if own < best[0] and left < count:
+                seconds, rounds = self._selecting(left)
+                best = min(best, (own + seconds, (_Round(count, size, left), *rounds)))
+        return best
 
     def _start(self, round: int) -> int:
         """Where ranks of a round, but the first, begin in the scratch memory."""
-        return _RANK * self._rows * sum(self._counts[1:round])
+        return _RANK * self._rows * sum(own.left for own in self._rounds[: round - 1])
+
+    def _count(self, round: int) -> int:
+        """Elements of a row in a round, or in the end."""
+        return self._rounds[round - 1].left if round else self._extent
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """An entry a round of chunks, and one that compares all that is left."""
         buffers = self.buffers
-        last = len(self._counts) - 1
-        few = self._k <= _FEW
-        emit = self._emit_few if few else self._emit_round
+        emit = self._emit_few if self._few else self._emit_round
         entries = [
             ProductEntry(
-                -(-self._rows * self._chunks(round) // (THREADS // _WARP if few else 1)),
+                -(-self._rows * own.chunks // (THREADS // _WARP if self._few else 1)),
                 THREADS,
-                0 if few else _RANK * self._chunk,
+                0 if self._few else self._digits.shared_bytes,
                 (),
                 lambda code, own, name, rest, round=round: emit(
                     code, [own[b] for b in buffers], name, rest[0], round
                 ),
             )
-            for round in range(last)
+            for round, own in enumerate(self._rounds)
         ]
+        last = len(entries)
         final = ProductEntry(
-            self._rows * -(-self._counts[last] // THREADS),
+            self._rows * -(-self._count(last) // THREADS),
             THREADS,
             _RANK * THREADS,
             (),
@@ -135,14 +194,18 @@ class _TopK(AlongDim):
                 code, [own[b] for b in buffers], name, rest
             ),
         )
-        scratch = self._start(last + 1)
         return kernel_of_entries(
-            [*entries, final], buffers, symbol, self.group, self.machine, scratch
+            [*entries, final],
+            buffers,
+            symbol,
+            self.group,
+            self.machine,
+            self._start(last + 1),
         )
 
-    def _chunks(self, round: int) -> int:
-        """Of a row in a round."""
-        return -(-self._counts[round] // self._chunk)
+    @cached_property
+    def _digits(self) -> Digits:
+        return Digits.of(element_type_of(self.op.input), self._extent)
 
     def _rank(
         self,
@@ -155,25 +218,35 @@ class _TopK(AlongDim):
         missing: Value | int,
     ) -> Value:
         """The rank of an element of a row in a round, or `missing`, above `SMALLEST`, for none."""
-        count = self._counts[round]
+        count = self._count(round)
         inside = code.below(place, count)
-        safe = code.least(place, count - 1)
-        if round == 0:
-            number = code.index(safe)
-            value = self._element(code, buffers[0], row, number)
-            type, ascending = element_type_of(self.op.input), not self.op.largest.value.data
-            rank = rank_of(code.builder, value, type, number, ascending=ascending)
-        else:
-            line = code.add(code.mul(code.wide(row), count), code.wide(safe))
-            start = code.at(scratch[0], self._start(round))
-            rank = code.load(code.at(start, code.mul(line, _RANK)), i64, _RANK)
+        rank = self._known_rank(code, buffers, scratch, round, row, code.least(place, count - 1))
         there = code.insert(arith.AndIOp(inside, self._is_element(code, rank)))
         least = code.number(SMALLEST, i64)
         return code.select(there, rank, code.add(least, missing))
 
+    def _known_rank(
+        self,
+        code: Code,
+        buffers: Sequence[SSAValue],
+        scratch: Sequence[Value],
+        round: int,
+        row: Value,
+        place: Value,
+    ) -> Value:
+        """The rank of an element of a row in a round."""
+        if round == 0:
+            number = code.index(place)
+            value = self._element(code, buffers[0], row, number)
+            type, ascending = element_type_of(self.op.input), not self.op.largest.value.data
+            return cast(Value, rank_of(code.builder, value, type, number, ascending=ascending))
+        line = code.add(code.mul(code.wide(row), self._count(round)), code.wide(place))
+        start = code.at(scratch[0], self._start(round))
+        return code.load(code.at(start, code.mul(line, _RANK)), i64, _RANK)
+
     def _is_element(self, code: Code, rank: Value) -> Value:
         """Whether it is not that of a missing one."""
-        least = code.number(SMALLEST + max(_CHUNKS), i64)
+        least = code.number(SMALLEST + _WARP_CHUNK, i64)
         return code.insert(arith.CmpiOp(rank, least, "sge"))
 
     def _element(self, code: Code, buffer: SSAValue, row: Value, number: SSAValue) -> Value:
@@ -190,7 +263,7 @@ class _TopK(AlongDim):
         lane = code.rem(code.thread(), _WARP)
         warps = code.mul(code.block(), THREADS // _WARP)
         warp = code.add(warps, code.div(code.thread(), _WARP))
-        chunks = self._chunks(round)
+        chunks = self._rounds[round].chunks
 
         def select(at: Code) -> None:
             row, chunk = at.div(warp, chunks), at.rem(warp, chunks)
@@ -199,7 +272,7 @@ class _TopK(AlongDim):
                 inside = at.add(lane, part * _WARP)
                 place = at.add(at.mul(chunk, _WARP_CHUNK), inside)
                 own.append(self._rank(at, buffers, [scratch], round, row, place, at.wide(inside)))
-            line = at.mul(at.wide(row), self._counts[round + 1])
+            line = at.mul(at.wide(row), self._rounds[round].left)
             first = at.add(line, at.mul(at.wide(chunk), self._k))
             start = at.at(scratch, self._start(round + 1))
 
@@ -226,38 +299,41 @@ class _TopK(AlongDim):
     def _emit_round(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Value, round: int
     ) -> None:
-        """The first k of a chunk, in their order; missing ones come last."""
+        """The first k of a chunk, or all of it, in any order."""
         thread, block = code.thread(), code.block()
-        chunks = self._chunks(round)
-        row, chunk = code.div(block, chunks), code.rem(block, chunks)
+        own = self._rounds[round]
+        row, chunk = code.div(block, own.chunks), code.rem(block, own.chunks)
+        begin = code.mul(chunk, own.size)
+        is_last = code.equal(chunk, own.chunks - 1)
+        size = code.select(is_last, code.number(own.last), code.number(own.size))
+        ranks: list[Value] = []
+        inside: list[Value] = []
+        for part in range(-(-own.size // THREADS)):
+            place = code.add(thread, part * THREADS)
+            inside.append(code.below(place, size))
+            known = code.least(code.add(begin, place), own.count - 1)
+            ranks.append(self._known_rank(code, buffers, [scratch], round, row, known))
+        words = [self._digits.word(code, rank) for rank in ranks]
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
-        own: list[Value] = []
-        for part in range(self._chunk // THREADS):
-            inside = code.add(thread, part * THREADS)
-            place = code.add(code.mul(chunk, self._chunk), inside)
-            rank = self._rank(code, buffers, [scratch], round, row, place, code.wide(inside))
-            code.store(rank, code.at(shared, code.mul(inside, _RANK)), _RANK)
-            own.append(rank)
-        code.barrier()
-        places = _places(code, shared, self._chunk, own, [code.number(0)] * len(own))
-        line = code.mul(code.wide(row), self._counts[round + 1])
+        selection = Selection(shared, thread, THREADS, self._digits, words, inside)
+        limit = selection.first(code, code.number(self._k), size)
+        line = code.mul(code.wide(row), own.left)
         first = code.add(line, code.mul(code.wide(chunk), self._k))
         start = code.at(scratch, self._start(round + 1))
-        for rank, place in zip(own, places, strict=True):
-            target = code.mul(code.add(first, code.wide(place)), _RANK)
 
-            def write(at: Code, rank: Value = rank, target: Value = target) -> None:
-                at.store(rank, at.at(start, target), _RANK)
+        def put(at: Code, part: int, place: Value) -> None:
+            target = at.mul(at.add(first, at.wide(place)), _RANK)
+            at.store(ranks[part], at.at(start, target), _RANK)
 
-            code.choose(code.below(place, self._k), write)
+        selection.write(code, limit, put)
 
     def _emit_final(
         self, code: Code, buffers: Sequence[SSAValue], entry: str, scratch: Sequence[Value]
     ) -> None:
         """A thread has an element, which it writes to its place if that is below k."""
         thread, block = code.thread(), code.block()
-        last = len(self._counts) - 1
-        count = self._counts[last]
+        last = len(self._rounds)
+        count = self._count(last)
         parts = -(-count // THREADS)
         row, part = code.div(block, parts), code.rem(block, parts)
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
@@ -289,11 +365,6 @@ class _TopK(AlongDim):
                 at.builder.insert(memref.StoreOp.get(result, buffer, target))
 
         code.choose(wanted, write)
-
-
-def _compared(counts: Sequence[int], each: int) -> int:
-    """Comparisons of a row, of whose elements in a round `each` are compared with every one."""
-    return each * sum(counts[:-1]) + counts[-1] ** 2
 
 
 def _places(

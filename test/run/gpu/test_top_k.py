@@ -1,6 +1,7 @@
 """Elements by rank: rounds of chunks, ties, special numbers, any dim and type; and mutants."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,14 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels import top_k
+from braid.lowering.gpu.kernels import radix_select, top_k
 from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.kernels.radix_select import Digits, Selection
 from braid.lowering.gpu.kernels.top_k import TopKFamily
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu
+from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.mutants import Mutate, without_barrier
 
 ui8, ui16 = (IntegerType(width, Signedness.UNSIGNED) for width in (8, 16))
 
@@ -88,7 +91,10 @@ def test_random_rows(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("element", "extent", "k", "rounds"),
-    [(f32, 10_007, 3, 1), (i8, 600, 16, 1), (f16, 4097, 200, 3), (i8, 20_001, 400, 4)],
+    [
+        *[(f32, 10_007, 3, 1), (i8, 600, 16, 1), (f16, 4097, 200, 1), (bf16, 2000, 1900, 0)],
+        *[(i8, 20_001, 400, 2), (f32, 2049, 17, 1), (ui16, 12_289, 4097, 0)],
+    ],
 )
 def test_long_rows(element: Any, extent: int, k: int, rounds: int) -> None:
     """Rounds of chunks, of which the last one may have fewer elements than go on."""
@@ -100,6 +106,49 @@ def test_long_rows(element: Any, extent: int, k: int, rounds: int) -> None:
     assert len(kernel.launches.launches) == rounds + 1
 
 
+def rounds_of(sizes: Sequence[int]) -> Mutate:
+    """Chunks of these sizes in rounds, and then of all that is left."""
+
+    def rounds(self: Any) -> tuple[float, tuple[Any, ...]]:
+        made: list[Any] = []
+        count = self._extent
+        for size in sizes:
+            chunks = -(-count // size)
+            left = (chunks - 1) * self._k + min(self._k, count - (chunks - 1) * size)
+            made.append(top_k._Round(count, size, left))
+            count = left
+        return 0.0, tuple(made)
+
+    return lambda patch: patch.setattr(top_k._TopK, "_plan", property(rounds))
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(6), *(pytest.param(n, marks=pytest.mark.slow) for n in range(6, 206))]
+)
+def test_random_rounds(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of any size, whatever is fastest, with equal numbers around the last one."""
+    rng = np.random.default_rng(seed)
+    element = (f32, f16, bf16, i8, i32, ui8, ui16)[seed % 7]
+    extent = int(rng.integers(18, 900))
+    k = int(rng.integers(17, extent))
+    sizes = [int(rng.integers(k, extent + 1)) for _ in range(rng.integers(1, 3))]
+    rounds_of(sizes)(monkeypatch)
+    shape, dim = [((extent,), 0), ((2, extent), 1), ((extent, 2), 0)][seed % 3]
+    values = numbers(element, shape, rng).astype(to_numpy(element))
+    if rng.integers(2):
+        values = rng.choice(values.ravel()[: 1 + seed % 3], shape)
+    group = group_of(element, shape, k, dim, bool(rng.integers(2)))
+    check_group(group, emit, {0: values}, compare=compare)
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"])
+def test_nothing_is_spilled(architecture: str) -> None:
+    """Of the largest chunks, with the most digits, and by warps."""
+    for k in (8, 100):
+        group = group_of(f32, (64, 128_256), k, 1, True)
+        assert spilled_bytes(emit(group, "tested"), architecture) == 0
+
+
 def test_what_is_left_to_others() -> None:
     family = TopKFamily(gpu("sm_80"))
     assert family.match(group_of(f64, (3, 8), 2, 1, True)) is None
@@ -108,8 +157,6 @@ def test_what_is_left_to_others() -> None:
 
 
 # ---- Mutants ----
-
-Mutate = Callable[[pytest.MonkeyPatch], None]
 
 
 def _without_barrier(patch: pytest.MonkeyPatch) -> None:
@@ -137,11 +184,77 @@ def _missing_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(top_k._TopK, "_rank", rank)
 
 
+def _to_all_buckets(patch: pytest.MonkeyPatch) -> None:
+    """A histogram that is cleared but for its last bucket."""
+    original = Selection._clear
+
+    def clear(self: Any, code: Code) -> None:
+        original(replace(self, thread=code.add(self.thread, 1)), code)
+
+    patch.setattr(Selection, "_clear", clear)
+
+
+def _digits(change: Callable[[Digits], Digits]) -> Mutate:
+    original = Digits.of
+
+    def of(type: Any, extent: int) -> Digits:
+        return change(original(type, extent))
+
+    return lambda patch: patch.setattr(Digits, "of", staticmethod(of))
+
+
+def _inside_of_all(patch: pytest.MonkeyPatch) -> None:
+    """Threads behind the end of a chunk count what they have."""
+    original = Selection.first
+
+    def first(self: Any, code: Code, *given: Any) -> Any:
+        every = [code.number(1, i1)] * len(self.inside)
+        return original(replace(self, inside=every), code, *given)
+
+    patch.setattr(Selection, "first", first)
+
+
+def _from_own_lane(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(radix_select, "_from_lane", lambda code, value, lane: value)
+
+
+def _without_atomics(patch: pytest.MonkeyPatch) -> None:
+    def counted(code: Code, counter: Any) -> Any:
+        before = code.load(counter, i32, 4)
+        code.store(code.add(before, 1), counter, 4)
+        return before
+
+    patch.setattr(radix_select, "_counted", counted)
+
+
 MUTANTS: dict[str, tuple[Mutate, str]] = {
     "no barriers": (_without_barrier, "race|no thread of the block has written"),
     "one is not compared": (_of_fewer, "top_k|differ|equal|race"),
     "missing ones come first": (_missing_first, "top_k|differ|equal|offset"),
 }
+
+
+SELECTION_MUTANTS: dict[str, tuple[Mutate, str]] = {
+    "counts before all are cleared": (without_barrier(0), "race|no thread of the block"),
+    "finds a digit before all are counted": (without_barrier(1), "race"),
+    "the second digit likewise": (without_barrier(2), "race"),
+    "one count is not cleared": (_to_all_buckets, "no thread of the block has written"),
+    "counts that are not atomic": (_without_atomics, "race"),
+    "the digit of another lane": (_from_own_lane, "top_k|differ|equal|offset|divergent"),
+    "no digits of indices": (_digits(lambda d: replace(d, places=d.places[:4])), "offset|top_k"),
+    "unsigned numbers": (_digits(lambda d: replace(d, signed=False)), "top_k"),
+    "those behind the end": (_inside_of_all, "top_k|no thread|offset"),
+}
+
+
+@pytest.mark.parametrize("name", SELECTION_MUTANTS)
+def test_mutants_of_selections_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate, reason = SELECTION_MUTANTS[name]
+    rounds_of([700])(monkeypatch)
+    mutate(monkeypatch)
+    values = np.random.default_rng(0).integers(-30, 30, (700,)).astype(np.int32)
+    with pytest.raises((BraidError, AssertionError), match=reason):
+        check_group(group_of(i32, (700,), 100, 0, True), emit, {0: values}, compare=compare)
 
 
 @pytest.mark.parametrize("name", MUTANTS)

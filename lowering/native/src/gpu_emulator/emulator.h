@@ -102,6 +102,7 @@ EMULATED bool braid_gpu_start_block(void);
 /* What is called before an access: checks bounds, alignment (a power of two), and races. */
 EMULATED void braid_gpu_read(const char *address, int64_t bytes, int64_t alignment);
 EMULATED void braid_gpu_write(const char *address, int64_t bytes, int64_t alignment);
+EMULATED void braid_gpu_atomic(const char *address, int64_t bytes, int64_t alignment);
 
 /* A copy to shared memory begins, which nobody may use until it ends, where its bytes change. */
 EMULATED void braid_gpu_begin_copy(const char *destination, int64_t bytes);

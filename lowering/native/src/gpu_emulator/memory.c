@@ -10,12 +10,14 @@
 #include <string.h>
 
 enum { SEVERAL = -1, RESERVED = -1, WARPS_OF_GROUP = 4 };
+typedef enum access { READ, WRITE, ATOMIC } access;
 
 typedef struct shadow {
   uint32_t written, write_time; /* the epoch, and the time of the writer's warp */
   uint32_t read, read_time;
   uint32_t write_clock, read_clock; /* of writer and reader; see clocks.c */
   int32_t writer, reader;
+  bool atomic, several;              /* since the barrier: only by atomics, of several threads */
   int32_t copier;                    /* 1 + the thread whose copy has not landed, or 0 */
   int32_t storer;                    /* 1 + the thread whose store of a tensor reads it, or 0 */
   uint32_t fence;                    /* 1 + the writer's fences before, or 0 for a landed copy */
@@ -63,6 +65,18 @@ static bool ordered(int32_t other, uint32_t time, uint32_t clock) {
   return other >= 0 && braid_gpu_knows(other, clock);
 }
 
+/* Whether another thread has written a byte, and nothing orders that before this one. */
+static bool written_apart(const shadow *byte) {
+  return byte->written == L->epoch &&
+         (byte->several || !ordered(byte->writer, byte->write_time, byte->write_clock));
+}
+
+static void check_written(const shadow *byte, const region *in, int64_t offset) {
+  if (byte->written < L->first_epoch)
+    braid_gpu_fail("reads byte %lld of %s, which no thread of the block has written",
+                   (long long)offset, in->name);
+}
+
 static void check_landed(const shadow *byte, const region *in, int64_t offset, const char *what) {
   if (byte->copier == RESERVED)
     braid_gpu_fail("%s byte %lld of %s, which is an mbarrier", what, (long long)offset, in->name);
@@ -73,10 +87,8 @@ static void check_landed(const shadow *byte, const region *in, int64_t offset, c
 
 static void check_shared_read(shadow *byte, const region *in, int64_t offset) {
   check_landed(byte, in, offset, "reads");
-  if (byte->written < L->first_epoch)
-    braid_gpu_fail("reads byte %lld of %s, which no thread of the block has written",
-                   (long long)offset, in->name);
-  if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time, byte->write_clock))
+  check_written(byte, in, offset);
+  if (written_apart(byte))
     braid_gpu_fail("race: reads byte %lld of %s, which thread %d has written since the barrier",
                    (long long)offset, in->name, byte->writer);
   bool other = byte->read == L->epoch && !ordered(byte->reader, byte->read_time, byte->read_clock);
@@ -98,9 +110,13 @@ static void check_products(const shadow *byte, const region *in, int64_t offset)
       }
 }
 
-static void check_shared_write(shadow *byte, const region *in, int64_t offset) {
+/* Atomics of several threads are no race among each other. */
+static void check_shared_write(shadow *byte, const region *in, int64_t offset, bool atomic) {
   check_landed(byte, in, offset, "writes");
-  if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time, byte->write_clock))
+  if (atomic)
+    check_written(byte, in, offset);
+  bool apart = written_apart(byte);
+  if (apart && !(atomic && byte->atomic))
     braid_gpu_fail("race: writes byte %lld of %s, which thread %d has written since the barrier",
                    (long long)offset, in->name, byte->writer);
   if (byte->read == L->epoch && !ordered(byte->reader, byte->read_time, byte->read_clock))
@@ -110,6 +126,8 @@ static void check_shared_write(shadow *byte, const region *in, int64_t offset) {
     braid_gpu_fail("race: writes byte %lld of %s, which a store of a tensor of thread %d may read",
                    (long long)offset, in->name, byte->storer - 1);
   check_products(byte, in, offset);
+  byte->atomic = atomic && (byte->atomic || byte->written != L->epoch);
+  byte->several = apart;
   byte->writer = L->thread;
   byte->written = L->epoch;
   byte->write_clock = braid_gpu_clock();
@@ -118,13 +136,13 @@ static void check_shared_write(shadow *byte, const region *in, int64_t offset) {
 }
 
 static void check_shared(const region *in, int64_t first, int64_t offset, int64_t bytes,
-                         bool write) {
+                         access kind) {
   for (int64_t i = 0; i < bytes; ++i) {
     shadow *byte = &shadows[first + offset + i];
-    if (write)
-      check_shared_write(byte, in, offset + i);
-    else
+    if (kind == READ)
       check_shared_read(byte, in, offset + i);
+    else
+      check_shared_write(byte, in, offset + i, kind == ATOMIC);
   }
 }
 
@@ -167,7 +185,8 @@ EMULATED int64_t braid_gpu_moved_bytes(int64_t number) {
   return since;
 }
 
-static void check(const char *address, int64_t bytes, int64_t alignment, bool write) {
+static void check(const char *address, int64_t bytes, int64_t alignment, access kind) {
+  bool write = kind != READ;
   int64_t first = 0; /* the region's first shadow */
   const region *refuses = NULL;
   if (((uintptr_t)address & (uintptr_t)(alignment - 1)) != 0)
@@ -178,7 +197,7 @@ static void check(const char *address, int64_t bytes, int64_t alignment, bool wr
     int64_t offset = address - in->begin;
     if (offset >= 0 && offset + bytes <= in->bytes) {
       if (in->kind == SHARED)
-        check_shared(in, first, offset, bytes, write);
+        check_shared(in, first, offset, bytes, kind);
       else if (i < MAX_COUNTED)
         moved[i] += bytes;
       if (in->kind != READ_ONLY || !write)
@@ -196,11 +215,15 @@ static void check(const char *address, int64_t bytes, int64_t alignment, bool wr
 }
 
 EMULATED void braid_gpu_read(const char *address, int64_t bytes, int64_t alignment) {
-  check(address, bytes, alignment, false);
+  check(address, bytes, alignment, READ);
 }
 
 EMULATED void braid_gpu_write(const char *address, int64_t bytes, int64_t alignment) {
-  check(address, bytes, alignment, true);
+  check(address, bytes, alignment, WRITE);
+}
+
+EMULATED void braid_gpu_atomic(const char *address, int64_t bytes, int64_t alignment) {
+  check(address, bytes, alignment, ATOMIC);
 }
 
 /* The shadow of bytes of shared memory. */
@@ -230,7 +253,7 @@ void braid_gpu_async_read(const char *address, int64_t bytes) {
     if (byte->copier != 0 || byte->written < L->first_epoch)
       braid_gpu_fail("reads shared memory at %p by a matrix or a tensor, where nothing has landed",
                      (const void *)(address + i));
-    if (byte->written == L->epoch && !ordered(byte->writer, byte->write_time, byte->write_clock))
+    if (written_apart(byte))
       braid_gpu_fail("race: reads shared memory at %p by a matrix or a tensor, which %d has "
                      "written since the barrier",
                      (const void *)(address + i), byte->writer);
