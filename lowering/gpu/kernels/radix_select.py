@@ -18,8 +18,6 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     StringAttr,
     UnregisteredOp,
-    bf16,
-    f16,
     i1,
     i32,
     i64,
@@ -61,11 +59,10 @@ class Digits:
     @staticmethod
     def of(type: Attribute, extent: int) -> "Digits":
         """Of elements of this type, as stored, with indices below `extent`."""
-        # Halves are ranked as f32, whose low bits are then the same for all numbers.
-        key_bytes = {f16: 3, bf16: 2}.get(type, bytes_of(type))
         shift = 0 if is_float(type) else _KEY_BITS - 8 * bytes_of(type)
         index_digits = -(-extent.bit_length() // _DIGIT)
-        keys = [64 - _DIGIT * (number + 1) for number in range(key_bytes)]
+        key_digits = _KEY_BITS // _DIGIT if is_float(type) else bytes_of(type)
+        keys = [64 - _DIGIT * (number + 1) for number in range(key_digits)]
         indices = [shift + _DIGIT * number for number in reversed(range(index_digits))]
         return Digits(shift, not is_unsigned(type), (*keys, *indices))
 
@@ -75,13 +72,19 @@ class Digits:
         return _HISTOGRAM * len(self.places) + _COUNT
 
     def word(self, code: Code, rank: Value) -> Value:
-        """A rank as an unsigned number that is smaller the earlier the element comes."""
-        mask = sum((_BUCKETS - 1) << place for place in self.places)
-        flipped = _ALL >> 1 if self.signed else _ALL
-        word = rank
-        if self.shift:
-            word = code.insert(arith.ShLIOp(rank, code.number(self.shift, i64)))
-        return code.bits(code.xor(word, _signed(flipped)), _signed(mask))
+        """A rank so moved."""
+        if not self.shift:
+            return rank
+        return code.insert(arith.ShLIOp(rank, code.number(self.shift, i64)))
+
+    def bucket(self, code: Code, digit: Value, number: int) -> Value:
+        """That of digits of a pass, and the other way round: they are in order of their numbers."""
+        return code.xor(digit, _BUCKETS // 2) if self.signed and number == 0 else digit
+
+    def between(self, number: int) -> int:
+        """Bits between the digits of a pass and those before it, which are ones."""
+        above = self.places[number - 1] if number else 64
+        return _signed((1 << above) - (1 << self.places[number] + _DIGIT))
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,11 @@ class Selection:
     inside: Sequence[Value]
 
     def first(self, code: Code, wanted: Value, count: Value) -> Value:
-        """The largest word of the first `wanted` of `count`, or one between it and the next."""
+        """The smallest word of the first `wanted` of `count`, or one between it and the next."""
         self._clear(code)
         code.barrier()
-        state = [code.number(-1, i64), wanted, code.insert(arith.CmpiOp(wanted, count, "ult"))]
+        least = -(1 << 63) if self.digits.signed else 0
+        state = [code.number(least, i64), wanted, code.insert(arith.CmpiOp(wanted, count, "ult"))]
         for number in range(len(self.digits.places)):
 
             def narrowed(at: Code, before: Sequence[Value], number: int = number) -> list[Value]:
@@ -109,10 +113,10 @@ class Selection:
         return state[0]
 
     def write(self, code: Code, limit: Value, put: Callable[[Code, int, Value], None]) -> None:
-        """Calls `put` with each of the thread's elements up to `limit`, and a place for it."""
+        """Calls `put` with each of the thread's elements from `limit` on, and a place for it."""
         written = code.at(self.shared, _HISTOGRAM * len(self.digits.places))
         for part, (word, inside) in enumerate(zip(self.words, self.inside, strict=True)):
-            within = code.insert(arith.CmpiOp(word, limit, "ule"))
+            within = code.insert(arith.CmpiOp(word, limit, "sge" if self.digits.signed else "uge"))
 
             def one(at: Code, part: int = part) -> None:
                 put(at, part, _counted(at, written))
@@ -142,31 +146,32 @@ class Selection:
                 here = code.insert(arith.AndIOp(inside, same))
 
             def count(at: Code, word: Value = word) -> None:
-                digit = at.bits(
-                    at.insert(arith.TruncIOp(_right(at, word, place), i32)), _BUCKETS - 1
-                )
+                digit = at.insert(arith.TruncIOp(_right(at, word, place), i32))
+                digit = self.digits.bucket(at, at.bits(digit, _BUCKETS - 1), number)
                 _counted(at, at.at(histogram, at.mul(digit, _COUNT)))
 
             code.choose(here, count)
         code.barrier()
-        digit, before, among = self._last_wanted(code, histogram, wanted)
-        kept = code.number(0, i64)
+        bucket, before, among = self._last_wanted(code, histogram, wanted)
+        kept, between = code.number(0, i64), code.number(self.digits.between(number), i64)
         if number:
             kept = code.bits(limit, _signed(_ALL << above & _ALL))
-        own = code.insert(arith.ShLIOp(code.wide(digit), code.number(place, i64)))
-        low = code.number(_signed((1 << place) - 1), i64)
-        limit = code.insert(arith.OrIOp(code.insert(arith.OrIOp(kept, own)), low))
+        digit = code.wide(self.digits.bucket(code, bucket, number))
+        own = code.insert(arith.ShLIOp(digit, code.number(place, i64)))
+        limit = code.insert(arith.OrIOp(code.insert(arith.OrIOp(kept, own)), between))
         wanted = code.insert(arith.SubiOp(wanted, before))
         return [limit, wanted, code.insert(arith.CmpiOp(wanted, among, "ult"))]
 
     def _last_wanted(self, code: Code, histogram: Value, wanted: Value) -> tuple[Value, ...]:
-        """The digit of the last one wanted, how many have one before, and how many have it.
+        """The bucket of the last one wanted, how many are in those above, and how many in it.
 
         Each warp finds it for itself: the lane in whose buckets it is tells the others.
         """
         lane = code.rem(self.thread, _WARP)
-        own = code.at(histogram, code.mul(lane, _OWN * _COUNT))
-        counts = [code.load(code.at(own, _COUNT * n), i32, _COUNT) for n in range(_OWN)]
+        reversed_lane = code.xor(lane, _WARP - 1)
+        own = code.at(histogram, code.mul(reversed_lane, _OWN * _COUNT))
+        places = [_COUNT * number for number in reversed(range(_OWN))]
+        counts = [code.load(code.at(own, place), i32, _COUNT) for place in places]
         total = counts[0]
         for count in counts[1:]:
             total = code.add(total, count)
@@ -177,16 +182,17 @@ class Selection:
             end = code.add(end, there)
         before = code.insert(arith.SubiOp(end, total))
         is_here = code.insert(arith.AndIOp(code.below(before, wanted), _at_most(code, wanted, end)))
-        digit, among, ended = code.mul(lane, _OWN), counts[0], before
+        bucket, among, ended = code.mul(lane, _OWN), counts[0], before
         for count, following in pairwise(counts):
             ended = code.add(ended, count)
             goes_on = code.below(ended, wanted)
-            digit = code.add(digit, code.insert(arith.ExtUIOp(goes_on, i32)))
+            bucket = code.add(bucket, code.insert(arith.ExtUIOp(goes_on, i32)))
             before = code.select(goes_on, ended, before)
             among = code.select(goes_on, following, among)
         (lanes,) = code.intrinsic("llvm.nvvm.vote.ballot.sync", [code.number(-1), is_here], [i32])
         (leader,) = code.intrinsic("llvm.cttz", [lanes, code.number(1, i1)], [i32])
-        return tuple(_from_lane(code, value, leader) for value in (digit, before, among))
+        bucket = code.xor(bucket, _BUCKETS - 1)  # they were numbered from the last one on
+        return tuple(_from_lane(code, value, leader) for value in (bucket, before, among))
 
 
 def _from_lane(code: Code, value: Value, lane: Value) -> Value:
