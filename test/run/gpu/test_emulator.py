@@ -73,6 +73,33 @@ def test_atomics() -> None:
     assert y[0] == np.arange(N).sum()
 
 
+SHARED_SUM = """ workgroup(%s: memref<1xf32, 3>) {
+  %t = gpu.thread_id x
+  %v = memref.load %x[%t] : memref<64xf32>
+  %zero = arith.constant 0 : index
+  %none = arith.constant 0.0 : f32
+  %first = arith.cmpi eq, %t, %zero : index
+  scf.if %first {
+    memref.store %none, %s[%zero] : memref<1xf32, 3>
+  }
+  gpu.barrier  // before
+  %old = memref.atomic_rmw addf %v, %s[%zero] : (f32, memref<1xf32, 3>) -> f32
+  gpu.barrier  // after
+  %w = memref.load %s[%zero] : memref<1xf32, 3>
+  memref.store %w, %y[%t] : memref<64xf32>
+}"""
+
+
+def test_atomics_in_shared_memory() -> None:
+    """They are no race among each other, but with everything else."""
+    assert np.all(run(SHARED_SUM) == np.arange(N).sum())
+    for barrier in ("before", "after"):
+        with pytest.raises(BraidError, match=r"race: .* since the barrier"):
+            run(SHARED_SUM.replace(f"  gpu.barrier  // {barrier}\n", ""))
+    with pytest.raises(BraidError, match="no thread of the block has written"):
+        run(SHARED_SUM.replace("    memref.store %none, %s[%zero] : memref<1xf32, 3>\n", ""))
+
+
 MUTANTS = {
     "dropped barrier": (("  gpu.barrier\n", ""), N, "which no thread of the block has written"),
     "barrier after the read": (
