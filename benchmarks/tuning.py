@@ -1,13 +1,14 @@
 """What tuning a model gains on this machine, and how far its default schedules are from the best.
 
 ``python -m benchmarks.tuning MODEL.onnx… [--seconds 500] [--whole 3] [--json FILE]`` begins each
-model with an empty cache. It is compiled with default schedules, tuned as by ``braid tune --time
-SECONDS`` beside the vendor's library, and compiled twice again with ``kernels=best``, the second
-time with ``on_miss=tune``, which searches whatever has no record. Both run in turns. Then all
-schedules of the `--whole` kernels that take most of a run are measured in turns; those of the least
-times and the default one again, in more turns, since the least of many times is a lucky one. How
-far the default is from another is the median of the quotients of all turns, with their quartiles:
-what slows the machine down for longer than a turn is in both times.
+model with an empty cache, or goes on with what earlier runs left in ``--caches DIR``. It is
+compiled with default schedules, tuned as by ``braid tune --time SECONDS`` beside the vendor's
+library, and compiled twice again with ``kernels=best``, the second time with ``on_miss=tune``,
+which searches whatever has no record. Both run in turns. Then all schedules of the `--whole`
+kernels that take most of a run are measured in turns; those of the least times and the default one
+again, in more turns, since the least of many times is a lucky one. How far the default is from
+another is the median of the quotients of all turns, with their quartiles: what slows the machine
+down for longer than a turn is in both times.
 """
 
 import argparse
@@ -51,17 +52,23 @@ def say(line: str) -> None:
 
 
 @contextmanager
-def empty_cache() -> Generator[None]:
-    """Nothing is compiled or measured before."""
+def cache_of(model: str, caches: Path | None) -> Generator[None]:
+    """The model's folder in `caches`; without that nothing is compiled or measured before."""
     before = os.environ.get("BRAID_CACHE_DIR")
-    with tempfile.TemporaryDirectory(prefix="braid-tuning-") as directory:
-        os.environ["BRAID_CACHE_DIR"] = directory
+    with tempfile.TemporaryDirectory(prefix="braid-tuning-") as empty:
+        os.environ["BRAID_CACHE_DIR"] = empty if caches is None else str(caches / model)
         try:
             yield
         finally:
             os.environ.pop("BRAID_CACHE_DIR")
             if before is not None:
                 os.environ["BRAID_CACHE_DIR"] = before
+
+
+def compiled_untuned(path: Path) -> tuple[braid.Model, dict[str, Any]]:
+    """As where nothing was searched or compiled."""
+    with cache_of(path.stem, None):
+        return compiled(path)
 
 
 def in_turns(models: Sequence[braid.Model], path: Path, runs: int) -> list[list[float]]:
@@ -166,11 +173,11 @@ def _rounds(
     return {point: own for point, own in times.items() if len(own) == rounds}
 
 
-def tuned(path: Path, seconds: float, whole: int, runs: int) -> dict[str, Any]:
+def tuned(path: Path, seconds: float, whole: int, runs: int, caches: Path | None) -> dict[str, Any]:
     """All figures of one model."""
     say(f"== {path.stem}")
-    with empty_cache():
-        untuned, first = compiled(path)
+    untuned, first = compiled_untuned(path)
+    with cache_of(path.stem, caches):
         start = time.monotonic()
         report = tune_model(path, Tuning(seconds=seconds, model_class="auto", say=say))
         took = time.monotonic() - start
@@ -184,6 +191,7 @@ def tuned(path: Path, seconds: float, whole: int, runs: int) -> dict[str, Any]:
             "model": path.stem,
             "tuning seconds": took,
             "kernels searched": report.searched,
+            "known before": report.known,
             "faster": report.faster,
             "library is faster": report.library,
             "left": report.left,
@@ -211,6 +219,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=500.0)
     parser.add_argument("--whole", type=int, default=3, help="0 leaves those of --json")
     parser.add_argument("--runs", type=int, default=31)
+    parser.add_argument("--caches", type=Path, help="where runs that are cut short go on")
     parser.add_argument("--json", type=Path, help="results are added to those of other models")
     given = parser.parse_args(arguments)
     report: dict[str, Any] = {}
@@ -219,7 +228,7 @@ def main(arguments: Sequence[str]) -> int:
     models = {one["model"]: one for one in report.get("models", ())}
     for path in given.models:
         spaces = models.get(path.stem, {}).get("whole spaces", [])
-        models[path.stem] = tuned(path, given.seconds, given.whole, given.runs)
+        models[path.stem] = tuned(path, given.seconds, given.whole, given.runs, given.caches)
         if not given.whole:
             models[path.stem]["whole spaces"] = spaces
         packages = ("onednn-cpu-gomp", "llvmlite", "numpy")

@@ -36,7 +36,7 @@ from braid.targets.costs.schedule_records import (
 )
 from braid.targets.machines.identity import processor_name
 from braid.tuning.kernel_tasks import kernel_tasks
-from braid.tuning.made_up import made_up_parameters
+from braid.tuning.made_up import made_up_lengths, made_up_parameters
 from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
 from braid.tuning.model_runs import Program, Turns, TurnsRequest
 from braid.tuning.whole_model import MODEL_KIND, Changed, Verdict, judge
@@ -261,7 +261,9 @@ class _Trial:
         package = package_of(lowered)
         if package.manifest.runs_on or package.manifest.devices:
             raise BraidError("parts of it run on other devices than the host")
-        return Program(tuple(package.objects), package.weights, package.manifest.libraries)
+        lengths = made_up_lengths(self.model.read().module)
+        libraries = package.manifest.libraries
+        return Program(tuple(package.objects), package.weights, libraries, lengths)
 
 
 def _brief(kernel: TunedKernel) -> Fields:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.dialects.braid.relayout import Array
+from braid.analysis.profile.loop_lengths import Lengths
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
 from braid.lowering.host.profile_counters import LAYOUT_MARK
@@ -15,7 +15,7 @@ from braid.packaging.weights import aligned_bytes
 from braid.runtime.native import NativeContext, NativeModel
 from braid.support.errors import BraidError
 from braid.support.shared_objects import need_libraries
-from braid.tuning.made_up import made_up_array
+from braid.tuning.made_up import made_up_inputs
 
 _LEAST_SECONDS = 5e-4
 """Of a turn: what takes less is run several times in one."""
@@ -23,11 +23,12 @@ _LEAST_SECONDS = 5e-4
 
 @dataclass(frozen=True)
 class Program:
-    """A model compiled for this machine, with counters of a profile."""
+    """A model compiled for this machine, with counters of a profile, and `lengths` in its inputs."""
 
     objects: tuple[bytes, ...]
     weights: NDArray[np.uint8]
     libraries: tuple[str, ...]
+    lengths: Lengths = field(default_factory=dict[int, int])
 
 
 @dataclass(frozen=True)
@@ -98,9 +99,7 @@ class _Run:
         weights = program.weights if program.weights.size else None
         native = NativeModel.from_descriptor(code.address(SYMBOL), weights, code)
         self._context, self._clock = NativeContext(native, 1), clock
-        self._inputs: list[Array] = [
-            made_up_array(spec.bound, np.dtype(spec.dtype)) for spec in native.inputs
-        ]
+        self._inputs = made_up_inputs(native.inputs, program.lengths)
         self._context.run(self._inputs)
         began = clock()
         self._context.run(self._inputs)

@@ -3,13 +3,12 @@
 import time
 from collections.abc import Callable
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.compiler import compile
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.tuning.made_up import made_up_array, made_up_parameters
+from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
 
 AFTER_ORDER = "select-storage,outline-kernels"
 """What the default pipeline runs when the order is fixed."""
@@ -21,13 +20,13 @@ Run = Callable[[], float]
 def prepare_on_host(module: ModuleOp) -> Run:
     """Compiles a module whose order is fixed and whose ops are groups already, for this machine.
 
-    Inputs and weights are halves, whose products are normal numbers, or 0, a valid index. Raises
-    BraidError for what cannot be compiled.
+    Inputs and weights are halves, whose products are normal numbers, or 0, a valid index; lengths
+    of loops are as long as is expected. Raises BraidError for what cannot be compiled.
     """
-    parameters = made_up_parameters(module)
+    parameters, lengths = made_up_parameters(module), made_up_lengths(module)
     with collect_remarks():  # those of a model of which nothing stays
         model = compile(module, passes=list(parse_pipeline(AFTER_ORDER)), parameters=parameters)
-    inputs = [made_up_array(spec.shape, np.dtype(spec.dtype)) for spec in model.inputs]
+    inputs = made_up_inputs(model.inputs, lengths)
     outputs = model.run(inputs)
 
     def run() -> float:

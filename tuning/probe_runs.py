@@ -36,7 +36,7 @@ from braid.targets.costs.op_amounts import computed_type
 from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
-from braid.tuning.made_up import made_up_array, made_up_parameters
+from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
 from braid.universe import make_context
 
 _KERNELS = "outline-kernels"
@@ -114,6 +114,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         made_up = made_up_parameters(source.module, source.parameters)
         source = replace(source, parameters=chain_parameters(source.parameters, made_up))
         _place(source.module, trial.device)
+    lengths = made_up_lengths(source.module)
     decided = _decide(context, source.module)
     outcome.groups = _groups(decided, trial.device)
     compiled = partial(
@@ -125,7 +126,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
         compiled(load=False)
         outcome.at_load = True
         raise
-    inputs = [made_up_array(spec.shape, np.dtype(spec.dtype)) for spec in model.inputs]
+    inputs = made_up_inputs(model.inputs, lengths)
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     _time(lambda: model.run(inputs), model, trial, outcome)
 

@@ -102,6 +102,12 @@ class ExecutionCounts:
         return trips + 1.0 if checks else trips
 
 
+def expected_trips(op: scf.ForOp | scf.WhileOp) -> float:
+    """How often a loop turns whose bounds are not constants: a profile says it, or the default."""
+    trips = _number(op, TRIP_COUNT, math.inf)
+    return DEFAULT_TRIP_COUNT if trips is None else trips
+
+
 def constant_trips(op: scf.ForOp) -> int | None:
     """How often a loop turns whose bounds and step are constants; None for other loops."""
     start, end, step = (_constant(value) for value in (op.lb, op.ub, op.step))

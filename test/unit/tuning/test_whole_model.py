@@ -179,6 +179,23 @@ func.func @main(%x: {x}) -> {y} {{
 """
 
 
+LOOP = """
+func.func @main(%x: tensor<256x256xf32>, %n: tensor<i64>) -> tensor<256x256xf32> {
+  %w = braid.parameter {key = "w"} : tensor<256x256xf32>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %scalar = tensor.extract %n[] : tensor<i64>
+  %end = arith.index_cast %scalar : i64 to index
+  %y = scf.for %i = %zero to %end step %one iter_args(%s = %x) -> (tensor<256x256xf32>) {
+    %p = braid.matmul %s, %w {braid.name = "product"} : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
+    %t = braid.tanh %p : (tensor<256x256xf32>) -> tensor<256x256xf32>
+    scf.yield %t : tensor<256x256xf32>
+  }
+  func.return %y : tensor<256x256xf32>
+}
+"""  # noqa: E501
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
@@ -258,6 +275,19 @@ def test_a_schedule_that_is_slow_in_the_model_is_taken_back(tmp_path: Path) -> N
     assert "1 of 1 kernels are taken back" in said[0] and said[1] == f"  {task}"
     assert last_model()["taken_back"] == [task.key] and last_model()["what"] == "m"
     assert whole(path, [task.key], before).confirm(said.append) == [], "nothing is another now"
+
+
+def test_a_schedule_that_is_slow_in_a_loop_is_taken_back(tmp_path: Path) -> None:
+    """By real runs: an input says how often the loop turns, which it does then."""
+    path = tmp_path / "m.mlir"
+    path.write_text(LOOP)
+    before = Snapshot.now()
+    (task,) = (task for task in kernel_tasks(decided(path)) if "matmul" in str(task))
+    slow = schedules(task)[0]
+    record(task, slow)
+    (verdict,) = whole(path, [task.key], before).confirm(lambda _: None)
+    assert not verdict.kept and verdict.found < 0.9
+    assert load_tuned()[task.key].refused == {str(slow): SLOWER_IN_MODEL}
 
 
 def test_a_schedule_that_is_fast_in_the_model_stays(tmp_path: Path) -> None:
