@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
 _HELP = """  go                   go on as the rule says; so does an empty line
   stop                 end the search of this kernel
+  quit                 end it, and begin no other; so does the end of the input
   threshold X          of the level behind and those to come
   level N              look at level N next, whatever the rule says
   space NAME=V,V …     of the next level only schedules with these values"""
-_COMMANDS = ("go", "stop", "threshold", "level", "space", "help")
+_COMMANDS = ("go", "stop", "quit", "threshold", "level", "space", "help")
 
 
 class _UnclearError(Exception):
@@ -24,17 +25,24 @@ class _UnclearError(Exception):
 
 
 def steering(
-    read: Callable[[], str] = sys.stdin.readline, say: Callable[[str], None] = print
+    end: Callable[[], None],
+    read: Callable[[], str] = sys.stdin.readline,
+    say: Callable[[str], None] = print,
 ) -> "Callable[[KernelTask, Turn[KernelSchedule]], Order[KernelSchedule]]":
-    """Shows where a search stands, and asks until the answer is a command; the end stops it."""
+    """Shows where a search stands, and asks until the answer is a command.
+
+    Where nothing is to be searched any more, as at the end of what is read, `end` is called.
+    """
 
     def steer(task: "KernelTask", turn: "Turn[KernelSchedule]") -> "Order[KernelSchedule]":
         _show(turn, say)
         while True:
-            say(f"  level {turn.level}, go/stop/threshold/level/space/help?")
-            line = read()
+            say(f"  level {turn.level}, {'/'.join(_COMMANDS)}?")
+            line = read() or "quit"
+            if line.split() == ["quit"]:
+                end()
             try:
-                order = parse_order(line or "stop", turn)
+                order = parse_order(line, turn)
             except _UnclearError as error:
                 say(f"  {error}")
                 continue
@@ -76,7 +84,7 @@ def parse_order(line: str, turn: "Turn[KernelSchedule]") -> "Order[KernelSchedul
     if command not in _COMMANDS:
         hint = did_you_mean(command, _COMMANDS) or f"say one of {', '.join(_COMMANDS)}"
         raise _UnclearError(f"'{command}' is not a command; {hint}")
-    if command in ("go", "stop", "help") and words:
+    if command in ("go", "stop", "quit", "help") and words:
         raise _UnclearError(f"'{command}' takes nothing behind it")
     if command == "threshold":
         return Order(threshold=_threshold(words))
@@ -84,7 +92,7 @@ def parse_order(line: str, turn: "Turn[KernelSchedule]") -> "Order[KernelSchedul
         return Order(level=_level(words))
     if command == "space":
         return Order(points=_restricted(words, turn), level=turn.level)
-    return None if command == "help" else Order(stop=command == "stop")
+    return None if command == "help" else Order(stop=command != "go")
 
 
 def _threshold(words: Sequence[str]) -> float:

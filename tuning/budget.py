@@ -8,6 +8,8 @@ from typing import ParamSpec, TypeVar
 Ps = ParamSpec("Ps")
 R = TypeVar("R")
 
+_ALL = 1e9
+"""Seconds that are more than any budget."""
 LEAST = 5.0
 """Seconds for a kernel however little it takes: what compiling its default and few others does."""
 
@@ -22,6 +24,10 @@ class PausedClock:
     def __call__(self) -> float:
         """Seconds, without those of asking."""
         return self.clock() - self.paused
+
+    def end(self) -> None:
+        """From now on every budget is spent that began before."""
+        self.paused -= _ALL
 
     def while_asking(self, ask: Callable[Ps, R]) -> Callable[Ps, R]:
         """`ask`, whose time does not count."""

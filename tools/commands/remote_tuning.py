@@ -3,9 +3,15 @@
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from braid.support.errors import BraidError
+
+if TYPE_CHECKING:
+    from braid.client import Client
+
+_LONGEST = 1000
+"""Characters of an answer that a server takes."""
 
 
 def tune_on_server(
@@ -34,7 +40,7 @@ def tune_on_server(
             elif event.kind == "report" and event.data.get("report"):
                 print(event.data["report"], flush=True)
             elif event.kind == "asks" and event.data["asks"]:
-                client.order(task, sys.stdin.readline().strip() or "stop")
+                _answer(client, task)
         ended = client.wait(task)
     except KeyboardInterrupt:
         client.cancel(task)
@@ -43,3 +49,22 @@ def tune_on_server(
         raise BraidError(f"the task is {ended['state']}: {ended.get('error') or 'by its user'}")
     if output is not None:
         write_files({output: client.artifact(task)})
+
+
+def _answer(client: "Client", task: str) -> None:
+    """Pass on what the user says; that it came too late, as after ten minutes, ends nothing."""
+    try:
+        client.order(task, order_of(sys.stdin.readline()))
+    except BraidError as error:
+        print(f"  {error.message}", flush=True)
+
+
+def order_of(line: str) -> str:
+    """A line as servers take it, of printable ASCII; the search says of others what is wrong.
+
+    An empty line goes on, and the end of the input ends the search, as without a server.
+    """
+    if not line:
+        return "quit"
+    words = " ".join(line.split())
+    return "".join(c if " " <= c <= "~" else "?" for c in words)[:_LONGEST] or "go"

@@ -72,7 +72,7 @@ InteractiveOption = Annotated[
     typer.Option(
         "--interactive",
         help="Show the space and the times before the first level and after each, and ask on "
-        "standard input how to go on: threshold, level, space or stop.",
+        "standard input how to go on: threshold, level, space, stop, or quit.",
     ),
 ]
 WholeModelOption = Annotated[
@@ -188,7 +188,7 @@ class SearchOptions:
             ray=self.ray,
             whole_model=self.whole_model,
             say=say,
-            steer=clock.while_asking(steering(say=say)) if self.interactive else None,
+            steer=clock.while_asking(steering(clock.end, say=say)) if self.interactive else None,
             clock=clock,
         )
 

@@ -47,9 +47,12 @@ _LARGEST_ORDER = 1 << 14
 
 
 class Order(BaseModel):
-    """What the user says between levels: go, stop, threshold X, level N, space NAME=V,V …"""
+    """What the user says between levels: go, stop, quit, threshold X, level N, space NAME=V,V …
 
-    line: str = Field(pattern=r"^[a-z]+( [A-Za-z0-9_.,=-]+)*$", max_length=1000)
+    What is none of these is asked again.
+    """
+
+    line: str = Field(pattern=r"^[ -~]+$", max_length=1000)
 
 
 @dataclass(frozen=True)

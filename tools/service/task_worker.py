@@ -125,7 +125,7 @@ def _tune(
         model_class=options.model_class,
         say=say,
         whole_model=options.whole_model,
-        steer=clock.while_asking(steering(read, say)) if options.interactive else None,
+        steer=clock.while_asking(steering(clock.end, read, say)) if options.interactive else None,
         clock=clock,
     )
     found = tune_model(model, tuning, target=options.target)

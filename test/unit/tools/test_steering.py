@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.tools.commands.remote_tuning import order_of
 from braid.tools.steering import parse_order, steering
 from braid.tuning.search import Order, Turn
 
@@ -20,6 +21,14 @@ POINTS = [
     for vectors in (1, 2)
 ] + [KernelSchedule.of("generic", {})]
 TURN = Turn(1, POINTS, 1.0, None)
+TWO = """
+func.func @main(%x: tensor<24x40xf32>, %w: tensor<40x48xf32>, %v: tensor<48x32xf32>)
+    -> tensor<24x32xf32> {
+  %h = braid.matmul %x, %w : (tensor<24x40xf32>, tensor<40x48xf32>) -> tensor<24x48xf32>
+  %y = braid.matmul %h, %v : (tensor<24x48xf32>, tensor<48x32xf32>) -> tensor<24x32xf32>
+  func.return %y : tensor<24x32xf32>
+}
+"""
 MODEL = Path(__file__).parents[2] / "tools/braid/Inputs/negated.mlir"
 
 
@@ -29,6 +38,7 @@ MODEL = Path(__file__).parents[2] / "tools/braid/Inputs/negated.mlir"
         ("\n", Order()),
         ("go\n", Order()),
         ("stop", Order(stop=True)),
+        ("quit", Order(stop=True)),
         ("threshold 0.9", Order(threshold=0.9)),
         ("level 2", Order(level=2)),
         ("help", None),
@@ -47,6 +57,7 @@ def test_orders(line: str, order: Order[KernelSchedule] | None) -> None:
         ("threshold -1", "expected a positive number"),
         ("level 3", "expected a level from 0 to 2"),
         ("stop now", "'stop' takes nothing behind it"),
+        ("quit it", "'quit' takes nothing behind it"),
         ("space row=4", "schedules have no 'row'; did you mean 'rows'?"),
         ("space rows=5", "level 1 has rows=4,6, not 5"),
         ("space", "expected values of entries"),
@@ -55,16 +66,51 @@ def test_orders(line: str, order: Order[KernelSchedule] | None) -> None:
 )
 def test_what_is_unclear_is_asked_again(line: str, answer: str) -> None:
     lines, said = iter([line, "stop"]), list[str]()
-    steer = steering(lambda: next(lines), said.append)
+    steer = steering(pytest.fail, lambda: next(lines), said.append)
     order = steer(None, TURN)  # pyright: ignore[reportArgumentType]
     assert order == Order(stop=True)
     assert any(answer in each for each in said)
     assert "gemm (4) rows=4,6 vectors=1,2" in said[1]
 
 
-def test_the_end_of_the_input_stops() -> None:
-    order = steering(lambda: "", lambda _: None)(None, TURN)  # pyright: ignore[reportArgumentType]
-    assert order.stop
+@pytest.mark.parametrize("line", ["", "quit\n"])
+def test_the_end_of_the_input_ends_all(line: str) -> None:
+    ends: list[bool] = []
+    steer = steering(lambda: ends.append(True), lambda: line, lambda _: None)
+    order = steer(None, TURN)  # pyright: ignore[reportArgumentType]
+    assert order.stop and ends
+
+
+def test_nothing_is_begun_behind_the_end(tmp_path: Path) -> None:
+    """The first of two kernels is searched through one level; the other is left."""
+    path = tmp_path / "m.mlir"
+    path.write_text(TWO)
+    ended = subprocess.run(
+        [sys.executable, "-m", "braid.tools.cli", "tune", str(path), "--interactive"],
+        input="go\n",
+        capture_output=True,
+        text=True,
+        env={**os.environ, "BRAID_CACHE_DIR": str(tmp_path / "cache")},
+        timeout=120,
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("go/stop/quit") == 2 and ended.stdout.count("default ") <= 2
+    assert "1 kernels searched" in ended.stdout and "1 left" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "order"),
+    [
+        ("", "quit"),
+        ("\n", "go"),
+        ("  \n", "go"),
+        (" space   rows=4 \n", "space rows=4"),
+        ("Stop! ä\t\x1b\n", "Stop! ? ?"),
+        ("x" * 2000, "x" * 1000),
+    ],
+)
+def test_answers_for_a_server(line: str, order: str) -> None:
+    assert order_of(line) == order
 
 
 def test_in_a_terminal(tmp_path: Path) -> None:

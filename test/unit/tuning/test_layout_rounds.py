@@ -206,3 +206,11 @@ def test_asking_takes_none_of_the_budget() -> None:
     assert not budget.is_spent() and clock() == 10.0
     now += 0.1
     assert budget.is_spent()
+
+
+def test_a_clock_that_ends_spends_all_budgets() -> None:
+    clock = PausedClock()
+    budget = Budget([1.0], 1e6, clock)
+    assert not budget.is_spent()
+    clock.end()
+    assert budget.is_spent() and budget.part(0)()

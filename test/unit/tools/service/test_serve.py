@@ -144,7 +144,7 @@ def test_the_queue_is_limited(server: Server) -> None:
 def test_a_search_is_steered(server: Server) -> None:
     client = server.client
     task = client.submit(MODEL, interactive=True, again=True)
-    answers = iter(["nonsense", "space unroll=2", "threshold 0.01", "stop"])
+    answers = iter(["nonsense", "What?  {}", "space unroll=2", "threshold 0.01", "stop"])
     said: list[str] = []
     for event in client.events(task):
         if event.kind == "asks" and event.data["asks"]:
@@ -152,7 +152,11 @@ def test_a_search_is_steered(server: Server) -> None:
         said.append(str(event.data.get("text", "")))
     text = "\n".join(said)
     assert client.wait(task)["state"] == "done"
-    assert "'nonsense' is not a command" in text and "it was told to stop" in text
+    assert (
+        "'nonsense' is not a command" in text
+        and "'What?' is not" in text
+        and "it was told to stop" in text
+    )
     assert "threshold 0.01" in text and "elementwise (1) unroll=2" in text
 
 
