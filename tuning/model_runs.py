@@ -23,7 +23,10 @@ _LEAST_SECONDS = 5e-4
 
 @dataclass(frozen=True)
 class Program:
-    """A model compiled for this machine, with counters of a profile, and `lengths` in its inputs."""
+    """A model compiled for this machine, with counters of a profile.
+
+    `lengths` are the values of some inputs, by their number.
+    """
 
     objects: tuple[bytes, ...]
     weights: NDArray[np.uint8]
