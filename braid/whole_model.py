@@ -85,11 +85,17 @@ class Snapshot:
 
 
 def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
-    """The rows that stayed in models as a whole: by whose kernels, and under which keys."""
+    """The rows that stayed in models as a whole: by whose kernels, and under which keys.
+
+    What stayed within the noise does not count: a machine that does less may tell.
+    """
     for value in store.read(MODEL_KIND).values():
-        kernels = value.get("kernels")
-        if kernels in list(Kernels):
-            for key, row in _rows(value).items():
+        kernels, verdict = value.get("kernels"), Verdict.of(value)
+        if kernels not in list(Kernels) or verdict is None:
+            continue
+        open_ones = frozenset[str]() if verdict.is_claimed else verdict.kept
+        for key, row in _rows(value).items():
+            if key not in open_ones:
                 yield Kernels(kernels), key, row
 
 

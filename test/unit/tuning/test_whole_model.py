@@ -337,6 +337,27 @@ def test_what_was_found_after_a_comparison_is_compared_later(tmp_path: Path) -> 
     assert not tune_model(path, Tuning(jobs=1)).whole
 
 
+def test_what_stayed_within_the_noise_is_compared_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what was there before that: the machine may do less by then."""
+    judged = braid.whole_model.judge
+
+    def all_stay(changed: Changed, *_: Any) -> Verdict:
+        return Verdict(changed, changed, 1.0, 0.99, 1.01, 1.01, 0.03, 35)
+
+    path, task = one_product(tmp_path)
+    record(task, schedules(task)[0])
+    monkeypatch.setattr(braid.whole_model, "judge", all_stay)
+    (verdict,) = tune_model(path, Tuning(jobs=1)).whole
+    assert verdict.kept == {task.key} and not verdict.is_claimed
+    assert load_tuned()[task.key].chosen == schedules(task)[0], "it stays until then"
+    monkeypatch.setattr(braid.whole_model, "judge", judged)
+    (verdict,) = tune_model(path, Tuning(jobs=1)).whole
+    assert not verdict.kept and load_tuned()[task.key].chosen is None
+    assert not tune_model(path, Tuning(jobs=1)).whole
+
+
 def test_what_is_compared_later_leaves_the_rest_confirmed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
