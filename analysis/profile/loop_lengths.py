@@ -7,10 +7,11 @@ with. What depends on floats, such as a threshold that ends an iteration, is not
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from xdsl.dialects import func, scf, tensor
-from xdsl.dialects.builtin import IndexType, IntegerType, TensorType
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, i1
+from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from braid.analysis.profile.execution_counts import constant_trips, expected_trips
 
@@ -61,12 +62,12 @@ def _is_counted(value: SSAValue) -> bool:
 
 
 def _is_truth(value: SSAValue) -> bool:
-    type = _element_type(value)
-    return isinstance(type, IntegerType) and type.width.data == 1
+    return _element_type(value) == i1
 
 
-def _element_type(value: SSAValue) -> object:
-    return value.type.element_type if isinstance(value.type, TensorType) else value.type
+def _element_type(value: SSAValue) -> Attribute:
+    type = cast("Attribute | TensorType[Attribute]", value.type)
+    return type.element_type if isinstance(type, TensorType) else type
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
