@@ -7,13 +7,13 @@ with. What depends on floats, such as a threshold that ends an iteration, is not
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import cast
 
 from xdsl.dialects import func, scf, tensor
 from xdsl.dialects.builtin import IndexType, IntegerType, TensorType, i1
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 
 from braid.analysis.profile.execution_counts import constant_trips, expected_trips
+from braid.dialects.braid.base import element_type_of
 
 Lengths = dict[int, int]
 """Values of all elements of a function's arguments, by the argument's number."""
@@ -66,8 +66,7 @@ def _is_truth(value: SSAValue) -> bool:
 
 
 def _element_type(value: SSAValue) -> Attribute:
-    type = cast("Attribute | TensorType[Attribute]", value.type)
-    return type.element_type if isinstance(type, TensorType) else type
+    return element_type_of(value) if isinstance(value.type, TensorType) else value.type
 
 
 def _sources(value: SSAValue) -> Sequence[SSAValue]:
