@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 _T = TypeVar("_T")
 
 
-class lockless_property(Generic[_T]):  # noqa: N801: it stands where `property` does
+class lockless_property(Generic[_T]):  # named as `property`, in whose place it stands
     """Calls the method once for each object, and keeps the result in the object's `__dict__`.
 
     Several threads that ask at once may each compute it; one of the results stays.
