@@ -46,6 +46,8 @@ _MOST = 1 << 31
 """Elements of a row: indices are in the low bits of ranks, reversed."""
 _COMPARISONS = 6.5e12
 """A second, of a whole GPU (measured on an H200)."""
+_LEFT = 0.95
+"""Which part of the elements goes on from a round at most: then rounds are few."""
 _LAUNCH = 2.5e-6
 """Seconds from the end of an entry until the next one has read what it needs."""
 _COMPARISON = 4e-9
@@ -99,6 +101,10 @@ class _Round:
         return self.count - (self.chunks - 1) * self.size
 
 
+_Plan = tuple[float, tuple[_Round, ...]]
+"""Predicted seconds, and rounds."""
+
+
 @dataclass(frozen=True, eq=False)
 class _TopK(AlongDim):
     op: TopKOp
@@ -129,10 +135,10 @@ class _TopK(AlongDim):
         return self._plan[1]
 
     @cached_property
-    def _plan(self) -> tuple[float, tuple["_Round", ...]]:
+    def _plan(self) -> _Plan:
         """Seconds and rounds."""
         if not self._few:
-            return self._selecting(self._extent)
+            return self._selecting(self._extent, {})
         rounds: list[_Round] = []
         count = self._extent
         while count > max(THREADS, 2 * self._k):
@@ -146,18 +152,24 @@ class _TopK(AlongDim):
         """Seconds in which so many elements of each row are compared with each other."""
         return _LAUNCH + count * _COMPARISON + self._rows * count**2 / _COMPARISONS
 
-    def _selecting(self, count: int) -> tuple[float, tuple["_Round", ...]]:
-        """The fastest rounds, by digits, for so many elements of each row."""
-        best: tuple[float, tuple[_Round, ...]] = (self._comparing(count), ())
+    def _selecting(self, count: int, known: dict[int, _Plan]) -> _Plan:
+        """The fastest rounds, by digits, for so many elements of each row.
+
+        `known` are those of other counts, which rounds of several sizes come to.
+        """
+        if count in known:
+            return known[count]
+        best: _Plan = (self._comparing(count), ())
         for parts in _PARTS:
             chunks = -(-count // (parts * THREADS))
             size = -(-count // chunks)
             chunks = -(-count // size)
             left = (chunks - 1) * self._k + min(self._k, count - (chunks - 1) * size)
             own = _LAUNCH + _SELECTION + self._rows * (chunks / _BLOCKS + count / _ELEMENTS)
-            if own < best[0] and left < count:
-                seconds, rounds = self._selecting(left)
+            if own < best[0] and left <= _LEFT * count:
+                seconds, rounds = self._selecting(left, known)
                 best = min(best, (own + seconds, (_Round(count, size, left), *rounds)))
+        known[count] = best
         return best
 
     def _start(self, round: int) -> int:

@@ -149,6 +149,22 @@ def test_nothing_is_spilled(architecture: str) -> None:
         assert spilled_bytes(emit(group, "tested"), architecture) == 0
 
 
+@pytest.mark.parametrize(("extent", "k"), [(1_000_000, 1000), (1 << 30, 3800), (1 << 24, 1365)])
+def test_few_plans_are_compared(extent: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds of a million elements came to the same counts in millions of ways."""
+    compared: list[int] = []
+    comparing = top_k._TopK._comparing
+
+    def counted(self: Any, count: int) -> float:
+        compared.append(count)
+        return comparing(self, count)
+
+    monkeypatch.setattr(top_k._TopK, "_comparing", counted)
+    found = TopKFamily(gpu("sm_90a")).match(group_of(f32, (1, extent), k, 1, largest=True))
+    assert found is not None and found.seconds(found.layouts[0]) > 0
+    assert len(compared) == len(set(compared)) < 200
+
+
 def test_what_is_left_to_others() -> None:
     family = TopKFamily(gpu("sm_80"))
     assert family.match(group_of(f64, (3, 8), 2, 1, True)) is None
