@@ -46,8 +46,9 @@ _MOST = 1 << 31
 """Elements of a row: indices are in the low bits of ranks, reversed."""
 _COMPARISONS = 6.5e12
 """A second, of a whole GPU (measured on an H200)."""
-_LEFT = 0.95
-"""Which part of the elements goes on from a round at most: then rounds are few."""
+_LEFT = 0.8
+"""Which part of the elements goes on from a round at most: each round is an entry, and they are to
+be few."""
 _LAUNCH = 2.5e-6
 """Seconds from the end of an entry until the next one has read what it needs."""
 _COMPARISON = 4e-9
