@@ -68,9 +68,13 @@ def test_cases_run_from_artifacts(tmp_path: Path) -> None:
 
 
 def test_the_list_is_complete() -> None:
-    """Full cases are of the kinds of small ones; names, by which they are asked for, differ."""
+    """Full cases are of the kinds of small ones; names, by which they are asked for, differ.
+
+    The first word of a kind is what it computes; how many are selected follows.
+    """
     found = list(cases(small=False))
-    assert {case.kind for case in found} == {case.kind for case in cases(small=True)}
+    small_kinds = {case.kind.split()[0] for case in cases(small=True)}
+    assert {case.kind.split()[0] for case in found} == small_kinds
     products = [case for case in found if case.kind == "product"]
     assert len(products) >= 32 and {case.element for case in products} == {
         "bf16",
