@@ -13,6 +13,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.analysis.profile.loop_lengths import Lengths
 from braid.execution.elsewhere import missing_here
 from braid.graph_pipeline import Decisions
 from braid.lower_source import Lowering
@@ -44,6 +45,8 @@ from braid.tuning.whole_model import MODEL_KIND, Changed, Verdict, judge
 _WORKER = "braid.tuning.model_worker"
 _MOST_SECONDS = 300.0
 """For turns, after which a model counts as one that hangs."""
+_TRIAL_SECONDS = 20.0
+"""For the first turn of a model whose loops turn as often as inputs say that are made up."""
 
 
 @dataclass(frozen=True)
@@ -233,20 +236,36 @@ class _Trial:
     @contextmanager
     def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
         """Measures programs in a process of its own, which gets each of them once."""
-        numbers: dict[Changed, int] = {}
+        lengths, numbers = self._lengths(), dict[Changed, int]()
         with worker_process(_WORKER) as worker:
 
             def measure(programs: Sequence[Changed], turns: int) -> list[Turns]:
                 for kept in programs:
                     if kept not in numbers:
-                        numbers[kept] = _asked(worker, self._program(kept))
+                        numbers[kept] = _asked(worker, self._program(kept, lengths))
                 return _asked(
                     worker, TurnsRequest(tuple(map(numbers.__getitem__, programs)), turns)
                 )
 
             yield measure
 
-    def _program(self, kept: Changed) -> Program:
+    def _lengths(self) -> Lengths:
+        """Made-up lengths of loops with which the model as before ends soon; none if it does not.
+
+        A condition that is handed on, or arithmetic on a length, may make a loop endless.
+        """
+        lengths = made_up_lengths(self.model.read().module)
+        if not lengths:
+            return lengths
+        with worker_process(_WORKER) as worker:
+            try:
+                number = _asked(worker, self._program(frozenset(), lengths))
+                _asked(worker, TurnsRequest((number,), 1), _TRIAL_SECONDS)
+            except (BraidError, WorkerEndedError):
+                return {}
+        return lengths
+
+    def _program(self, kept: Changed, lengths: Lengths) -> Program:
         """The model with these kernels as found, and the others as before."""
         store, back = default_store(), self.changed - kept
         rows = dict(store.read(SCHEDULE_KIND))
@@ -267,7 +286,6 @@ class _Trial:
         package = package_of(lowered)
         if package.manifest.runs_on or package.manifest.devices:
             raise BraidError("parts of it run on other devices than the host")
-        lengths = made_up_lengths(self.model.read().module)
         libraries = package.manifest.libraries
         return Program(tuple(package.objects), package.weights, libraries, lengths)
 
@@ -277,9 +295,11 @@ def _brief(kernel: TunedKernel) -> Fields:
     return fields_of(replace(kernel, steps=(), refused={}))
 
 
-def _asked(worker: WorkerProcess, request: Program | TurnsRequest) -> Any:
+def _asked(
+    worker: WorkerProcess, request: Program | TurnsRequest, seconds: float = _MOST_SECONDS
+) -> Any:
     """Raises BraidError or WorkerEndedError where there is no answer."""
-    answer = worker.ask(request, seconds=_MOST_SECONDS)
+    answer = worker.ask(request, seconds=seconds)
     if isinstance(answer, str):
         raise BraidError(answer)
     return answer

@@ -220,25 +220,12 @@ class _TopK(AlongDim):
     def _digits(self) -> Digits:
         return Digits.of(element_type_of(self.op.input), self._extent)
 
-    def _rank(
-        self,
-        code: Code,
-        buffers: Sequence[SSAValue],
-        scratch: Sequence[Value],
-        round: int,
-        row: Value,
-        place: Value,
-        missing: Value | int,
-    ) -> Value:
-        """The rank of an element of a row in a round, or `missing`, above `SMALLEST`, for none."""
-        count = self._count(round)
-        inside = code.below(place, count)
-        rank = self._known_rank(code, buffers, scratch, round, row, code.least(place, count - 1))
+    def _or_missing(self, code: Code, rank: Value, inside: Value, missing: Value | int) -> Value:
+        """A rank, or `missing`, above `SMALLEST`, where none is `inside`."""
         there = code.insert(arith.AndIOp(inside, self._is_element(code, rank)))
-        least = code.number(SMALLEST, i64)
-        return code.select(there, rank, code.add(least, missing))
+        return code.select(there, rank, code.add(code.number(SMALLEST, i64), missing))
 
-    def _known_rank(
+    def _rank(
         self,
         code: Code,
         buffers: Sequence[SSAValue],
@@ -276,7 +263,7 @@ class _TopK(AlongDim):
         lane = code.rem(code.thread(), _WARP)
         warps = code.mul(code.block(), THREADS // _WARP)
         warp = code.add(warps, code.div(code.thread(), _WARP))
-        chunks = self._rounds[round].chunks
+        chunks, count = self._rounds[round].chunks, self._rounds[round].count
 
         def select(at: Code) -> None:
             row, chunk = at.div(warp, chunks), at.rem(warp, chunks)
@@ -284,7 +271,9 @@ class _TopK(AlongDim):
             for part in range(_WARP_CHUNK // _WARP):
                 inside = at.add(lane, part * _WARP)
                 place = at.add(at.mul(chunk, _WARP_CHUNK), inside)
-                own.append(self._rank(at, buffers, [scratch], round, row, place, at.wide(inside)))
+                known = at.least(place, count - 1)
+                rank = self._rank(at, buffers, [scratch], round, row, known)
+                own.append(self._or_missing(at, rank, at.below(place, count), at.wide(inside)))
             line = at.mul(at.wide(row), self._rounds[round].left)
             first = at.add(line, at.mul(at.wide(chunk), self._k))
             start = at.at(scratch, self._start(round + 1))
@@ -325,7 +314,7 @@ class _TopK(AlongDim):
             place = code.add(thread, part * THREADS)
             inside.append(code.below(place, size))
             known = code.least(code.add(begin, place), own.count - 1)
-            ranks.append(self._known_rank(code, buffers, [scratch], round, row, known))
+            ranks.append(self._rank(code, buffers, [scratch], round, row, known))
         words = [self._digits.word(code, rank) for rank in ranks]
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         selection = Selection(shared, thread, THREADS, self._digits, words, inside)
@@ -353,7 +342,9 @@ class _TopK(AlongDim):
         slot = code.at(shared, code.mul(thread, _RANK))
 
         def rank_at(at: Code, place: Value) -> Value:
-            return self._rank(at, buffers, scratch, last, row, place, 0)
+            known = at.least(place, count - 1)
+            rank = self._rank(at, buffers, scratch, last, row, known)
+            return self._or_missing(at, rank, at.below(place, count), 0)
 
         own = rank_at(code, code.add(code.mul(part, THREADS), thread))
 

@@ -193,12 +193,12 @@ def _of_fewer(patch: pytest.MonkeyPatch) -> None:
 
 def _missing_first(patch: pytest.MonkeyPatch) -> None:
     """Missing elements are above those that are below 0."""
-    original = top_k._TopK._rank
+    original = top_k._TopK._or_missing
 
     def rank(self: Any, code: Code, *given: Any) -> Any:
         return original(self, code, *given[:-1], code.number((1 << 63) - 1, i64))
 
-    patch.setattr(top_k._TopK, "_rank", rank)
+    patch.setattr(top_k._TopK, "_or_missing", rank)
 
 
 def _to_all_buckets(patch: pytest.MonkeyPatch) -> None:

@@ -194,6 +194,21 @@ func.func @main(%x: tensor<256x256xf32>, %n: tensor<i64>) -> tensor<256x256xf32>
   func.return %y : tensor<256x256xf32>
 }
 """  # noqa: E501
+ENDLESS = """
+func.func @main(%a: tensor<256x384xf32>, %b: tensor<384x512xf32>, %c: tensor<i1>)
+    -> (tensor<256x512xf32>, tensor<i1>) {
+  %p = braid.matmul %a, %b
+      : (tensor<256x384xf32>, tensor<384x512xf32>) -> tensor<256x512xf32>
+  %going = scf.while (%go = %c) : (tensor<i1>) -> tensor<i1> {
+    %more = tensor.extract %go[] : tensor<i1>
+    scf.condition(%more) %go : tensor<i1>
+  } do {
+  ^bb0(%go: tensor<i1>):
+    scf.yield %go : tensor<i1>
+  }
+  func.return %p, %going : tensor<256x512xf32>, tensor<i1>
+}
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -288,6 +303,21 @@ def test_a_schedule_that_is_slow_in_a_loop_is_taken_back(tmp_path: Path) -> None
     (verdict,) = whole(path, [task.key], before).confirm(lambda _: None)
     assert not verdict.kept and verdict.found < 0.9
     assert load_tuned()[task.key].refused == {str(slow): SLOWER_IN_MODEL}
+
+
+def test_a_loop_that_a_made_up_condition_never_ends_does_not_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rest of the model is compared all the same."""
+    path = tmp_path / "m.mlir"
+    path.write_text(ENDLESS)
+    monkeypatch.setattr(braid.whole_model, "_TRIAL_SECONDS", 2.0)
+    before = Snapshot.now()
+    (task,) = (task for task in kernel_tasks(decided(path)) if "matmul" in str(task))
+    slow = schedules(task)[0]
+    record(task, slow)
+    (verdict,) = whole(path, [task.key], before).confirm(lambda _: None)
+    assert not verdict.kept and load_tuned()[task.key].refused == {str(slow): SLOWER_IN_MODEL}
 
 
 def test_a_schedule_that_is_fast_in_the_model_stays(tmp_path: Path) -> None:
