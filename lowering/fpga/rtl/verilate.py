@@ -123,12 +123,16 @@ _headers = _Headers()
 
 
 def _precompiled(macros: Sequence[str]) -> "tempfile.TemporaryDirectory[str]":
-    """A directory with the headers, and what the compiler makes of them."""
+    """A directory with the headers, and what the compiler makes of them where it can."""
     directory = tempfile.TemporaryDirectory(prefix="braid-verilator-", ignore_cleanup_errors=True)
     header = Path(directory.name) / _HEADER
     text = "".join(f"#include <{name}>\n" for name in _INCLUDED)
     header.write_text(text, encoding="utf-8")
-    _compile([*macros, "-x", "c++-header", "-c", str(header)], header.with_suffix(".h.gch"))
+    made = header.with_suffix(".h.gch")
+    try:
+        _compile([*macros, "-x", "c++-header", "-c", str(header)], made)
+    except BraidError:  # as for want of space: designs are compiled without it
+        made.unlink(missing_ok=True)
     return directory
 
 

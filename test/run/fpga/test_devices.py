@@ -333,6 +333,26 @@ def test_precompiled_headers_change_nothing(
     assert made[0] == made[1] == made[2]
 
 
+def test_headers_that_cannot_be_precompiled_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the temporary directory has no space left."""
+    compile_ = verilate._compile
+
+    def without_space(arguments: list[str], output: Path) -> None:
+        if output.suffix == ".gch":
+            output.write_bytes(b"half")
+            raise BraidError("no space left")
+        compile_(arguments, output)
+
+    monkeypatch.setattr(verilate, "_compile", without_space)
+    monkeypatch.setattr(verilate, "_headers", headers := verilate._Headers())
+    monkeypatch.setattr(headers, "_READ", 0)
+    assert verilate._built("twice_of", TWICE, DRIVER, verilate.LINT, tmp_path).exists()
+    (_, header) = headers.arguments(("-DVM_TRACE=0", "-DVM_TRACE_VCD=0"))
+    assert not Path(f"{header}.gch").exists()
+
+
 IN_THREADS = """
 from threading import Thread
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
