@@ -1,8 +1,12 @@
 """How lit runs the .mlir tests: `lit test`, from any directory, with any environment's lit."""
 
+import atexit
 import os
 import shutil
+import socket
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import lit.formats
@@ -30,11 +34,41 @@ for variable in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
 # Nothing that was measured on this machine before decides in a test.
 config.environment["BRAID_CACHE_DIR"] = str(Path(config.test_exec_root) / "cache")
 
+# One process imports the tools, and its forks run them: hundreds of imports are most of the time.
+_TOOLS = ("braid.tools.braid_opt", "braid.tools.cli", "filecheck.main")
+_IMPORTED_BY_THEM = (
+    "braid.compiler",
+    "braid.lowering.common.convert_braid_to_linalg",
+    "braid.tools.opt.arguments",
+    "braid.tools.opt.driver",
+)
+
+
+def _serve_tools() -> Path:
+    """Start the server of the tools, which ends with lit; returns its socket."""
+    folder = tempfile.mkdtemp(prefix="braid-lit-")  # names of sockets are short
+    atexit.register(shutil.rmtree, folder)
+    path = Path(folder, "tools")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen(1024)
+        server = [sys.executable, "test/fork_server.py", str(listener.fileno())]
+        subprocess.Popen(
+            [*server, *_TOOLS, "--", *_IMPORTED_BY_THEM],
+            stdin=subprocess.PIPE,
+            pass_fds=[listener.fileno()],
+            cwd=_root,
+            env=config.environment,
+        )
+    return path
+
+
+_run = f"{sys.executable} -I -S {_root}/test/fork_client.py {_serve_tools()}"
 config.substitutions += [
-    ("%braid-opt", f"{sys.executable} -m braid.tools.braid_opt"),
-    ("%braid", f"{sys.executable} -m braid.tools.cli"),
+    ("%braid-opt", f"{_run} braid.tools.braid_opt"),
+    ("%braid", f"{_run} braid.tools.cli"),
     ("%python", sys.executable),
-    ("FileCheck", str(_tools / "filecheck")),
+    ("(FileCheck|filecheck) ", f"{_run} filecheck.main "),
 ]
 
 # `REQUIRES: feature` keeps a test, and a directory's lit.local.cfg all of its tests, for machines

@@ -125,8 +125,22 @@ def test_a_launch_takes_as_long_as_the_target_says(board: str, chain: Path, tmp_
         assert sum(times.get(name, 0.0) for name in DEVICES) == pytest.approx(2 * EXP, rel=1e-3)
 
 
-@pytest.mark.parametrize("strategy", ["priority", "latency", "throughput"])
-@pytest.mark.parametrize("name", MODELS)
+STRATEGIES = ("priority", "latency", "throughput")
+# Models that take seconds are here by one strategy, the others are slow.
+TAKEN = {"transformer": "latency", "convolutional": "throughput"}
+CASES = [
+    pytest.param(
+        name,
+        strategy,
+        marks=[] if TAKEN.get(name, strategy) == strategy else [pytest.mark.slow],
+        id=f"{name}-{strategy}",
+    )
+    for name in MODELS
+    for strategy in STRATEGIES
+]
+
+
+@pytest.mark.parametrize(("name", "strategy"), CASES)
 def test_models_compute_what_they_should(name: str, strategy, board: str, tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     proto = MODELS[name]()

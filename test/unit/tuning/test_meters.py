@@ -130,7 +130,7 @@ def test_what_cannot_be_faster_is_not_compiled() -> None:
     with gpu_meter(Job(target, target.device("gpu:0"))) as meter:
         assert isinstance(meter, GpuMeter)
         points = list(dict.fromkeys([*found.space(0), *found.space(1)]))
-        some = points[:: len(points) // 12]
+        some = points[:: len(points) // 6]
         kernels = [found.emit(point, f"k{n}") for n, point in enumerate(some)]
         made = meter.made(kernels, found.group)
         assert None not in made
@@ -138,7 +138,7 @@ def test_what_cannot_be_faster_is_not_compiled() -> None:
         assert all(time is not None and time >= meter.best[found.group] for time in times)
         bounded = [one for one in made if one is not None and one.compiled is None]
         assert bounded
-        for one in bounded[:2]:
+        for one in bounded[:1]:
             meter._compile([one])  # pyright: ignore[reportPrivateUsage]
             assert one.seconds is not None and one.seconds >= one.least
 
