@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 
 MIB = 2**20
@@ -105,7 +106,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path)
     parser.add_argument("--only", default="")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.count is not None:

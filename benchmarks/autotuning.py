@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arguments import output_file
 from braid.tuning.model_search import ModelRule, ModelSearch, Row, numeric_features
 
 NEAR = 1.05
@@ -175,7 +176,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=list(SEARCHES))
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     given = parser.parse_args(arguments)
     results: dict[str, dict[str, dict[str, float]]] = {}
     paths = sorted((given.data / "autotuning").glob("*.csv.gz"))

@@ -18,6 +18,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.arguments import output_file
 from benchmarks.generators.big_modules import FAMILIES
 
 _COLUMNS = "{:<18} {:>8} {:>9} {:>9} {:>9} {:>8} {:>8}"
@@ -88,7 +89,7 @@ def main() -> None:
     parser.add_argument("--families", nargs="+", choices=choices, default=[*FAMILIES])
     parser.add_argument("--sizes", nargs="+", type=int, default=[10_000, 100_000])
     parser.add_argument("--timing", action="store_true")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     print(_COLUMNS.format("family", "ops", "seconds", "CPU s", "ops/s", "peak MiB", "file MiB"))
     measured: list[Measurement] = []

@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import output_file
+
 TURN_SECONDS = 0.3
 REST_SECONDS = 0.05
 """Longer than threads of any pool spin after a run."""
@@ -192,7 +194,7 @@ def main() -> None:
     parser.add_argument("--competitors", type=int, default=1)
     parser.add_argument("--python", metavar="PATH")
     parser.add_argument("--quiet", type=float, default=float("inf"), metavar="SHARE")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     results: dict[str, Any] = {}
     for model in options.models:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -52,7 +53,10 @@ class CaseProcess:
             self._receive()
             self._ready = True
         self.request, self.deadline = request, monotonic() + seconds
-        self.channel.send(request)
+        try:
+            self.channel.send(request)
+        except OSError:
+            raise self._lost() from None
 
     def take(self) -> Any:
         """The answer. Raises CaseLost where there is none, and the process is another one then."""
@@ -62,11 +66,16 @@ class CaseProcess:
     def _receive(self) -> Any:
         try:
             return self.channel.recv()
-        except EOFError:
-            self._process.join()
-            code = self._process.exitcode
-            self.start()
-            raise CaseLost(f"the process ended with status {code}") from None
+        except (EOFError, OSError):  # the latter where a request has not been read
+            raise self._lost() from None
+
+    def _lost(self) -> CaseLost:
+        """What has become of the process, which is another one then."""
+        self.request = None
+        self._process.join()
+        code = self._process.exitcode
+        self.start()
+        return CaseLost(f"the process ended with status {code}")
 
     def restart(self) -> None:
         """Ends the process, whatever it does, for another one."""
@@ -85,7 +94,8 @@ class CaseProcess:
 
     def end(self) -> None:
         """Lets the process end, which must have no request; ends it where it does not."""
-        self.channel.send(None)
+        with suppress(OSError):  # it has ended
+            self.channel.send(None)
         self._process.join(ENDING_SECONDS)
         self._process.kill()
         self._process.join()

@@ -13,10 +13,11 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from benchmarks.arguments import output_file
 
 SHAPE = (64, 64)
 UNARY = ("Relu", "Tanh", "Neg", "Abs", "Sigmoid")
@@ -126,7 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--families", nargs="+", choices=[*FAMILIES], default=[*FAMILIES])
     parser.add_argument("--sizes", nargs="+", type=int, default=[100, 1000, 10_000])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:

@@ -17,6 +17,7 @@ import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from benchmarks.arguments import output_file
 from benchmarks.provenance import provenance
 
 COMPILE = "import sys, braid; braid.compile(sys.argv[1])"
@@ -77,7 +78,7 @@ def main() -> None:
     parser.add_argument("models", nargs="+", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pythons", nargs="+", default=[sys.executable])
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     print(f"{'model':<18} {'cold CPU s':>24} {'warm CPU s':>24}")
     measured: list[Measurement] = []

@@ -10,13 +10,13 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
 from benchmarks import onednn
+from benchmarks.arguments import output_file
 
 CONVOLUTIONS = (
     *((64, 64, 56, 3), (128, 128, 28, 3), (512, 512, 7, 3), (3, 64, 112, 7)),
@@ -73,7 +73,7 @@ def least(runs: Sequence[Run]) -> list[float]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)
     results: list[dict[str, Any]] = []

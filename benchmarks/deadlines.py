@@ -13,11 +13,11 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 
+from benchmarks.arguments import output_file
 from benchmarks.busy import competitors
 from benchmarks.generators.layered_graphs import latency_problem, layered_graph, memory_problem
 from benchmarks.generators.layout_graphs import layout_problem
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--solvers", nargs="*", help="those whose names contain one of these")
     parser.add_argument("--limits", type=float, nargs="+", default=[5.0, 20.0])
     parser.add_argument("--competitors", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     wanted = arguments.solvers or [""]
     records: list[dict[str, object]] = []

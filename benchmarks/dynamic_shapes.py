@@ -24,6 +24,7 @@ import numpy as np
 import onnxruntime
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.compare import Candidate, interleave, largest_error
 
 TOLERANCE = 1e-4
@@ -113,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args(arguments)
     report: dict[str, Any] = {}
     for case in CASES:

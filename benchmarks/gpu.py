@@ -32,6 +32,7 @@ from typing import Any
 
 import braid
 from benchmarks import gpu_artifacts, gpu_peers
+from benchmarks.arguments import count, no_case, output_file
 from benchmarks.case_process import CaseLost, CaseProcess
 from benchmarks.gpu_arrays import GpuArrays, random_inputs
 from benchmarks.gpu_case import Case
@@ -128,7 +129,12 @@ def sanitize(settings: Settings, deadline: Deadline) -> Iterator[Outcome]:
     ):
         jobs: list[Future[Outcome]] = []
         for case in first.values():
-            path = artifact_of(case, settings, Path(name))
+            try:
+                path = artifact_of(case, settings, Path(name))
+            except BraidError as error:
+                note = str(error).splitlines()[0]
+                yield Outcome("sanitizer", case.name, False, note=note)
+                continue
             program = [sys.executable, "-m", "benchmarks.gpu_once", str(path)]
             for check in CHECKS:
                 command = [str(tool), "--tool", check, "--error-exitcode", "9", *program]
@@ -254,12 +260,15 @@ def main() -> int:
     parser.add_argument("--artifacts", type=Path, metavar="DIRECTORY")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases that begin with it")
     parser.add_argument("--skip", default=[], nargs="*", choices=(SANITIZER, gpu_peers.COMPILED))
-    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--runs", type=count, default=RUNS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
-    parser.add_argument("--json", type=Path, help="written after each case")
+    parser.add_argument("--json", type=output_file, help="written after each case")
     arguments = parser.parse_args()
     deadline = Deadline(arguments.seconds)
     small = arguments.dry or arguments.small
+    names = [case.name for case in cases(small)]
+    if not any(name.startswith(arguments.only) for name in names):
+        parser.error(no_case(arguments.only, names))
     target = "gpu-emulated" if arguments.dry else arguments.target
     settings = Settings(
         target,
@@ -296,7 +305,6 @@ def write(
     path: Path, target: str, facts: dict[str, Any], deadline: Deadline, found: Sequence[Outcome]
 ) -> None:
     """The record of a run, as far as it has come."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     record: dict[str, Any] = {"target": target, "seconds": deadline.gone, **facts}
     record |= provenance(("onnxruntime",))
     record["cases"] = [asdict(one) for one in found]

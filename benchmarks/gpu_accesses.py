@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
 from benchmarks.gpu_run import source_of
@@ -96,7 +97,7 @@ def main() -> None:
     """Run as a program."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", default="gpu-a100")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     print("| case | 16 bytes | fewer | of bytes | registers | spilled | threads | occupancy |")
     print("|---|---|---|---|---|---|---|---|")
@@ -111,7 +112,6 @@ def main() -> None:
             )
             found.append(row)
     if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         record = [{**asdict(row), "wide_share": row.wide_share} for row in found]
         arguments.json.write_text(json.dumps(record, indent=1) + "\n")
 

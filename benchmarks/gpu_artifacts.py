@@ -10,6 +10,8 @@ import onnx
 
 import braid
 from benchmarks.gpu_case import Array, Case
+from benchmarks.kept_cases import read_arrays
+from braid.support.errors import BraidError
 
 ROWS = 64
 """Of each result of a model, at most, that are kept to be compared."""
@@ -39,10 +41,17 @@ def load(folder: Path, case: Case) -> braid.Model:
     return braid.load(path_of(folder, case))
 
 
-def kept_arrays(folder: Path, case: Case, kind: str) -> list[Array]:
-    """The arrays `input` or `result` that were kept with a model."""
-    with np.load(path_of(folder, case).with_suffix(".npz")) as kept:
-        return [kept[f"{kind}{i}"] for i in range(sum(name.startswith(kind) for name in kept))]
+def kept_arrays(folder: Path, case: Case, kind: str, count: int) -> list[Array]:
+    """So many arrays `input` or `result` that were kept with a model.
+
+    Raises `BraidError` where they are not there.
+    """
+    path = path_of(folder, case).with_suffix(".npz")
+    kept = read_arrays(path)
+    try:
+        return [kept[f"{kind}{i}"] for i in range(count)]
+    except KeyError as error:
+        raise BraidError(f"'{path}' is not of this model: {error}") from None
 
 
 def expected_of_model(case: Case, source: onnx.ModelProto, inputs: Sequence[Array]) -> list[Array]:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arguments import count, no_case, output_file
 from benchmarks.case_process import READY, CaseLost, CaseProcess, run_side_by_side
 from benchmarks.kept_cases import Array, KeptCase, kept_names
 from braid.support.errors import BraidError
@@ -99,14 +100,17 @@ def main() -> int:
     """Run as a program; 1 where something is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--jobs", type=int, default=JOBS)
+    parser.add_argument("--jobs", type=count, default=JOBS)
     parser.add_argument("--seconds", type=float, default=300.0, help="after which no case begins")
-    parser.add_argument("--runs", type=int, default=RUNS, help="of each case")
+    parser.add_argument("--runs", type=count, default=RUNS, help="of each case")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names have it")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     begin = time.monotonic()
-    names = [name for name in kept_names(arguments.folder) if arguments.only in name]
+    kept = kept_names(arguments.folder)
+    names = [name for name in kept if arguments.only in name]
+    if not names:
+        parser.error(f"{arguments.folder}: {no_case(arguments.only, kept)}")
     jobs = min(arguments.jobs, len(names))
     processes = [CaseProcess(serve, (arguments.folder, arguments.runs)) for _ in range(jobs)]
     found = replay_all(processes, names, arguments.seconds)

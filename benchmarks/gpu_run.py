@@ -142,7 +142,7 @@ def inputs_of(case: Case, model: braid.Model, arrays: Arrays, settings: Settings
     if case.make is None:
         return arrays.inputs(case, model)
     if settings.artifacts is not None:
-        made = gpu_artifacts.kept_arrays(settings.artifacts, case, "input")
+        made = gpu_artifacts.kept_arrays(settings.artifacts, case, "input", len(model.inputs))
     else:
         made = random_inputs(case, model)
     return [arrays.given(array) for array in made]
@@ -161,7 +161,7 @@ def compare(
         return arrays.error(case, inputs, results[0]), TOLERANCES[case.element]
     found = [gpu_artifacts.sampled_rows(arrays.taken(result)) for result in results]
     if settings.artifacts is not None:
-        wanted = gpu_artifacts.kept_arrays(settings.artifacts, case, "result")
+        wanted = gpu_artifacts.kept_arrays(settings.artifacts, case, "result", len(found))
     else:
         given = [arrays.taken(one) for one in inputs]
         expected = gpu_artifacts.expected_of_model(case, source, given)

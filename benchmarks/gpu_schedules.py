@@ -22,6 +22,7 @@ from statistics import median
 import numpy as np
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.gpu_arrays import launched_seconds
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import convolution, product
@@ -112,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--target", default="gpu-h200")
     parser.add_argument("--most", type=int, default=40)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor() as pool:
         own = pool.map(partial(points, target=given.target, most=given.most), cases())

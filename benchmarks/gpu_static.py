@@ -20,6 +20,7 @@ from typing import Any
 from xdsl.dialects.builtin import TensorType, bf16, i8, i32
 from xdsl.ir import Block
 
+from benchmarks.arguments import output_file
 from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -238,12 +239,11 @@ def main() -> None:
     """Run as a program."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cutlass", type=Path)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     found = list(rows(arguments.cutlass))
     show(found)
     if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps([asdict(row) for row in found], indent=1) + "\n")
 
 

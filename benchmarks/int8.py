@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from onnx import ModelProto, numpy_helper
 from onnxruntime import GraphOptimizationLevel, InferenceSession, SessionOptions
 
+from benchmarks.arguments import output_file
 from benchmarks.models.compare import Candidate, interleave
 from benchmarks.models.peers import load_braid, load_ort
 
@@ -141,7 +142,7 @@ def main() -> None:
     parser.add_argument("model", type=Path, help="a float ResNet-50 that ends in a Gemm")
     parser.add_argument("--inputs", type=int, default=200)
     parser.add_argument("--runs", type=int, default=20)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     model = onnx.load(options.model)
     _, shape = input_of(model)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.compare import Candidate, interleave
 from benchmarks.models.inputs import random_inputs
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
@@ -136,7 +137,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--measure", type=float, metavar="SECONDS")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as directory:

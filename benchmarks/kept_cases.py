@@ -5,6 +5,8 @@ bytes, and `share`, how far results may be from the expected ones, of the larges
 means that they are equal. Reading them needs numpy and `braid-runtime`.
 """
 
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +17,7 @@ from numpy.typing import NDArray
 
 import braid
 from braid.runtime.dtypes import numpy_dtype
+from braid.support.errors import BraidError
 
 Array = NDArray[Any]
 
@@ -41,6 +44,17 @@ def kept_names(folder: Path) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.braid"))
 
 
+def read_arrays(path: Path) -> dict[str, Array]:
+    """The arrays of an `.npz` by name. Raises BraidError where it is not there, or damaged."""
+    try:
+        with np.load(path) as kept:
+            return dict(kept)
+    except OSError as error:
+        raise BraidError(f"cannot open '{path}': {error.strerror}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise BraidError(f"'{path}' is damaged: {error}") from None
+
+
 def _bytes(array: Array) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
@@ -58,7 +72,9 @@ class KeptCase:
     def of(folder: Path, name: str) -> "KeptCase":
         """Loads it. Raises BraidError where that cannot be."""
         model = braid.load(folder / f"{name}.braid")
-        with np.load(folder / f"{name}.npz") as kept:
+        path = folder / f"{name}.npz"
+        kept = read_arrays(path)
+        try:
             found = [
                 [
                     kept[f"{kind}{n}"].view(numpy_dtype(spec.dtype)).reshape(spec.shape)
@@ -67,6 +83,8 @@ class KeptCase:
                 for kind, specs in (("input", model.inputs), ("result", model.outputs))
             ]
             return KeptCase(model, *found, kept["share"].tolist())
+        except (KeyError, ValueError) as error:
+            raise BraidError(f"'{path}' is not of '{name}.braid': {error}") from None
 
     def others(self) -> list[Array]:
         """Inputs with their floats at other places; integers may be indices, and stay."""

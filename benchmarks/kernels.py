@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 from xdsl.rewriter import Rewriter
 
 from benchmarks import onednn
+from benchmarks.arguments import output_file
 from benchmarks.provenance import provenance
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
@@ -462,7 +462,7 @@ def main() -> None:
     """Parse the arguments, measure, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     parser.add_argument(
         "--bytes", nargs="*", type=_product, metavar="MxNxK",
         help="measure products of bytes alone: of these shapes, by default the usual ones",

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.arguments import output_file
 from benchmarks.generators.layout_graphs import layout_problem
 from benchmarks.generators.layout_modules import layout_module
 from benchmarks.generators.sharding_graphs import sharding_problem
@@ -146,7 +147,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     parser.add_argument("--single", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.single:

@@ -18,6 +18,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import output_file
 from benchmarks.layout_peers import openvino_reorders_by, ort_reorders
 from benchmarks.layout_variants import Decided, Selection, build, decide
 from benchmarks.models.compare import Array, Candidate, interleave, largest_error
@@ -148,7 +149,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--measure", type=float, default=0.0)
     parser.add_argument("--openvino", help="a Python interpreter that has openvino")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     results: list[ModelRows] = []
     for name in options.only:

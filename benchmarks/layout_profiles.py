@@ -17,6 +17,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.layout_variants import Selection, build, decide
 from benchmarks.models.compare import Array, Candidate, Run, interleave, largest_error
 from benchmarks.models.control_flow import MODELS
@@ -95,7 +96,7 @@ def main() -> None:
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--measure", type=float, default=0.0)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     results: list[Gain] = []
     with TemporaryDirectory() as directory:

@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.table import Table
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.oversize.case import Array, Case
 from benchmarks.oversize.cases import CASES
 from braid.graph_pipeline import graph_passes
@@ -175,7 +176,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", help="names, separated by commas; all by default")
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args(arguments)
     names = options.cases.split(",") if options.cases else [case.name for case in CASES]
     reports: dict[str, dict[str, Any]] = {}

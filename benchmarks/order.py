@@ -11,10 +11,10 @@ import argparse
 import json
 import resource
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from time import perf_counter
 
+from benchmarks.arguments import output_file
 from benchmarks.generators.layered_graphs import (
     latency_problem,
     layered_graph,
@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 250, 500, 1000])
     parser.add_argument("--time-limit", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     records: list[Record] = []
     for record in parts[arguments.part](arguments):

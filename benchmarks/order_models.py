@@ -17,6 +17,7 @@ from time import perf_counter
 
 from xdsl.dialects import func
 
+from benchmarks.arguments import output_file
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
@@ -130,7 +131,7 @@ def main() -> None:
     parser.add_argument("--follow-readers", action="store_true", help="as of select-splits")
     parser.add_argument("--groups", action="store_true", help="memory: order fused groups")
     parser.add_argument("--time-limit", type=float, default=60.0)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     records: list[Record] = []
     for record in measured(arguments):

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.arguments import output_file
 from braid.solvers.packing import Buffer, pack
 
 
@@ -57,7 +58,7 @@ def main() -> None:
     parser.add_argument("--time-limit", type=float, default=30.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     results: list[dict[str, object]] = []
     for path in sorted(arguments.data.glob("*.csv")):

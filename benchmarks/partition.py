@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.arguments import output_file
 from braid.solvers.partition import PartitionProblem, solve
 
 _REFERENCES = {
@@ -125,7 +126,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--only", default="", help="part of the names of instances")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     results: list[dict[str, object]] = []
     for path in sorted(arguments.data.glob("*.json.gz")):

@@ -13,9 +13,9 @@ same search finds in as long where first executions keep the given order.
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from time import perf_counter, process_time
 
+from benchmarks.arguments import output_file
 from benchmarks.generators.planted_orders import planted_order
 from benchmarks.generators.planted_packings import planted_packing
 from benchmarks.generators.planted_strategies import planted_strategies
@@ -136,7 +136,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--tight", type=float, default=1.0)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     arguments.sizes = arguments.sizes or SIZES[arguments.part]
     arguments.count = arguments.count or COUNTS[arguments.part]

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 from benchmarks.streams import TARGET, Arrays, repeat
 from braid.graph_pipeline import passes_for, with_partition
@@ -163,7 +164,7 @@ def main() -> None:
     parser.add_argument("--replicate", action="store_true", help="let stages run on both cores")
     parser.add_argument("--cache", type=Path, help="directory that keeps what is compiled")
     parser.add_argument("--records", type=Path, help="file with what was probed; written if new")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         os.environ["BRAID_CACHE_DIR"] = str(options.cache or directory)

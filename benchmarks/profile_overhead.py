@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.compare import Array, Candidate, Run, interleave
 from benchmarks.models.control_flow import MODELS
 from benchmarks.models.control_flow.samples import samples
@@ -71,7 +72,7 @@ def main() -> None:
     parser.add_argument("--control-flow", action="store_true")
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     names = [*options.only, *(MODELS if options.control_flow else ())]
     results: list[Overhead] = []

@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from time import perf_counter
 
+from benchmarks.arguments import output_file
 from braid.solvers.rematerialization import (
     InfeasibleBudgetError,
     Op,
@@ -104,7 +105,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--fixed-order", action="store_true")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     return parser.parse_args()
 
 

@@ -32,6 +32,7 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Operation
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 from braid.analysis.structure.clusters import is_placed
 from braid.dialects.braid.attribute_names import DEVICE
@@ -246,7 +247,7 @@ def main() -> None:
     parser.add_argument("--part", type=float, default=0.5, help="of the seconds on the first core")
     parser.add_argument("--balance", type=int, default=0, help="times to move the split")
     parser.add_argument("--decide", action="store_true", help="let braid assign devices")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
     results: dict[str, Any] = {}
     for path in options.models:

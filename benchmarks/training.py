@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 
 _RUNS = 9
@@ -89,7 +90,7 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=4096)
     parser.add_argument("--share", type=float, default=0.5)
     parser.add_argument("--onnx", type=Path)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path: Path = arguments.onnx or Path(folder) / "step.onnx"

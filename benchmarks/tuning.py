@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 import braid
+from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 from benchmarks.provenance import provenance
 from braid.graph_pipeline import passes_for
@@ -220,7 +221,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--whole", type=int, default=3, help="0 leaves those of --json")
     parser.add_argument("--runs", type=int, default=31)
     parser.add_argument("--caches", type=Path, help="where runs that are cut short go on")
-    parser.add_argument("--json", type=Path, help="results are added to those of other models")
+    parser.add_argument("--json", type=output_file, help="has results of other models too")
     given = parser.parse_args(arguments)
     report: dict[str, Any] = {}
     if given.json is not None and given.json.exists():

@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from benchmarks.arguments import no_case, output_file
 from benchmarks.conformance.cases import KINDS, Case, load_cases
 from benchmarks.conformance.executors import EXECUTORS
 from benchmarks.conformance.expectations import write_expected
@@ -38,7 +39,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=120, help="time for one case")
     parser.add_argument("--verbose", action="store_true", help="list every case that fails")
-    parser.add_argument("--json", type=Path, help="write the counts of every executor to a file")
+    parser.add_argument("--json", type=output_file, help="file for every executor's counts")
     parser.add_argument("--group", choices=GROUPS, default="all", help="cases to run")
     parser.add_argument("--sample", type=int, help="a fixed sample of so many cases")
     parser.add_argument("--records", type=Path, help="append each outcome to a JSON Lines file")
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse(arguments)
     cases = load_cases(options.kinds)
     matching = [name for name in cases if any(fnmatch(name, p) for p in options.patterns)]
+    if not matching:
+        print(no_case(" ".join(options.patterns), list(cases)), file=sys.stderr)
+        return 1
     names = sample([n for n in matching if GROUPS[options.group](cases[n])], options.sample)
     failed = False
     tables: dict[str, Any] = {}

@@ -18,6 +18,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import output_file
 from benchmarks.fpga.fit import fit, halves
 from benchmarks.fpga.reader import read_design
 from braid.lowering.fpga.operators import vitis_operators
@@ -83,7 +84,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--fit", action="store_true")
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     with (arguments.data / "designs.csv").open() as stream:
         known = {row["design"]: row for row in csv.DictReader(stream)}
@@ -111,7 +112,6 @@ def main() -> None:
         result[label] = rows
     Console().print(table_of(groups))
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(result, indent=1) + "\n")
 
 

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 from xdsl.parser import Parser
 
+from benchmarks.arguments import output_file
 from benchmarks.fpga.reader import read_design
 from braid.lowering.fpga.convert.design_of import known_values
 from braid.lowering.fpga.convert_braid_to_hls import function_named
@@ -201,7 +202,7 @@ def measure(name: str, published: Path, operators: Operators) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     parser.add_argument("--kernels", nargs="+", choices=list(KERNELS), default=list(KERNELS))
     parser.add_argument("--every-adder-has-dsps", action="store_true")
     arguments = parser.parse_args()
@@ -219,7 +220,6 @@ def main() -> None:
         table.add_row(*(f"{v:.1e}" if k == "relative error" else str(v) for k, v in row.items()))
     Console().print(table)
     if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n")
 
 

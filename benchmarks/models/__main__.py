@@ -20,6 +20,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks.arguments import output_file
 from benchmarks.models.compare import Result, compare
 from benchmarks.models.inputs import random_inputs
 from benchmarks.models.peak import peak_flops
@@ -100,7 +101,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=30)
     parser.add_argument("--warmup", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--json", type=Path)
+    parser.add_argument("--json", type=output_file)
     parser.add_argument(
         "--tolerance", type=float, help="fail if braid's error on a model is larger: 1e-4"
     )

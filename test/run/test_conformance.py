@@ -71,6 +71,11 @@ def test_the_command_resumes(
     assert capsys.readouterr().out == first
 
 
+def test_a_pattern_of_no_case(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test_nothing*"]) == 1
+    assert "'test_nothing*' names none of" in capsys.readouterr().err
+
+
 def test_samples_grow_by_cases_at_their_end() -> None:
     assert sample(list(CASES), 60)[:40] == sample(list(CASES), 40)
     assert sample(list(CASES), None) == list(CASES)

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import sys
 import time
 from dataclasses import replace
@@ -21,6 +22,7 @@ from benchmarks.kept_cases import KeptCase, kept_names
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
+from braid.support.errors import BraidError
 from test.run.cuda.conftest import TARGET, Driver
 from test.run.fallback.conftest import make_group, random_input
 from test.run.gpu import test_hopper_products as hopper
@@ -109,6 +111,22 @@ def test_kept_cases_are_replayed(
     monkeypatch.setattr(sys, "argv", [*command, "--only", names[0]])
     assert main() == 0
     assert driver.violations() == []
+    monkeypatch.setattr(sys, "argv", [*command, "--only", "nothing"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "'nothing' names none of 3 cases" in capsys.readouterr().err
+
+
+def test_damaged_arrays(kept: Path, driver: Driver) -> None:
+    name, other = kept_names(kept)[:2]
+    path = kept / f"{name}.npz"
+    for contents in (path.read_bytes()[:-40], (kept / f"{other}.npz").read_bytes(), b""):
+        path.write_bytes(contents)
+        with pytest.raises(BraidError, match=re.escape(str(path))):
+            KeptCase.of(kept, name)
+    path.unlink()
+    with pytest.raises(BraidError, match="cannot open"):
+        KeptCase.of(kept, name)
 
 
 def test_what_differs(kept: Path, driver: Driver) -> None:

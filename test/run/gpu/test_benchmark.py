@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,8 +14,9 @@ import numpy as np
 import pytest
 
 from benchmarks import gpu_artifacts
+from benchmarks.arguments import output_file
 from benchmarks.case_process import READY, CaseLost, CaseProcess
-from benchmarks.gpu import LEFT_OUT, Deadline, compile_cases, run_cases
+from benchmarks.gpu import LEFT_OUT, Deadline, compile_cases, main, run_cases
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
 from benchmarks.gpu_run import Outcome, Settings, run_case
@@ -60,6 +62,13 @@ def test_cases_run_from_artifacts(tmp_path: Path) -> None:
         changed = {name: array + name.startswith("result") for name, array in arrays.items()}
     np.savez(path, **changed)
     assert not run_case(model, kept).right
+    path.write_bytes(path.read_bytes()[:1000])
+    damaged = run_case(model, kept)
+    assert damaged.lost and f"'{path}' is damaged" in damaged.note
+    path.unlink()
+    assert "cannot open" in run_case(model, kept).note
+    np.savez(path, **{name: array for name, array in changed.items() if "result" not in name})
+    assert "is not of this model: 'result0" in run_case(model, kept).note
     missing = run_case(small_case("tanh"), kept)
     assert missing.lost and "cannot open" in missing.note
     program = [sys.executable, "-m", "benchmarks.gpu_once"]
@@ -133,6 +142,70 @@ def test_a_process_that_never_starts() -> None:
     process.start()
     found = outcomes(["first", "second"], 60, process)
     assert [one.note for one in found] == ["the process ended with status 9"] * 2
+
+
+def answers_once(channel: Connection) -> None:
+    channel.send(READY)
+    channel.send(Outcome("kind", channel.recv()[0], True))
+    os._exit(3)
+
+
+def reads_nothing(channel: Connection) -> None:
+    channel.send(READY)
+    time.sleep(0.2)
+    os._exit(4)
+
+
+@pytest.mark.parametrize(("serve", "status"), [(answers_once, 3), (reads_nothing, 4)])
+def test_a_process_that_ends_between_cases(
+    serve: Callable[[Connection], None], status: int
+) -> None:
+    """As what a driver's own thread ends."""
+    process = CaseProcess(serve, method="fork")
+    process.start()
+    found: list[str] = []
+    for _ in range(3):
+        try:
+            found.append(process.answer(("case", False), 60).name)
+        except CaseLost as lost:
+            found.append(str(lost))
+        time.sleep(0.3)
+    assert f"the process ended with status {status}" in found
+    assert len(found) == 3
+    process.end()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--only", "nothing"], "'nothing' names none of 20 cases: 'bf16 40×72×48', "),
+        (["--runs", "0"], "expected a number of at least 1, got '0'"),
+        (["--json", "{file}/found.json"], "cannot write '{file}/found.json': "),
+        (["--json", "{folder}"], "cannot write '{folder}': Is a directory"),
+    ],
+)
+def test_arguments_are_refused_before_anything_runs(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    places = {"file": tmp_path / "file", "folder": tmp_path}
+    places["file"].touch()
+    own = [text.format(**places) for text in arguments]
+    monkeypatch.setattr(sys, "argv", ["gpu", "--dry", *own])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    assert message.format(**places) in capsys.readouterr().err
+
+
+def test_a_file_that_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
+    path = output_file(str(tmp_path / "folder" / "found.json"))
+    assert path.parent.is_dir() and not path.exists()
+    path.write_text("{}")
+    assert output_file(str(path)).read_text() == "{}"
 
 
 def test_nothing_runs_beyond_the_deadline() -> None:
