@@ -137,7 +137,8 @@ def _product(
     """One batched matrix product: letters are batch, rows, columns, or summed."""
     extents = dict(zip(right[0], shape_of(right[1]), strict=True))
     for letter, extent in zip(left[0], shape_of(left[1]), strict=True):
-        extents[letter] = max(extent, extents.get(letter, 1))
+        if extent != 1 or letter not in extents:
+            extents[letter] = extent
     shared = [letter for letter in left[0] if letter in right[0]]
     batch = [letter for letter in shared if letter in needed]
     summed = [letter for letter in shared if letter not in needed]

@@ -63,6 +63,9 @@ def test_activations_with_parameters_are_not_supported(check_session: Check) -> 
         ("i,j,k->kji", [(2,), (3,), (4,)]),
         ("ij->", [(2, 3)]),
         ("abc->cab", [(2, 3, 4)]),
+        ("ij,jk->ik", [(0, 3), (3, 4)]),
+        ("ij,jk->ik", [(2, 0), (0, 4)]),
+        ("...i,...i->...", [(0, 1, 3), (1, 2, 3)]),
     ],
 )
 def test_einsum(check: Check, equation: str, shapes: list[tuple[int, ...]]) -> None:
