@@ -68,7 +68,12 @@ def check_place(what: str, spec: TensorSpec, users: Users, array: DeviceArray) -
     """
     own = gpu_name(array.device)
     if -1 in spec.shape:
-        users = users | {HOST}
+        raise BraidError(
+            f"{what} '{spec.name}' is in the memory of {own}, and has open dims: the host chooses "
+            "the code for them, and pads",
+            hint="give an array in this computer's memory, as x.cpu() is, or compile for one size, "
+            "as with --shape",
+        )
     if users <= {own}:
         return
     others = ", ".join(sorted(users - {own}))

@@ -4,6 +4,7 @@ import gc
 from collections.abc import Callable, Generator
 
 import numpy as np
+import onnx
 import pytest
 
 import braid
@@ -155,6 +156,25 @@ def test_what_cannot_be_exported(package: Package) -> None:
     with pytest.raises(BraidError, match="cannot be exported by DLPack: it needs gradients") as own:
         compiled()(NeedsGradients(x.address, x.dtype, x.shape), W)
     assert "detach" in (own.value.hint or "")
+
+
+def test_open_dims_are_the_hosts(package: Package) -> None:
+    """Also those of a size that needs no padding."""
+    given, made = (
+        onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["rows", 64])
+        for name in "xy"
+    )
+    node = onnx.helper.make_node("Exp", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "m", [given], [made])
+    source = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 21)])
+    model = braid.compile(source, target=TARGET, shape_bounds={"rows": 8})
+    np.testing.assert_allclose(model(X[:3]), np.exp(X[:3]), rtol=1e-5)
+    message = "is in the memory of GPU 0, and has open dims"
+    with pytest.raises(BraidError, match=f"input 'x' {message}") as own:
+        model(package.tensor(X))
+    with pytest.raises(BraidError, match=f"output 'y' {message}"):
+        model(X, out=package.tensor(np.zeros_like(X)))
+    assert "--shape" in (own.value.hint or "")
 
 
 def test_what_the_host_uses_is_the_hosts(package: Package) -> None:
