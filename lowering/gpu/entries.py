@@ -62,6 +62,9 @@ def gpu_function(
     return function
 
 
+BLOCKS = "nvvm.minctasm"
+"""The attribute of an entry that says how many blocks a multiprocessor has at least."""
+
 READING_BLOCKS = 4
 """Blocks of a multiprocessor with which threads that read much keep registers for it."""
 
@@ -72,7 +75,7 @@ def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
     The assembler gives no more than as many blocks leave as there can be at all, and then reads one
     element after the other where several could be on their way.
     """
-    function.attributes["nvvm.minctasm"] = IntegerAttr(blocks, i32)
+    function.attributes[BLOCKS] = IntegerAttr(blocks, i32)
 
 
 def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:

@@ -209,7 +209,9 @@ class SumTile:
             bool(argument.uses) and number not in self.spans and steps[self.lane] == 1
             for number, (argument, steps) in enumerate(zip(arguments, self.steps, strict=False))
         )
-        return READING_BLOCKS if vectors < 2 else READING_BLOCKS // 2
+        is_window = self.taps is not None or self.strip is not None
+        needs_more = vectors > 1 or (self.own.is_narrow and not is_window)
+        return READING_BLOCKS // 2 if needs_more else READING_BLOCKS
 
     @property
     def rows(self) -> int:

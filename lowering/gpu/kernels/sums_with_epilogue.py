@@ -65,7 +65,9 @@ class SumsWithEpilogue:
     @property
     def blocks(self) -> int:
         """Of a multiprocessor, at least, with the registers that a thread needs."""
-        return READING_BLOCKS if self.wide is None else self.wide.blocks
+        if self.wide is not None:
+            return self.wide.blocks
+        return READING_BLOCKS // 2 if self.own.is_narrow else READING_BLOCKS
 
     def emit(self, code: Code, values: Values) -> None:
         """Sums and what follows of them, of a thread; `values` are the entry's for the kernel's."""

@@ -21,6 +21,7 @@ from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES
 
 _ENOUGH_THREADS = 2**18
 """As many as a GPU holds at once."""
+_REGISTER_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,12 @@ class ThreadNest:
     parallel: tuple[int, ...]
     reduced: tuple[int, ...]
     start: SSAValue | None = None
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether elements are narrower than registers, of which each then waits in one."""
+        types = [cast(MemRefType[Any], operand.type) for operand in self.nest.operands]
+        return any(bytes_of(type.element_type) < _REGISTER_BYTES for type in types)
 
     @staticmethod
     def of(nest: Nest, inner: int | None = None, start: SSAValue | None = None) -> "ThreadNest":
