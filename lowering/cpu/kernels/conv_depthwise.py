@@ -33,7 +33,7 @@ class ConvDepthwiseFamily(VectorFamily):
     """
 
     name: str = "conv-depthwise"
-    version: int = 7
+    version: int = 8
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""

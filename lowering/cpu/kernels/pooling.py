@@ -22,6 +22,8 @@ from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4
 """No step of a window is a multiply-add, and every one needs a load."""
+_MOST_MAXIMA = 16
+"""Vectors of a tile: more leave no registers for what windows share."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class PoolFamily(VectorFamily):
     """
 
     name: str = "pool"
-    version: int = 5
+    version: int = 6
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
@@ -60,19 +62,23 @@ class _Pool(WindowCandidate):
         """Neighbouring outputs and channel vectors of a tile.
 
         At first four outputs, which share the loads of overlapping windows, of two vectors where
-        there are as many channels: eight maxima that do not wait for each other.
+        there are as many channels: eight maxima that do not wait for each other. Two outputs where
+        the input comes from farther away, which then is read in longer pieces.
         """
         channels, width = self.points.shape[1], self.points.shape[-1]
         if self.has_lines:
             yield from line_schedules(width, self.unit.lanes, level)
             return
-        default = {"columns": min(4, width), "vectors": min(2, -(-channels // self.unit.lanes))}
+        default = {
+            "columns": min(4 if self.is_near else 2, width),
+            "vectors": min(2, -(-channels // self.unit.lanes)),
+        }
         if level == 0:
             yield default
-        columns = {1: (1, 2, 8), 2: (3, 4, 6)}.get(level, ())
-        for neighbours in columns:
-            for count in (1, 2):
-                if (schedule := {"columns": neighbours, "vectors": count}) != default:
+        for neighbours in {1: (1, 2, 4, 8), 2: (3, 6)}.get(level, ()):
+            for count in (1, 2, 4):
+                schedule = {"columns": neighbours, "vectors": count}
+                if neighbours * count <= _MOST_MAXIMA and schedule != default:
                     yield schedule
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:

@@ -152,3 +152,11 @@ def test_lines_and_volumes(check, size, window, strides, dilations, groups, dept
 def test_depthwise_lines_and_volumes(check, size, window, strides, dilations) -> None:
     shapes = shapes_of(2, 35, 35, size, window, strides, dilations, 1)
     check(DEPTHWISE, shapes, convolution(strides, dilations, 35))
+
+
+@pytest.mark.parametrize(("size", "stride"), [((70, 71), 1), ((141, 90), 2), ((4099,), 1)])
+def test_depthwise_beyond_the_second_cache(check, size, stride) -> None:
+    """All channels of a tile one after the other, with those that fill no block."""
+    steps, ones = (stride,) * len(size), (1,) * len(size)
+    shapes = shapes_of(1, 70, 70, size, (3,) * len(size), steps, ones, 1)
+    check(DEPTHWISE, shapes, convolution(steps, ones, 70))

@@ -1,5 +1,7 @@
 """Pooling by its family."""
 
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,6 +69,23 @@ def test_lines_and_volumes(check, kind, size, window, strides) -> None:
         return [op], [op.output]
 
     check(FAMILY, [(2, 19, *size)], build)
+
+
+@pytest.mark.parametrize(("kind", "channels"), [("max", 32), ("add", 71)])
+@pytest.mark.parametrize("size", [(46, 90), (4099,)])
+def test_images_beyond_the_second_cache(check, kind, channels, size) -> None:
+    """All channels of a tile one after the other, with those that fill no block."""
+    batch = -(-(5 << 18) // (4 * channels * math.prod(size)))
+
+    def build(x):
+        ones = [1] * len(size)
+        op = PoolOp.get(
+            x, kind, [3] * len(size), strides=[2] * len(size), dilations=ones,
+            pad_low=[0] * len(size), pad_high=[0] * len(size),
+        )  # fmt: skip
+        return [op], [op.output]
+
+    check(FAMILY, [(batch, channels, *size)], build)
 
 
 def test_lines_are_offered_for_small_strides() -> None:

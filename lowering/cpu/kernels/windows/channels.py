@@ -15,10 +15,14 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
 )
 from braid.lowering.cpu.kernels.windows.problem import MAX_UNROLLED_WINDOW, WindowProblem
 
-_NEAR_BYTES = 1 << 20
-"""What the second-level cache holds: below it, depthwise convolutions of 14² and 28² pixels took
-15 to 25 % less time block by block, above it, those of 56² and 112² pixels 5 to 20 % more."""
+_Place = tuple[Index, ...]
+"""Line and first column of a tile."""
 
+_Tile = Callable[[_Place, int], None]
+"""Writes the tile at a place, of so many columns."""
+
+_Masks = Sequence[Value | None]
+"""The channels that exist of each vector, None where these are all."""
 
 Line = Callable[[Index, Index, Sequence[Value]], Sequence[Value]]
 """New values from where a line begins, the number of its first element in the window, and old
@@ -55,9 +59,9 @@ def over_lines(
 
 @dataclass(frozen=True)
 class WindowChannels:
-    """One grid iteration is a line of outputs for a block of channels.
+    """Tiles of `columns` neighbouring outputs and `vectors` vectors of channels.
 
-    Tiles have `columns` neighbouring outputs and `vectors` vectors of channels.
+    One grid iteration is a line of outputs, for a block of channels or for all of them.
     """
 
     problem: WindowProblem
@@ -65,65 +69,117 @@ class WindowChannels:
     vectors: int
 
     @property
-    def block(self) -> int:
-        """Channels of a tile."""
-        return self.vectors * self.problem.lanes
-
-    @property
     def grid_extents(self) -> tuple[int, ...]:
-        """Images, lines and blocks of channels, the farther apart ones outside."""
-        batch, channels, *lines, _ = self.problem.points.shape
-        blocks = -(-channels // self.block)
-        return (batch, blocks, *lines) if self._blocks_outside else (batch, *lines, blocks)
+        """Images, blocks of channels where these are outside, then lines.
 
-    @property
-    def _blocks_outside(self) -> bool:
-        """Lines that windows share then stay in the nearest cache.
-
-        Channels last, this reads memory in small pieces, which pays only near the core.
+        Images of one dim have no lines, but tiles, where all channels are inside.
         """
-        strides = self.problem.input_strides
-        near = 4 * math.prod(self.problem.stored[0].shape) <= _NEAR_BYTES
-        return near or strides[-1] > strides[1]
+        batch, channels, *lines, width = self.problem.points.shape
+        if self._blocks_outside:
+            return (batch, -(-channels // self._block), *lines)
+        return (batch, *(lines or [-(-width // self.columns)]))
 
     @property
     def grid(self) -> int:
         """Iterations of the grid."""
         return math.prod(self.grid_extents)
 
+    @property
+    def _block(self) -> int:
+        """Channels of a tile."""
+        return self.vectors * self.problem.lanes
+
+    @property
+    def _blocks_outside(self) -> bool:
+        """Blocks of channels that lie apart in memory come one after the other.
+
+        So do those of a small image with weights: its lines and these then stay in the nearest
+        cache. Otherwise all channels of a tile are inside, so that each line of a window is read
+        from its first byte to its last.
+        """
+        strides, is_weighted = self.problem.input_strides, self.problem.weight is not None
+        return strides[-1] > strides[1] or (is_weighted and self.problem.is_near)
+
+    @property
+    def _are_tiles_in_grid(self) -> bool:
+        return len(self.problem.points.shape) == 3 and not self._blocks_outside
+
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """The tiles of a line, and a narrower one for the outputs that are left."""
-        image, *lines = e.coordinates(index, self.grid_extents)
-        block = lines.pop(0 if self._blocks_outside else -1)
-        width = self.problem.points.shape[-1]
-        masks = tile_masks(e, self.problem.points.shape[1], block, self.vectors)
+        """The tiles of a line, or one of them, for one block of channels or for all of them."""
+        image, *rest = e.coordinates(index, self.grid_extents)
 
-        def tile(column: Index, count: int) -> None:
-            _TileWriter(self, e, buffers, (image, *lines, column), block, masks, count).write()
+        def tile(place: _Place, count: int, first: Index, masks: _Masks) -> None:
+            _TileWriter(self, e, buffers, (image, *place), first, masks, count).write()
 
-        whole = width - width % self.columns
+        def of_all_channels(place: _Place, count: int) -> None:
+            self._over_channels(e, lambda first, masks: tile(place, count, first, masks))
+
+        if self._are_tiles_in_grid:
+            self._one_tile(e, rest[0], of_all_channels)
+        elif self._blocks_outside:
+            block, *lines = rest
+            first = e.mul(block, self.vectors)
+            masks = tile_masks(e, self.problem.points.shape[1], block, self.vectors)
+            self._line(e, lines, lambda place, count: tile(place, count, first, masks))
+        else:
+            self._line(e, rest, of_all_channels)
+
+    def _line(self, e: Emitter, line: Sequence[Index], tile: _Tile) -> None:
+        """Tiles of a line, and a narrower one for the outputs that are left."""
+        whole = self._width - self._left
         if whole:
-            e.loop(0, whole, self.columns, lambda column: tile(column, self.columns))
-        if whole < width:
-            tile(whole, width - whole)
+            e.loop(0, whole, self.columns, lambda column: tile((*line, column), self.columns))
+        if self._left:
+            tile((*line, whole), self._left)
+
+    def _one_tile(self, e: Emitter, number: Index, tile: _Tile) -> None:
+        """The one of this number."""
+        whole, column = self._width - self._left, e.mul(number, self.columns)
+        if not self._left:
+            tile((column,), self.columns)
+            return
+        e.branch(
+            column,
+            whole,
+            lambda: tile((column,), self.columns),
+            lambda: tile((whole,), self._left),
+        )
+
+    @property
+    def _width(self) -> int:
+        return self.problem.points.shape[-1]
+
+    @property
+    def _left(self) -> int:
+        """Outputs of a line that fill no tile."""
+        return self._width % self.columns
+
+    def _over_channels(self, e: Emitter, tile: Callable[[Index, _Masks], None]) -> None:
+        """Blocks of all channels by their first vectors, then those that fill no block."""
+        channels, lanes = self.problem.points.shape[1], self.problem.lanes
+        whole, left = divmod(channels, self._block)
+        if whole:
+            unmasked = [None] * self.vectors
+            e.loop(0, whole * self.vectors, self.vectors, lambda first: tile(first, unmasked))
+        if left:
+            counts = [min(lanes, left - begin) for begin in range(0, left, lanes)]
+            tile(whole * self.vectors, [e.tail_mask(count) for count in counts])
 
 
 @dataclass(frozen=True)
 class _TileWriter:
-    """`count` outputs from `position` (image, …, line, column) on, in a block of channels."""
+    """`count` outputs from `position` (image, …, line, column) on.
+
+    Vectors of channels are those from `first_vector` on, one for each mask.
+    """
 
     kernel: WindowChannels
     e: Emitter
     buffers: Sequence[Buffer]
     position: tuple[Index, ...]
-    block: Index
-    masks: Sequence[Value | None]
+    first_vector: Index
+    masks: _Masks
     count: int
-
-    @property
-    def first_vector(self) -> Index:
-        """Number of the block's first vector of channels."""
-        return self.e.mul(self.block, self.kernel.vectors)
 
     def write(self) -> None:
         """Runs over the window, applies the epilogue and stores."""
@@ -144,7 +200,7 @@ class _TileWriter:
 
     def _accumulate(self, base: Index) -> Accumulators:
         """Loops over the window's lines, and over its columns where they are many."""
-        e, problem, vectors = self.e, self.kernel.problem, self.kernel.vectors
+        e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
         width = problem.windows.size[-1]
         type = e.vector_type(self.buffers[problem.x].element_type)
         values: Sequence[Value] = [e.constant(problem.neutral, type)] * (self.count * vectors)
@@ -161,7 +217,7 @@ class _TileWriter:
         self, start: Index, tap: Index, columns: Sequence[Index], values: Sequence[Value]
     ) -> Sequence[Value]:
         """Combines the inputs under some columns of a window's line, each loaded once."""
-        e, problem, vectors = self.e, self.kernel.problem, self.kernel.vectors
+        e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
         pixel_stride, vector_step = problem.input_strides[-2:]
         stride, dilation = problem.windows.strides[-1], problem.windows.dilations[-1]
         result = list(values)
@@ -182,7 +238,7 @@ class _TileWriter:
         e, weight = self.e, self.kernel.problem.weight
         if weight is None:
             return None
-        channel = e.mul(self.block, self.kernel.block)
+        channel = e.mul(self.first_vector, e.lanes)
         line = e.mul(tap, self.kernel.problem.points.shape[1])
         offset = e.add(e.add(line, channel), vector * e.lanes)
         return self.buffers[weight].load(e, offset, self.masks[vector])

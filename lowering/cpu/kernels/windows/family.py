@@ -9,6 +9,7 @@ from xdsl.ir import Attribute, BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
@@ -27,6 +28,7 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.kernels.windows.lines import window_kernel
 from braid.lowering.cpu.kernels.windows.problem import (
+    NEAR_BYTES,
     Combine,
     WindowProblem,
     stored_tensors,
@@ -67,6 +69,12 @@ class WindowCandidate(VectorCandidate):
         """Whether vectors run along lines, in the types of the group."""
         return stored_choice(self.group).results[0].is_row_major
 
+    @property
+    def is_near(self) -> bool:
+        """Whether the input, as the group has it, stays in the second-level cache."""
+        layout = stored_choice(self.group).operands[self.input.index]
+        return storage_bytes(self.input.type, layout) <= NEAR_BYTES
+
     def choices(self) -> Sequence[LayoutChoice]:
         """Channels last, then in blocks, then first."""
         layouts = window_layouts(self.op.windows, self.points.shape[1], self.unit.lanes)
@@ -100,6 +108,7 @@ class WindowCandidate(VectorCandidate):
             weight=None if self.weight is None else self.weight.index,
             neutral=self.neutral,
             combine=self.combine,
+            is_near=self.is_near,
         )
         kernel = window_kernel(problem, self.completed(schedule))
 
