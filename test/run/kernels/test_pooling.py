@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, f32
 
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from test.machines import AVX512, HOST
@@ -104,3 +106,21 @@ def test_lines_are_offered_for_small_strides() -> None:
         for s in (1, 2, 3)
     ]
     assert tags == [["acdb", "aBcd16b", "abcd"]] * 2 + [["acdb", "aBcd16b"]]
+
+
+@pytest.mark.parametrize(("size", "grid"), [((7, 7), 13), ((40, 40), 34), ((140,), 34)])
+def test_channels_are_in_the_grid_where_lines_are_few(size, grid) -> None:
+    """Threads share the iterations of the grid: a mean of whole images has one line."""
+
+    def build(x):
+        none, ones = [0] * len(size), [1] * len(size)
+        op = PoolOp.get(
+            x, "add", [7] * len(size), strides=ones, dilations=ones, pad_low=none, pad_high=none
+        )
+        return [op], [op.output]
+
+    last = Layout.channels_last(2 + len(size))
+    choice = LayoutChoice((last,), (last,))
+    group = make_group([TensorType(f32, (1, 400, *size))], build, choice)
+    kernel = candidate_of(PoolFamily(AVX512), group).emit("pool", {"columns": 4, "vectors": 2})
+    assert kernel.grid == grid

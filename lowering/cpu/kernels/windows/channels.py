@@ -15,6 +15,9 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
 )
 from braid.lowering.cpu.kernels.windows.problem import MAX_UNROLLED_WINDOW, WindowProblem
 
+_LEAST_PLACES = 16
+"""Iterations of a grid without channels: fewer would not occupy the threads of usual machines."""
+
 _Place = tuple[Index, ...]
 """Line and first column of a tile."""
 
@@ -74,9 +77,15 @@ class WindowChannels:
 
         Images of one dim have no lines, but tiles, where all channels are inside.
         """
-        batch, channels, *lines, width = self.problem.points.shape
         if self._blocks_outside:
+            batch, channels, *lines, _ = self.problem.points.shape
             return (batch, -(-channels // self._block), *lines)
+        return self._places
+
+    @property
+    def _places(self) -> tuple[int, ...]:
+        """Images and lines, or tiles of what has no lines."""
+        batch, _, *lines, width = self.problem.points.shape
         return (batch, *(lines or [-(-width // self.columns)]))
 
     @property
@@ -94,11 +103,13 @@ class WindowChannels:
         """Blocks of channels that lie apart in memory come one after the other.
 
         So do those of a small image with weights: its lines and these then stay in the nearest
-        cache. Otherwise all channels of a tile are inside, so that each line of a window is read
-        from its first byte to its last.
+        cache. And those of few lines, which would leave threads without work. Otherwise all
+        channels of a tile are inside, so that each line of a window is read from its first byte to
+        its last.
         """
         strides, is_weighted = self.problem.input_strides, self.problem.weight is not None
-        return strides[-1] > strides[1] or (is_weighted and self.problem.is_near)
+        is_small = is_weighted and self.problem.is_near
+        return strides[-1] > strides[1] or is_small or math.prod(self._places) < _LEAST_PLACES
 
     @property
     def _are_tiles_in_grid(self) -> bool:
