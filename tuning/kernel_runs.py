@@ -3,11 +3,10 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
+import ml_dtypes
 import numpy as np
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
@@ -20,6 +19,11 @@ from braid.targets.costs.op_amounts import amounts_of
 
 TOLERANCES = {2: 2e-2, 4: 1e-4, 8: 1e-10}
 """Largest ‖y − ref‖∞ / ‖ref‖∞ by bytes of a float: what another order of sums may change."""
+
+_SMALL, _WIDE = 7, 1000
+"""The largest divisors, exponents and counts of bits, and integers of more than 8 bits otherwise,
+of which products and sums stay within 32 bits."""
+_OF_SMALL_INTEGERS = {"div", "rem", "pow", "shift_left", "shift_right"}
 
 
 @dataclass(frozen=True)
@@ -57,10 +61,17 @@ class Reference:
 
     @staticmethod
     def of(group: FusedOp, choice: LayoutChoice, seed: int = 0) -> "Reference | None":
-        """None for a group with ops that say no numpy semantics. Integers are 0, a valid index."""
+        """None for a group with ops that say no numpy semantics."""
         generator = np.random.default_rng(seed)
-        scales = _scales(group)
-        logical = [_operand(v, generator, scales.get(v, 1.0)) for v in group.body.block.args]
+        scales, places, is_small = _scales(group), _places(group), _wants_small(group)
+        logical: list[Array] = []
+        for value in group.body.block.args:
+            if value in places:
+                logical.append(np.zeros(shape_of(value), to_numpy(element_type_of(value))))
+            elif is_float(element_type_of(value)):
+                logical.append(_floats(value, generator, scales.get(value, 1.0)))
+            else:
+                logical.append(_integers(value, generator, is_small))
         values: dict[SSAValue, Array] = dict(zip(group.body.block.args, logical, strict=True))
         for op in group.body.block.ops:
             if op is group.terminator:
@@ -98,12 +109,39 @@ def _scales(group: FusedOp) -> dict[SSAValue, float]:
     return {value: (6 / terms[op]) ** 0.5 for op in products for value in op.operands}
 
 
-def _operand(value: SSAValue, generator: np.random.Generator, scale: float) -> Array:
-    type = cast("TensorType[Attribute]", value.type)
+def _places(group: FusedOp) -> set[SSAValue]:
+    """Values that indices are computed of: where these are 0, they are valid for any shape."""
+    places: set[SSAValue] = set()
+    for op in reversed(group.body.block.ops):
+        names = [name for name, _ in type(op).get_irdl_definition().operands]
+        is_place = any(result in places for result in op.results)
+        for number, value in enumerate(op.operands):
+            if is_place or (number < len(names) and names[number] == "indices"):
+                places.add(value)
+    return places
+
+
+def _wants_small(group: FusedOp) -> bool:
+    """Whether integers are divisors, exponents or counts of bits, few of which are valid."""
+    names = (op.name.removeprefix("braid.") for op in group.body.block.ops)
+    return not _OF_SMALL_INTEGERS.isdisjoint(names)
+
+
+def _floats(value: SSAValue, generator: np.random.Generator, scale: float) -> Array:
     dtype = to_numpy(element_type_of(value))
-    if not is_float(type.element_type):
-        return np.zeros(shape_of(value), dtype)
     return generator.uniform(-scale, scale, shape_of(value)).astype(dtype)
+
+
+def _integers(value: SSAValue, generator: np.random.Generator, is_small: bool) -> Array:
+    """All that a type of up to 8 bits holds; of wider ones as many as `_WIDE` on either side."""
+    dtype, shape = np.dtype(to_numpy(element_type_of(value))), shape_of(value)
+    if dtype == np.bool_:
+        return generator.integers(0, 2, shape).astype(dtype)
+    limits = ml_dtypes.iinfo(dtype)
+    low, high = max(int(limits.min), -_WIDE), min(int(limits.max), _WIDE)
+    if is_small:
+        low, high = 1, min(high, _SMALL)
+    return generator.integers(low, high, shape, endpoint=True).astype(dtype)
 
 
 def _stored(arrays: Sequence[Array], layouts: Sequence[Layout]) -> tuple[Array, ...]:

@@ -32,10 +32,11 @@ from braid.targets.costs.schedule_records import (
     append_tuned,
     load_tuned,
 )
+from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule, schedule_of
 from braid.tuning.budget import Budget
 from braid.tuning.kernel_runs import RunRequest, run_kernel
-from braid.tuning.kernel_tasks import kernel_tasks
+from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.layout_candidates import layout_candidates
 from braid.tuning.search import Rule, Step
 from braid.tuning.timing import TimingRequest
@@ -369,3 +370,47 @@ def test_schedules_are_told_apart() -> None:
     one = KernelSchedule.of("gemm", {"rows": 4, "vectors": 2})
     assert one == KernelSchedule.of("gemm", {"vectors": 2, "rows": 4})
     assert one != KernelSchedule.of("gemm", {"rows": 4}) and str(one) == "gemm rows=4 vectors=2"
+
+
+NARROW = """
+func.func @main(%x: tensor<24x40x{element}> {{braid.name = "x"}})
+    -> (tensor<24x48x{result}> {{braid.name = "y"}}) {{
+  %w = braid.parameter {{key = "w"}} : tensor<40x48x{element}>
+  %p = braid.matmul %x, %w {accumulator}
+    : (tensor<24x40x{element}>, tensor<40x48x{element}>) -> tensor<24x48x{result}>
+  %c = braid.constant {{value = dense<{zero}> : tensor<1x1x{result}>}} : tensor<1x1x{result}>
+  %y = braid.{op} %p, %c
+    : (tensor<24x48x{result}>, tensor<1x1x{result}>) -> tensor<24x48x{result}>
+  func.return %y : tensor<24x48x{result}>
+}}
+"""
+
+
+@pytest.mark.usefixtures("no_library")
+@pytest.mark.parametrize(
+    ("element", "result", "accumulator", "zero"),
+    [("bf16", "f32", "{accumulator = f32}", "0.0"), ("i8", "i32", "{accumulator = i32}", "0")],
+)
+def test_wrong_kernels_of_narrow_types_are_recorded(
+    element: str, result: str, accumulator: str, zero: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The fastest candidate computes another function, which agrees where all operands are 0."""
+
+    def text(op: str) -> str:
+        types = {"element": element, "result": result}
+        return NARROW.format(**types, accumulator=accumulator, zero=zero, op=op)
+
+    module = parse_mlir(make_context(), text("maximum"), "other.mlir").module
+    run_pipeline(make_context(), module, "select-fusion,apply-fusion,select-layouts,apply-layouts")
+    (other,) = kernel_tasks(module)
+    emit = KernelTask.emit
+    points: list[KernelSchedule] = []
+
+    def broken(task: KernelTask, point: KernelSchedule, symbol: str) -> Kernel:
+        points.append(point)
+        return emit(other if len(points) == 2 else task, point, symbol)
+
+    monkeypatch.setattr(KernelTask, "emit", broken)
+    tune(monkeypatch, lambda number: {0: 2.0, 1: 0.5}.get(number, 3.0), model=text("add"))
+    record = only_record()
+    assert record.refused == {str(points[1]): "wrong results"} and record.chosen is None
