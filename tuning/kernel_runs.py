@@ -113,11 +113,9 @@ def _places(group: FusedOp) -> set[SSAValue]:
     """Values that indices are computed of: where these are 0, they are valid for any shape."""
     places: set[SSAValue] = set()
     for op in reversed(group.body.block.ops):
-        names = [name for name, _ in type(op).get_irdl_definition().operands]
         is_place = any(result in places for result in op.results)
-        for number, value in enumerate(op.operands):
-            if is_place or (number < len(names) and names[number] == "indices"):
-                places.add(value)
+        indices = getattr(op, "indices", None)
+        places.update(v for v in op.operands if is_place or v is indices)
     return places
 
 
