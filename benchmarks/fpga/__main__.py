@@ -1,15 +1,18 @@
 """Cycles and DSPs of public HLS designs: braid's estimate and Vitis's against RTL simulation.
 
-python -m benchmarks.fpga --data DIR/vitis [--fit] [--json benchmarks/results/fpga.json]
+python -m benchmarks.fpga --data DIR/vitis [--fit] [--leave-one-out] [--json FILE]
 
 DIR/vitis has `designs/NAME.cpp` and `designs.csv` (Stream-HLS, FPGA 2025). `--fit` finds operators'
-latencies anew on each half, and reports each on the other.
+latencies anew on each half, and reports each on the other (`benchmarks/results/fpga.json`).
+`--leave-one-out` finds them on all families of kernels but one, and reports that one, for each
+(`benchmarks/results/fpga_families.json`).
 """
 
 import argparse
 import csv
 import json
 from dataclasses import asdict
+from math import nan
 from pathlib import Path
 from statistics import mean, median
 from time import perf_counter
@@ -19,7 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.arguments import output_file
-from benchmarks.fpga.fit import fit, halves
+from benchmarks.fpga.fit import Case, family, fit, halves
 from benchmarks.fpga.reader import read_design
 from braid.lowering.fpga.operators import vitis_operators
 from braid.solvers.hls.estimate import estimate
@@ -61,6 +64,8 @@ def measure(design: Design, known: dict[str, str], operators: Operators) -> Row:
 
 def summary(rows: list[Row], name: str) -> Row:
     errors = [abs(row[name]) for row in rows if name in row]
+    if not errors:
+        return {"designs": 0}
     return {
         "designs": len(errors),
         "mean": mean(errors),
@@ -75,15 +80,36 @@ def table_of(groups: dict[str, list[Row]]) -> Table:
     for name, rows in groups.items():
         for what in ("error", "vitis_error", "dsp_error"):
             one = summary(rows, what)
-            cells = (f"{one[key]:.2%}" for key in ("mean", "median", "p90", "most"))
+            cells = (f"{one.get(key, nan):.2%}" for key in ("mean", "median", "p90", "most"))
             table.add_row(name, what, str(one["designs"]), *cells)
     return table
+
+
+def families_left_out(
+    designs: dict[str, Design], known: dict[str, dict[str, str]], shipped: Operators
+) -> dict[str, list[Row]]:
+    """Designs of each family, with latencies that were fitted on all other families."""
+    rows: dict[str, list[Row]] = {}
+    for one in sorted({family(name) for name in designs}, key=str.casefold):
+        cases: list[Case] = [
+            (design, int(known[name]["rtl_cycles"]))
+            for name, design in designs.items()
+            if family(name) != one
+        ]
+        found = fit(cases, shipped)
+        rows[one] = [
+            measure(design, known[name], found)
+            for name, design in designs.items()
+            if family(name) == one
+        ]
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--leave-one-out", action="store_true")
     parser.add_argument("--json", type=output_file)
     arguments = parser.parse_args()
     with (arguments.data / "designs.csv").open() as stream:
@@ -106,6 +132,10 @@ def main() -> None:
                 measure(designs[name], known[name], found) for name in other
             ]
             Console().print(found)
+    if arguments.leave_one_out:
+        alone = families_left_out(designs, known, shipped)
+        groups |= {f"{one} left out": rows for one, rows in alone.items()}
+        groups["each family left out"] = [row for rows in alone.values() for row in rows]
     for label, rows in groups.items():
         for what in ("error", "vitis_error", "dsp_error"):
             result[f"{label}: {what}"] = summary(rows, what)

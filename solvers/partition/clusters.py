@@ -24,8 +24,8 @@ ALONE = -1
 """The color of what is in no cluster, and between ops all the same."""
 _MOST_EXACT = 400
 """Ops of an integer program that is worth solving."""
-_TRANSFER_SECONDS = 2.0
-"""Of the search for less to transfer."""
+_TRANSFER_WORK = 2.0
+"""Of the search for less to transfer, about seconds."""
 _MOST_COUNTED = 128
 """Neighbourhoods whose alternation is counted, the largest ones."""
 
@@ -98,10 +98,9 @@ def cluster(graph: ColoredGraph, *, time_limit: float = 10.0, seed: int = 0) -> 
         best = min(best, found, key=_quality)
     is_small = len(graph.color) <= _MOST_EXACT
     if best.count > bound and is_small and not deadline.passed:
-        best, bound = _StepModel(graph, best).fewest(bound, deadline)
+        best, bound = _StepModel(graph, best).fewest(bound, deadline, time_limit)
     if best.transfer > least and is_small and not deadline.passed:
-        few = Deadline.after(min(deadline.remaining, _TRANSFER_SECONDS))
-        best, least = _StepModel(graph, best).least_transfer(least, few)
+        best, least = _StepModel(graph, best).least_transfer(least, deadline)
     number = _numbered(graph, best.of)
     return Clusters(number, best.count, min(bound, best.count), best.transfer, least)
 
@@ -283,11 +282,11 @@ class _StepModel:
                 model.add_exactly_one(*hangs[op], self._roots[-1])
         model.add(sum(self._roots) <= best.count)
 
-    def fewest(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
+    def fewest(self, bound: int, deadline: Deadline, work: float) -> tuple[Clusters, int]:
         """Clusters that are as few as could be found, and how many there are at the least."""
         self._model.add(sum(self._roots) >= bound)
         self._model.minimize(sum(self._roots))
-        found, proven = self._solve(deadline)
+        found, proven = self._solve(deadline, work)
         return min(found, self._best, key=_quality), max(bound, proven)
 
     def least_transfer(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
@@ -315,7 +314,7 @@ class _StepModel:
         }
         host = sum(graph.sizes[op] for op in to_host)
         self._model.minimize(sum(terms))
-        found, proven = self._solve(deadline)
+        found, proven = self._solve(deadline, _TRANSFER_WORK)
         return min(found, self._best, key=_quality), max(bound, proven + host)
 
     def _at_one_step(self, op: int, other: int) -> cp_model.IntVar:
@@ -324,10 +323,16 @@ class _StepModel:
         self._model.add(self._step[op] == self._step[other]).only_enforce_if(same)  # pyright: ignore[reportUnknownMemberType]
         return same
 
-    def _solve(self, deadline: Deadline) -> tuple[Clusters, int]:
-        """What was found, which may be what there was, and the bound of the objective."""
+    def _solve(self, deadline: Deadline, work: float) -> tuple[Clusters, int]:
+        """What was found, which may be what there was, and the bound of the objective.
+
+        Workers take turns and their work is counted, so that clusters do not depend on what else
+        the machine does as long as the deadline is not met.
+        """
         solver = self._cp.CpSolver()
         solver.parameters.max_time_in_seconds = max(deadline.remaining, 0.01)
+        solver.parameters.max_deterministic_time = work
+        solver.parameters.interleave_search = True
         solver.parameters.num_workers = 4
         status = solver.solve(self._model)
         if status not in (self._cp.OPTIMAL, self._cp.FEASIBLE):

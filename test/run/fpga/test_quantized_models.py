@@ -11,6 +11,9 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
+from braid.lowering.fpga import backend
+from braid.lowering.fpga.schedule import select
+from braid.solvers.hls.selection import Selection
 from test.unit.runtime.test_run_model import run_model as run_model
 
 Array = np.ndarray
@@ -263,6 +266,30 @@ def test_models(name: str) -> None:
             np.testing.assert_array_equal(found, on_host)
             step = np.diff(np.unique(peer.astype(float))).min(initial=np.inf)
             assert abs(found.astype(float) - peer.astype(float)).max() <= 1.01 * step
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_models_in_any_folds(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The part's resources choose among folds, all of which make the same numbers."""
+    random = np.random.default_rng(len(name))
+
+    def drawn(search: select._Search) -> Selection:
+        picked = tuple(int(random.integers(len(own))) for own in search.choices)
+        cycles = max(own[at].cycles for own, at in zip(search.choices, picked, strict=True))
+        return Selection(picked, cycles, cycles, select.NOTHING)
+
+    monkeypatch.setattr(select._Search, "found", drawn)
+    monkeypatch.setattr(backend, "budget_of", lambda _: (select.WITHOUT_LIMIT,) * 5)
+    model = MODELS[name]()
+    host = braid.compile(model)
+    for seed in range(2):
+        compiled = braid.compile(model, target="fpga-sim")
+        assert "fpga:0" in compiled.devices
+        inputs = given(model, seed)
+        results = zip(listed(compiled(*inputs)), listed(host(*inputs)), strict=True)
+        for found, on_host in results:
+            np.testing.assert_array_equal(found, on_host)
 
 
 def test_integers_from_c(run_model: Path, tmp_path: Path) -> None:
