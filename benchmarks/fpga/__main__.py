@@ -12,6 +12,7 @@ import argparse
 import csv
 import json
 from dataclasses import asdict
+from itertools import chain, combinations
 from math import nan
 from pathlib import Path
 from statistics import mean, median
@@ -72,6 +73,29 @@ def summary(rows: list[Row], name: str) -> Row:
         "median": median(errors),
         "p90": percentile(errors, 0.9),
         "most": max(errors),
+    }
+
+
+def over_halves(rows: list[Row], name: str) -> Row:
+    """The mean error on one half of the families, for all ways to halve them.
+
+    Of latencies that are not fitted anew for each.
+    """
+    errors: dict[str, list[float]] = {}
+    for row in rows:
+        if name in row:
+            errors.setdefault(family(row["design"]), []).append(abs(row[name]))
+    many = len(errors)
+    means = sorted(
+        mean(chain.from_iterable(errors[one] for one in half))
+        for size in sorted({many // 2, many - many // 2})
+        for half in combinations(errors, size)
+    )
+    return {
+        "halves": len(means),
+        "median": median(means),
+        "p90": percentile(means, 0.9),
+        "most": means[-1],
     }
 
 
@@ -136,6 +160,10 @@ def main() -> None:
         alone = families_left_out(designs, known, shipped)
         groups |= {f"{one} left out": rows for one, rows in alone.items()}
         groups["each family left out"] = [row for rows in alone.values() for row in rows]
+    for what in ("error", "dsp_error"):
+        both = groups["fitted"] + groups["reported"]
+        result[f"over all halves: {what}"] = over_halves(both, what)
+        result[f"all: {what}"] = summary(both, what)
     for label, rows in groups.items():
         for what in ("error", "vitis_error", "dsp_error"):
             result[f"{label}: {what}"] = summary(rows, what)
