@@ -186,6 +186,29 @@ def quantized_three_times() -> ModelProto:
     return net.model(net.both(net.conv(x, net.weight(2, 2, 1, 1)), 0.04))
 
 
+def three_branches() -> ModelProto:
+    """Of one image, one of them an average with what is around it."""
+    net = Network(102)
+    x = net.both(net.input(1, 3, 9, 11), zero=4)
+    window = {"kernel_shape": [3, 3], "strides": [1, 1], **AROUND}
+    wide = net.both(net.conv(x, net.weight(5, 3, 3, 3), **AROUND), 0.02, -3)
+    mean = net.both(net.op("AveragePool", x, count_include_pad=1, **window), 0.025, 9)
+    joined = net.op("Concat", wide, mean, net.both(net.op("MaxPool", x, **window), zero=4), axis=1)
+    y = net.both(joined, 0.05, -11)
+    return net.model(net.both(net.conv(y, net.weight(3, 11, 1, 1)), 0.04))
+
+
+def skips_over_skips() -> ModelProto:
+    net = Network(124)
+    x = net.both(net.input(1, 3, 8, 8), zero=3)
+    first = net.both(net.conv(x, net.weight(3, 3, 5, 5), pads=[2, 2, 2, 2]), 0.03)
+    point = net.both(net.conv(first, net.weight(3, 3, 1, 1)), 0.03)
+    inner = net.both(net.op("Add", point, x), 0.05)
+    wide = net.both(net.conv(inner, net.weight(3, 3, 3, 3), **AROUND), 0.03)
+    outer = net.both(net.op("Add", wide, first), 0.05)
+    return net.model(net.both(net.op("Sub", outer, x), 0.06, -4))
+
+
 def two_results() -> ModelProto:
     net = Network(18)
     y = net.both(net.conv(net.both(net.input(1, 2, 5, 4)), net.weight(3, 2, 3, 1)), 0.04)
@@ -227,6 +250,20 @@ MODELS: dict[str, Callable[[], ModelProto]] = {
     "a gate": a_gate,
     "quantized three times": quantized_three_times,
     "two results": two_results,
+    "three branches": three_branches,
+    "skips over skips": skips_over_skips,
+    "strides and dilations": lambda: convolution(
+        (1, 5, 23, 19),
+        (7, 5, 5, 5),
+        axis=0,
+        zero=-7,
+        strides=[3, 3],
+        dilations=[2, 2],
+        pads=[4, 3, 4, 5],
+    ),
+    "three filters for each channel": lambda: convolution(
+        (1, 5, 9, 9), (15, 1, 3, 3), axis=0, zero=3, group=5, strides=[2, 2], **AROUND
+    ),
 }
 
 
