@@ -24,10 +24,23 @@ FAMILIES_GROUP = "braid.kernel_families"
 PASSES_GROUP = "braid.passes"
 
 
+def entry_points_of(group: str) -> "EntryPoints":
+    """The entry points of a group, in the order of the search path; none is loaded."""
+    return all_entry_points().select(group=group)
+
+
+@cache
+def all_entry_points() -> "EntryPoints":
+    """Read once: a file of every installed package is opened."""
+    from importlib.metadata import entry_points  # slow to import, and not needed by every model
+
+    return entry_points()
+
+
 @cache
 def installed_names(group: str) -> tuple[str, ...]:
     """The names of a group's entry points, sorted; none is loaded."""
-    return tuple(sorted({entry.name for entry in _entry_points(group)}))
+    return tuple(sorted({entry.name for entry in entry_points_of(group)}))
 
 
 @cache
@@ -38,7 +51,7 @@ def installed_path(group: str, name: str) -> Path | None:
     two packages give the name to different files.
     """
     found: Path | None = None
-    for entry in sorted(entry for entry in _entry_points(group) if entry.name == name):
+    for entry in sorted(entry for entry in entry_points_of(group) if entry.name == name):
         path = _load(entry)
         if not isinstance(path, Path):
             raise BraidError(f"entry point '{name}' of '{group}' is {path!r}, expected a Path")
@@ -60,14 +73,14 @@ def installed_paths(group: str) -> dict[str, Path]:
 @cache
 def installed_tables() -> tuple[dict[str, str], ...]:
     """The tables of passes. Raises `BraidError` where one cannot be loaded."""
-    entries = sorted(_entry_points(PASSES_GROUP))
+    entries = sorted(entry_points_of(PASSES_GROUP))
     return tuple(cast(dict[str, str], _load(entry)) for entry in entries)
 
 
 @cache
 def installed_backends() -> tuple[str, ...]:
     """The names of all backends, sorted."""
-    return tuple(sorted({entry.name for entry in _entry_points(BACKENDS_GROUP)}))
+    return tuple(sorted({entry.name for entry in entry_points_of(BACKENDS_GROUP)}))
 
 
 @cache
@@ -77,7 +90,7 @@ def installed_backend(name: str) -> object:
     Raises `BraidError` where there is none, where two packages have one, or where it cannot be
     loaded or made.
     """
-    found = tuple(entry for entry in _entry_points(BACKENDS_GROUP) if entry.name == name)
+    found = tuple(entry for entry in entry_points_of(BACKENDS_GROUP) if entry.name == name)
     if not found:
         known = ", ".join(f"'{other}'" for other in installed_backends()) or "none"
         raise BraidError(
@@ -98,10 +111,8 @@ def installed_backend(name: str) -> object:
 @cache
 def family_backends() -> frozenset[str]:
     """The names of the backends for which installed packages have kernel families."""
-    from importlib.metadata import entry_points
-
     prefix = f"{FAMILIES_GROUP}."
-    groups = (group for group in entry_points().groups if group.startswith(prefix))
+    groups = (group for group in all_entry_points().groups if group.startswith(prefix))
     return frozenset(group.removeprefix(prefix) for group in groups)
 
 
@@ -111,14 +122,8 @@ def installed_families(backend: str, machine: object) -> tuple[object, ...]:
 
     Raises `BraidError` where one of them cannot be loaded or made.
     """
-    entries = sorted(_entry_points(f"{FAMILIES_GROUP}.{backend}"))
+    entries = sorted(entry_points_of(f"{FAMILIES_GROUP}.{backend}"))
     return tuple(_made(entry, _class_of(entry), machine) for entry in entries)
-
-
-def _entry_points(group: str) -> "EntryPoints":
-    from importlib.metadata import entry_points  # slow to import, and not needed by every model
-
-    return entry_points(group=group)
 
 
 def _class_of(entry: "EntryPoint") -> type:

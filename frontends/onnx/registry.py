@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
 
 from xdsl.ir import SSAValue
 
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.node import Node
+from braid.support.entry_points import entry_points_of
 from braid.support.errors import BraidError
 
 Importer = Callable[[Builder, Node], SSAValue | Sequence[SSAValue]]
@@ -69,7 +69,7 @@ def find_importer(op_type: str, opset: int, domain: str = "") -> Importer | None
 def _load_groups() -> None:
     for group in _GROUPS:
         import_module(f"braid.frontends.onnx.ops.{group}")
-    for entry in entry_points(group=ENTRY_POINTS):
+    for entry in entry_points_of(ENTRY_POINTS):
         try:
             entry.load()
         except (ImportError, AttributeError) as error:

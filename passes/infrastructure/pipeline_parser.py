@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
@@ -36,8 +37,15 @@ def parse_pipeline(
     `passes` are the ones that may be named, by default all that are installed. Raises
     `BraidError`, located within `text`, for a syntax error and an unknown pass or option.
     """
-    known = available_passes() if passes is None else passes
-    return tuple(_parse(text, 0, len(text), known))
+    if passes is None:
+        return _of_installed(text)
+    return tuple(_parse(text, 0, len(text), passes))
+
+
+@lru_cache(maxsize=256)
+def _of_installed(text: str) -> tuple[ModulePass, ...]:
+    """Kept, since each compilation runs the same pipelines, and passes are immutable."""
+    return tuple(_parse(text, 0, len(text), available_passes()))
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,21 @@ def test_entry_points_are_read_once(
     assert ask() == first
 
 
+def test_groups_share_one_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = list[importlib.metadata.EntryPoints]()
+    read = importlib.metadata.entry_points
+
+    def counted() -> importlib.metadata.EntryPoints:
+        readings.append(read())
+        return readings[-1]
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", counted)
+    module.all_entry_points.cache_clear()
+    assert {entry.name for entry in module.entry_points_of(module.BACKENDS_GROUP)} >= {"cpu", "gpu"}
+    assert not module.entry_points_of("braid.of_nobody")
+    assert len(readings) == 1
+
+
 def clear() -> None:
     module.installed_names.cache_clear()
     module.installed_path.cache_clear()
@@ -46,7 +61,7 @@ def installed(
     """Adds an entry point of the group `braid.spaces`, of a module with this text."""
     entries = list[importlib.metadata.EntryPoint]()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module, "_entry_points", lambda _: entries)
+    monkeypatch.setattr(module, "entry_points_of", lambda _: entries)
     clear()
 
     def add(name: str, text: str) -> None:
