@@ -34,7 +34,7 @@ def all_entry_points() -> "EntryPoints":
     """Read once: a file of every installed package is opened."""
     from importlib.metadata import entry_points  # slow to import, and not needed by every model
 
-    return entry_points()
+    return cast("EntryPoints", entry_points())  # Python 3.11 groups them, which can be asked alike
 
 
 @cache

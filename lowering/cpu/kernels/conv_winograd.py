@@ -28,7 +28,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
+from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _RANKS = (4, 5)
@@ -38,9 +38,6 @@ _UNROLLED_PRODUCTS, _MOST_UNROLLED = 16, 128
 """Multiply-adds in the loop body of products; steps beyond which code grows and nothing else. In a
 body of two steps LLVM addresses A by an index beside its base: tiles of 16 x 1 took 1.1 times as
 long."""
-
-_BLOCKS = (1, 2, 3, 4, 6, 8)
-"""Register tiles of a block of tiles, from which schedules choose."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,8 @@ class _Convolution(VectorCandidate):
         """Blocks of tiles and register tiles, by predicted time."""
         problem, vectors = self._stored, self._vectors(stored_choice(self.group))
         ranked = sorted(
-            self._blocks(problem, vectors),
-            key=lambda block: problem.seconds(*block, vectors, self.unit),
+            problem.size.blocks(vectors, self.unit),
+            key=lambda block: problem.size.seconds(*block, vectors, self.unit),
         )
         for place, (tiles, rows) in enumerate(ranked):
             if level == sum(place >= count for count in (3, 10)):
@@ -115,9 +112,7 @@ class _Convolution(VectorCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best block, or of memory where that is slower."""
         problem, vectors = self._problem(choice), self._vectors(choice)
-        best = min(
-            problem.seconds(*block, vectors, self.unit) for block in self._blocks(problem, vectors)
-        )
+        best = best_seconds(problem.size, vectors, self.unit)
         return max(best, moving_seconds(stored_bytes(self.group, choice), self.unit))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
@@ -144,14 +139,6 @@ class _Convolution(VectorCandidate):
     @cached_property
     def _stored(self) -> WinogradProblem:
         return self._problem(stored_choice(self.group))
-
-    def _blocks(self, problem: WinogradProblem, vectors: int) -> Iterator[tuple[int, int]]:
-        """(tiles, rows) of blocks and register tiles."""
-        for rows, own in feasible_tiles(self.unit):
-            if own != vectors:
-                continue
-            sizes = {min(count * rows, problem.tiles) for count in _BLOCKS}
-            yield from ((tiles, rows) for tiles in sorted(sizes))
 
     def _best_vectors(self, results: int) -> int:
         return min(VECTORS, key=lambda vectors: self.seconds(self._choice(vectors, results)))

@@ -61,7 +61,11 @@ def installed(
     """Adds an entry point of the group `braid.spaces`, of a module with this text."""
     entries = list[importlib.metadata.EntryPoint]()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(module, "entry_points_of", lambda _: entries)
+
+    def of(group: str) -> list[importlib.metadata.EntryPoint]:
+        return entries
+
+    monkeypatch.setattr(module, "entry_points_of", of)
     clear()
 
     def add(name: str, text: str) -> None:

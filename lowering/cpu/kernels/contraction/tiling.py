@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from braid.lowering.cpu.kernels.contraction.microkernel import (
     VECTORS,
@@ -143,14 +144,17 @@ def _conflict_factor(rows: int, row_bytes: int) -> float:
 
 def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: int) -> float:
     """Time with the best tile of `vectors` vectors: arithmetic or memory, whichever is longer."""
-    best = min(
-        cycles(size, rows, v, unit)
-        for rows, v in feasible_tiles(unit, size.constants)
-        if v == vectors
-    )
+    best = _best_cycles(size, vectors, unit)
     moving = moving_seconds(moved_bytes, unit)
     moving *= _STRIDED_B_MOVING_FACTOR if _reads_far_rows(size) else _unaligned_factor(size, unit)
     return max(best / unit.fma_rate, moving)
+
+
+@lru_cache(maxsize=4096)
+def _best_cycles(size: ContractionSize, vectors: int, unit: VectorUnit) -> float:
+    """Kept, since every layout of a group is asked about, and by several passes."""
+    tiles = feasible_tiles(unit, size.constants)
+    return min(cycles(size, rows, own, unit) for rows, own in tiles if own == vectors)
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:

@@ -1,13 +1,14 @@
 """A convolution as Winograd's algorithms compute it, and how long that should take. No code."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.winograd import TRANSFORMS
-from braid.lowering.cpu.kernels.contraction.microkernel import tile_cycles
+from braid.lowering.cpu.kernels.contraction.microkernel import feasible_tiles, tile_cycles
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
@@ -56,6 +57,11 @@ class WinogradProblem:
         """Tiles of all images."""
         return math.prod(self.images) * math.prod(self.grid)
 
+    @cached_property
+    def size(self) -> "WinogradSize":
+        """What the time depends on."""
+        return WinogradSize(self.tiles, self.planes, self.channels, self.outputs, self.results)
+
     @property
     def in_place(self) -> tuple[InPlace, ...]:
         """Operands of the epilogue that a result may overwrite: not the input."""
@@ -71,6 +77,17 @@ class WinogradProblem:
         blocks = -(-self.outputs // (vectors * lanes))
         wanted = -(-_ITERATIONS // -(-self.tiles // tiles))
         return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
+
+
+@dataclass(frozen=True)
+class WinogradSize:
+    """`tiles` of `results` × `results` in `outputs` channels, of `planes` × `channels` inputs."""
+
+    tiles: int
+    planes: int
+    channels: int
+    outputs: int
+    results: int
 
     def seconds(self, tiles: int, rows: int, vectors: int, unit: VectorUnit) -> float:
         """Time on one core with blocks of so many tiles, and register tiles of rows × vectors.
@@ -96,6 +113,24 @@ class WinogradProblem:
         multiplied = max(products / unit.fma_rate, moving_seconds(weights, unit))
         return multiplied + (inputs + outputs) / unit.fma_rate + read
 
+    def blocks(self, vectors: int, unit: VectorUnit) -> Iterator[tuple[int, int]]:
+        """(tiles, rows) of blocks of tiles and register tiles."""
+        for rows, own in feasible_tiles(unit):
+            if own != vectors:
+                continue
+            sizes = {min(count * rows, self.tiles) for count in _BLOCKS}
+            yield from ((tiles, rows) for tiles in sorted(sizes))
+
+
+@lru_cache(maxsize=4096)
+def best_seconds(size: WinogradSize, vectors: int, unit: VectorUnit) -> float:
+    """Time with the best block. Kept, since every layout is asked about, by several passes."""
+    blocks = size.blocks(vectors, unit)
+    return min(size.seconds(tiles, rows, vectors, unit) for tiles, rows in blocks)
+
+
+_BLOCKS = (1, 2, 3, 4, 6, 8)
+"""Register tiles of a block of tiles, from which schedules choose."""
 
 _INPUT_CYCLES, _OUTPUT_CYCLES = 6.0, 5.0
 """Cycles per vector and place of a tile: loads, a dozen operations for six, spills, stores."""
