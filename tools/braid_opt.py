@@ -8,17 +8,22 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
     from braid.support.collector import end_without_search, rare_collections
+
+    if argv is None:
+        end_without_search()
+    with rare_collections():  # what is imported stays, too
+        return _run(sys.argv[1:] if argv is None else argv)
+
+
+def _run(arguments: Sequence[str]) -> int:
     from braid.support.errors import BraidError, was_interrupted
     from braid.tools.exhaustion import INTERRUPTED, exhausted
     from braid.tools.opt.arguments import parse_arguments
     from braid.tools.opt.driver import OptDriver
     from braid.tools.standard_output import checked_output
 
-    if argv is None:
-        end_without_search()
-    arguments = sys.argv[1:] if argv is None else argv
     try:
-        with checked_output(), rare_collections():
+        with checked_output():
             return OptDriver(parse_arguments(arguments)).run()
     except BraidError as error:
         print(f"braid-opt: {error}", file=sys.stderr)
