@@ -204,6 +204,7 @@ def test_ops_are_put_elsewhere_by_hand(small: ModelProto) -> None:
     assert shown.count("braid_hls.design") == 2 and 'label = "pool"' not in shown
 
 
+@pytest.mark.slow
 def test_small_circuits_leave_more_of_the_part_to_others(tmp_path: Path) -> None:
     """A third of these tables is too few for the second convolution."""
     path = tmp_path / "small.toml"

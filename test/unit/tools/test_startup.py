@@ -27,7 +27,7 @@ def test_imports_come_late(module: str, late: set[str]) -> None:
 
 
 def test_one_pass_of_braid_opt(tmp_path: Path) -> None:
-    """Whole files of passes are tested by hundreds of such processes."""
+    """It takes longer to start than to run."""
     path = tmp_path / "in.mlir"
     path.write_text("func.func @f(%x: tensor<4xf32>) { return }")
     program = (
