@@ -132,8 +132,27 @@ def ptx_of(optimized: str, machine: Machine) -> str:
     """
     text = str(_target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
     later = [version for form, version in _LATER_FORMS.items() if form.search(text) is not None]
-    return _VERSION.sub(lambda own: _version_line(_numbers(own), *later), text, count=1)
+    text = _VERSION.sub(lambda own: _version_line(_numbers(own), *later), text, count=1)
+    return _LOOP.sub(_unrolled_enough, text)
 
+
+def _unrolled_enough(loop: re.Match[str]) -> str:
+    """A loop that LLVM has unrolled stays as it is if it reads bytes.
+
+    The assembler would unroll it until a hundred of them are on their way, and spill what it reads.
+    """
+    if len(_READ_OF_BYTE.findall(loop["body"])) < _READS_OF_UNROLLED:
+        return loop.group()
+    return f'{loop["label"]}\t.pragma "nounroll";\n{loop["body"]}'
+
+
+_LOOP = re.compile(
+    r"(?P<label>^(?P<name>\$L__BB\w+):.*\n)(?P<body>(?:\t.*\n)+?\t@!?%p\d+ bra \s*(?P=name);)",
+    re.MULTILINE,
+)
+"""Of one block: nothing but instructions up to the jump back to its label."""
+_READ_OF_BYTE = re.compile(r"\bld\.global\.(?:nc\.)?[sub]8\b")
+_READS_OF_UNROLLED = 4
 
 _VERSION = re.compile(r"^\.version (\d+)\.(\d+)$", re.MULTILINE)
 _LATER_FORMS = {re.compile(r"\bwgmma\.mma_async\.\S+\.(?:u8\.s8|s8\.u8) "): (8, 4)}

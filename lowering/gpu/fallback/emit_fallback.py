@@ -27,6 +27,7 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import (
+    READING_BLOCKS,
     buffer_bytes,
     expand_magnitudes,
     gpu_function,
@@ -300,6 +301,8 @@ def _entry(
         _spread(body, threads, len(step))
     if isinstance(spread, WideSums) or (isinstance(spread, TransposedNest) and spread.computes):
         limit_blocks(function, spread.blocks)
+    if isinstance(spread, ThreadNest) and spread.reduced and spread.is_narrow:
+        limit_blocks(function, READING_BLOCKS // 2)
     shared = [spread.shared(symbol)] if isinstance(spread, TransposedNest) else []
     return [*shared, function], Launch(symbol, blocks_for(working, threads), threads, numbers)
 

@@ -197,7 +197,9 @@ def test_each_operand_is_read_once_and_wide(architecture: str, columns: int) -> 
 
 
 @pytest.mark.parametrize("architecture", ["sm_90a", "sm_120"])
-@pytest.mark.parametrize(("element", "shape"), [(i8, (33, 6)), (i8, (33, 35)), (f16, (16, 512))])
+@pytest.mark.parametrize(
+    ("element", "shape"), [(i8, (33, 6)), (i8, (100, 35)), (i8, (300, 35)), (f16, (16, 512))]
+)
 def test_narrow_columns_spill_nowhere(
     element: Any, shape: Sequence[int], architecture: str
 ) -> None:
