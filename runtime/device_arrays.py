@@ -9,8 +9,20 @@ returns, it has ended, so that streams of the caller need not wait for anything.
 import ctypes
 import math
 import weakref
-from collections.abc import Sequence
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint32, c_uint64
+from collections.abc import Callable, Sequence
+from ctypes import (
+    POINTER,
+    addressof,
+    c_char,
+    c_char_p,
+    c_int,
+    c_int32,
+    c_int64,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+)
 from ctypes import c_void_p as pointer
 from dataclasses import dataclass
 from typing import Any, cast
@@ -107,13 +119,16 @@ class DeviceArray:
 
 Buffer = NDArray[Any] | DeviceArray
 
+_view: Callable[[NDArray[Any]], c_char] = cast(Any, c_char.from_buffer)
+"""Of the first byte; looked up once, for each call of a model asks."""
+
 
 def address_of(buffer: Buffer) -> int:
     """Where a buffer begins."""
     if isinstance(buffer, DeviceArray):
         return buffer.address
     if buffer.flags.carray and buffer.size and buffer.dtype.isbuiltin == 1:
-        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, buffer)))
+        return addressof(_view(buffer))
     return buffer.ctypes.data  # several times as slow: it makes an object of Python
 
 

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, cast
 
 import numpy as np
@@ -149,6 +150,14 @@ class NativeModel:
         return self.descriptor.variant_count > 0
 
     @lockless_property
+    def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
+        """The shapes of the outputs where no dim is open, neither of these nor of the inputs."""
+        specs = (*self.inputs, *self.outputs)
+        if self.has_variants or any(-1 in spec.shape for spec in specs):
+            return None
+        return tuple(spec.shape for spec in self.outputs)
+
+    @lockless_property
     def output_dtypes(self) -> tuple[np.dtype[Any], ...]:
         """Element types of the outputs as numpy's; raises BraidError where one is not known."""
         return tuple(numpy_dtype(spec.dtype) for spec in self.outputs)
@@ -226,12 +235,9 @@ class NativeContext:
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
         arrays = [self._checked_input(i, value) for i, value in enumerate(inputs)]
-        shapes = self.shapes_for(arrays)
+        shapes = model.fixed_shapes or self.shapes_for(arrays)
         if outputs is None:
-            dtypes = model.output_dtypes
-            buffers: list[Buffer] = [
-                empty_aligned(shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
-            ]
+            buffers: list[Buffer] = list(map(empty_aligned, shapes, model.output_dtypes))
         else:
             check_count("output", len(outputs), len(model.outputs))
             buffers = list(outputs)
@@ -247,6 +253,8 @@ class NativeContext:
         )
         if status != 0:
             raise last_error()
+        if outputs is None and model.fixed_shapes is not None:
+            return cast("list[NDArray[Any]]", buffers)
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
 
     def _checked_input(self, index: int, value: Buffer) -> Buffer:
@@ -367,4 +375,9 @@ def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:
 
 def addresses(arrays: Sequence[Buffer]) -> "ctypes.Array[ctypes.c_void_p]":
     """Return the addresses of arrays, as C takes them."""
-    return (ctypes.c_void_p * len(arrays))(*map(address_of, arrays))
+    return _pointers(len(arrays))(*map(address_of, arrays))
+
+
+@cache
+def _pointers(count: int) -> "type[ctypes.Array[ctypes.c_void_p]]":
+    return ctypes.c_void_p * count

@@ -23,6 +23,10 @@ def bind_inputs(
         BraidError: an input that is missing, given twice or unknown, or that is not an array.
 
     """
+    if not named and len(positional) == len(specs):
+        return list(map(as_array, specs, positional))
+    if not positional and len(named) == len(specs) and all(s.name in named for s in specs):
+        return [as_array(spec, named[spec.name]) for spec in specs]
     names = [spec.name for spec in specs]
     if len(positional) > len(specs):
         raise BraidError(
