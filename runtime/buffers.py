@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,7 @@ def empty_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     if size < _LARGE:
         return np.empty(shape, dtype)
     memory = np.empty(size + _LINE, np.uint8)
-    begin = -memory.ctypes.data % _LINE
-    return memory[begin : begin + size].view(dtype).reshape(shape)
+    return np.ndarray(shape, dtype, cast(Any, memory), -address_of(memory) % _LINE)
 
 
 def check_count(what: str, actual: int, expected: int) -> None:

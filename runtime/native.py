@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from braid.runtime.buffers import (
     empty_aligned,
 )
 from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
-from braid.runtime.device_ports import check_place, ports_of
+from braid.runtime.device_ports import Users, check_place, ports_of
 from braid.runtime.dtypes import dtype_name, numpy_dtype
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
@@ -68,6 +68,15 @@ def _close_with(owner: object, close: Callable[[int], None], handle: int) -> Non
 def cpu_supports(feature: str) -> bool:
     """Tell whether this CPU has the feature of that LLVM name; False for unknown names."""
     return load_library().braid_cpu_supports(feature.encode()) == 1
+
+
+class _Expected(NamedTuple):
+    """An input as a model takes it; no array has the `shape` of one with open dims."""
+
+    spec: TensorSpec
+    users: Users
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
 
 
 class NativeModel:
@@ -148,6 +157,12 @@ class NativeModel:
     def has_variants(self) -> bool:
         """Whether there is code of its own for each size of the open dims."""
         return self.descriptor.variant_count > 0
+
+    @lockless_property
+    def expected_inputs(self) -> "tuple[_Expected, ...]":
+        """What each input must be; raises BraidError where an element type is not known."""
+        pairs = zip(self.inputs, self.ports.inputs, strict=True)
+        return tuple(_Expected(s, p, s.shape, numpy_dtype(s.dtype)) for s, p in pairs)
 
     @lockless_property
     def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
@@ -234,7 +249,7 @@ class NativeContext:
         """
         model = self.model
         check_count("input", len(inputs), len(model.inputs))
-        arrays = [self._checked_input(i, value) for i, value in enumerate(inputs)]
+        arrays = list(map(self._checked_input, model.expected_inputs, inputs))
         shapes = model.fixed_shapes or self.shapes_for(arrays)
         if outputs is None:
             buffers: list[Buffer] = list(map(empty_aligned, shapes, model.output_dtypes))
@@ -257,13 +272,15 @@ class NativeContext:
             return cast("list[NDArray[Any]]", buffers)
         return [self._filled(i, buffer) for i, buffer in enumerate(buffers)]
 
-    def _checked_input(self, index: int, value: Buffer) -> Buffer:
-        spec = self.model.inputs[index]
-        if not isinstance(value, DeviceArray):
-            return check_input(spec, value)
-        check_kind(spec, value)
-        check_place("input", spec, self.model.ports.inputs[index], value)
-        return value
+    def _checked_input(self, expected: "_Expected", value: Buffer) -> Buffer:
+        if isinstance(value, DeviceArray):
+            check_kind(expected.spec, value)
+            check_place("input", expected.spec, expected.users, value)
+            return value
+        # What is as it should be is found so in few steps: calls of small models consist of these.
+        if value.shape == expected.shape and value.dtype == expected.dtype and value.flags.carray:
+            return value
+        return check_input(expected.spec, value)
 
     def shapes_for(self, inputs: Sequence[Buffer]) -> list[tuple[int, ...]]:
         """Return the shapes of outputs' buffers for inputs of these shapes.
