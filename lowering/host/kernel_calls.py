@@ -1,6 +1,6 @@
 """Calling kernels: directly, or in parallel through the runtime."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -71,7 +71,7 @@ class KernelCalls:
             builder.call(symbol, *buffers, *map(self._constant, (part.begin, part.end)))
             return
         thunk = f"{symbol}_iterations" + (f"_{part.begin}" if part.begin else "")
-        self._declare(thunk, thunk_function(thunk, symbol, len(buffers), part))
+        self._declare(thunk, lambda: thunk_function(thunk, symbol, len(buffers), part))
         slots = self._slots_for(len(buffers))
         for buffer, slot in zip(buffers, slots, strict=True):
             builder.store(buffer, slot)
@@ -95,7 +95,7 @@ class KernelCalls:
             builder.call(symbol, *buffers, builder.constant(begin), builder.constant(end))
 
     def _declare_kernel(self, symbol: str, buffers: int) -> None:
-        self._declare(symbol, external_function(symbol, kernel_arguments(buffers)))
+        self._declare(symbol, lambda: external_function(symbol, kernel_arguments(buffers)))
 
     def _slots_for(self, count: int) -> list[SSAValue]:
         """Room on the stack, shared by all calls of that many buffers: one runs at a time."""
@@ -110,10 +110,11 @@ class KernelCalls:
             self._constants[value] = self._entry.constant(value)
         return self._constants[value]
 
-    def _declare(self, symbol: str, function: llvm.FuncOp) -> None:
+    def _declare(self, symbol: str, make: Callable[[], llvm.FuncOp]) -> None:
+        """Puts a function into the module once: equal calls, as of equal layers, are many."""
         if symbol not in self._declared:
             self._declared.add(symbol)
-            self._module.body.block.add_op(function)
+            self._module.body.block.add_op(make())
 
 
 def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> llvm.FuncOp:
