@@ -33,7 +33,7 @@ class _Bounded(RewritePattern):
     budget: int
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
-        location = source_location(op)
+        location = None if self.budget else source_location(op)
         self.inner.match_and_rewrite(op, rewriter)
         if not rewriter.has_done_action:
             return

@@ -56,10 +56,10 @@ def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
     What is made of operands without elements is one number, which may be repeated however often.
     An op that has no result for its operands stays: running it is an error.
     """
-    if not op.operands or not can_be_constants(op):
-        return
     constants = [operand.owner for operand in op.operands]
-    if not all(isinstance(constant, ConstantOp) for constant in constants):
+    if not constants or not all(isinstance(constant, ConstantOp) for constant in constants):
+        return
+    if not can_be_constants(op):
         return
     is_large = sum(math.prod(shape_of(result)) for result in op.results) > MAX_ELEMENTS
     if is_large and any(math.prod(shape_of(operand)) for operand in op.operands):

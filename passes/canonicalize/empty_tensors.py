@@ -4,8 +4,6 @@ Kernels need not know them then. They occur in practice: what a language model h
 its first token has an extent of 0.
 """
 
-import math
-
 import numpy as np
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
@@ -25,6 +23,8 @@ from braid.passes.canonicalize.replacement import forward
 
 def drop_empty_tensors(op: Operation, rewriter: PatternRewriter) -> None:
     """An op whose results have no elements is a constant, and so is an operand that has none."""
+    if not any(map(_is_empty, (*op.operands, *op.results))):
+        return
     if is_leaf(op) or not can_be_constants(op):
         return
     if op.results and all(map(_is_empty, op.results)):
@@ -40,7 +40,7 @@ def drop_empty_tensors(op: Operation, rewriter: PatternRewriter) -> None:
 
 def _is_empty(value: SSAValue) -> bool:
     shape = shape_of(value)
-    return DYNAMIC not in shape and math.prod(shape) == 0
+    return 0 in shape and DYNAMIC not in shape
 
 
 def _constant(value: SSAValue) -> ConstantOp:
