@@ -28,3 +28,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--gpu-arch", metavar="ARCHITECTURE", help=text)
     text = "keep kernels for another machine to run, see benchmarks.gpu_replay"
     group.addoption("--keep-gpu-cases", metavar="FOLDER", help=text)
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """One more than CPUs: tests wait for processes that hang, pages and servers."""
+    return len(os.sched_getaffinity(0)) + 1
