@@ -39,8 +39,8 @@ _TOOLS = ("braid.tools.braid_opt", "braid.tools.cli", "filecheck.main")
 _IMPORTED_BY_THEM = (
     "braid.compiler",
     "braid.lowering.common.convert_braid_to_linalg",
-    "braid.tools.opt.arguments",
-    "braid.tools.opt.driver",
+    "braid.tools.app",
+    "braid.tools.opt.command",
 )
 
 

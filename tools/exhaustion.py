@@ -1,4 +1,4 @@
-"""What ends a command though nothing in it is wrong: too deep an input, a small system, Ctrl-C."""
+"""What ends a command though nothing in it is wrong: too deep an input, a small system."""
 
 import errno
 
@@ -15,10 +15,6 @@ _LIMITS = {
     errno.ENOMEM: "use a machine with more memory, or fewer processes (--jobs)",
     errno.EIO: "the system cannot read or write a file; look at its disk",
 }
-
-
-INTERRUPTED = 130
-"""The exit status after Ctrl-C, as shells have it."""
 
 
 def exhausted(error: BaseException) -> BraidError | None:

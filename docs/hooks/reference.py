@@ -15,8 +15,8 @@ from braid.dialects.braid import Braid
 from braid.passes.infrastructure.options import pass_options
 from braid.passes.infrastructure.registry import braid_passes
 from braid.passes.pipelines import PIPELINES
+from braid.tools.app import app
 from braid.tools.braid_opt import main as braid_opt
-from braid.tools.cli import app
 
 
 def on_files(files: Any, config: Any) -> Any:

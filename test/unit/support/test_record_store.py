@@ -20,7 +20,7 @@ from braid.support.record_store import Record, default_store
 from braid.support.records.database import REVISION, sqlite_engine
 from braid.support.records.file_store import FileStore
 from braid.support.records.record import row_of
-from braid.tools.cli import app
+from braid.tools.app import app
 from braid.tools.service import tables
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import typer
 
-from braid.tools.cli import app
+from braid.tools.app import app
 
 COMMANDS: dict[str, Any] = getattr(typer.main.get_command(app), "commands", {})
 LONGEST_SUMMARY = 68

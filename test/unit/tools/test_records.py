@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from braid.support.record_store import Record, default_store
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.tools.cli import app
+from braid.tools.app import app
 from braid.tuning.search import Step, Stop
 
 

@@ -10,7 +10,7 @@ import pytest
 @pytest.mark.parametrize(
     ("module", "late"),
     [
-        ("braid.tools.cli", {"numpy", "onnx", "xdsl", "braid.compiler"}),
+        ("braid.tools.app", {"numpy", "onnx", "xdsl", "braid.compiler"}),
         ("braid.compiler", {"ortools"}),
         ("braid.passes.partition.insert_channels", {"ortools"}),
         ("braid.passes.order.assign_inter_op_streams", {"ortools"}),
