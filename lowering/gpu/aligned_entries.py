@@ -10,10 +10,9 @@ from dataclasses import replace
 
 from xdsl.builder import Builder
 from xdsl.dialects import arith, gpu
-from xdsl.dialects.builtin import BoolAttr, IntegerAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import BoolAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Operation, SSAValue
 
-from braid.lowering.gpu.entries import BLOCKS, limit_blocks
 from braid.lowering.gpu.launches import Launches
 
 _QUESTION = "braid.is_aligned"
@@ -41,7 +40,6 @@ def with_twins(module: ModuleOp, launches: Launches) -> Launches:
             del question.attributes[_QUESTION]
         for question in _questions(entry):
             del question.attributes[_QUESTION]
-        _leave_more_registers(twin)
         parent = entry.parent_block()
         assert parent is not None
         parent.insert_ops_after([twin], entry)
@@ -49,13 +47,6 @@ def with_twins(module: ModuleOp, launches: Launches) -> Launches:
         replace(one, unaligned_entry=twins.get(one.entry)) for one in launches.launches
     )
     return replace(launches, launches=launched)
-
-
-def _leave_more_registers(twin: gpu.FuncOp) -> None:
-    """Elements that are read one by one wait in a register each, where several shared one."""
-    blocks = twin.attributes.get(BLOCKS)
-    if isinstance(blocks, IntegerAttr):
-        limit_blocks(twin, max(1, blocks.value.data // 2))
 
 
 def _questions(entry: Operation) -> Sequence[Operation]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from xdsl.builder import Builder
-from xdsl.dialects import arith, gpu, llvm, math
+from xdsl.dialects import arith, gpu, llvm, math, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     MemRefType,
     StringAttr,
     SymbolRefAttr,
+    UnregisteredAttr,
     i32,
     i64,
 )
@@ -62,11 +63,18 @@ def gpu_function(
     return function
 
 
-BLOCKS = "nvvm.minctasm"
-"""The attribute of an entry that says how many blocks a multiprocessor has at least."""
-
 READING_BLOCKS = 4
 """Blocks of a multiprocessor with which threads that read much keep registers for it."""
+
+
+LOOP_ANNOTATION = "llvm.loop_annotation"
+
+
+def keep_rolled(loop: scf.ForOp) -> None:
+    """Neither LLVM nor the assembler unrolls the loop."""
+    kind = UnregisteredAttr.with_name_and_type(LOOP_ANNOTATION, False)
+    told = kind(LOOP_ANNOTATION, False, False, "unroll = <disable = true>")
+    loop.attributes[LOOP_ANNOTATION] = told
 
 
 def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
@@ -75,7 +83,7 @@ def limit_blocks(function: gpu.FuncOp, blocks: int) -> None:
     The assembler gives no more than as many blocks leave as there can be at all, and then reads one
     element after the other where several could be on their way.
     """
-    function.attributes[BLOCKS] = IntegerAttr(blocks, i32)
+    function.attributes["nvvm.minctasm"] = IntegerAttr(blocks, i32)
 
 
 def buffer_bytes(buffer: BlockArgument, outside: Attribute) -> int:

@@ -19,7 +19,7 @@ from braid.targets.machines.machine import Machine
 
 WORKER = "braid.lowering.gpu.codegen.worker"
 
-CODE_VERSION = 6
+CODE_VERSION = 7
 """Of what makes code of a kernel's text, besides the passes: raised when it makes other code."""
 
 

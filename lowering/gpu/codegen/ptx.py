@@ -7,7 +7,7 @@ from typing import Any
 from braid.lowering.common.upstream import run_upstream_passes
 from braid.lowering.gpu.codegen.device_math import definitions
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
-from braid.lowering.gpu.entries import TENSOR_MAP_ALIGNMENT
+from braid.lowering.gpu.entries import LOOP_ANNOTATION, TENSOR_MAP_ALIGNMENT
 from braid.lowering.gpu.launches import MAP_BYTES
 from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.support.errors import BraidError
@@ -41,6 +41,7 @@ def device_ir(text: str) -> str:
         # The translation ends the process where it meets another dialect.
         if left := _untranslatable(plain.operation):
             raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
+        plain.operation.walk(_annotate_loop)
         found = str(mlir_llvm.translate_module_to_llvmir(plain.operation))
     found = "\n".join(_convergent(_with_tensor_maps(line)) for line in found.splitlines())
     names = _MATH_CALL.findall(found)
@@ -84,6 +85,13 @@ def _untranslatable(module: Any) -> set[str]:
 
     module.walk(note)
     return found
+
+
+def _annotate_loop(op: Any) -> Any:
+    """What is said of a loop stays with its branch, but under a name that is not translated."""
+    if LOOP_ANNOTATION in op.attributes:
+        op.attributes[LOOP_ANNOTATION.removeprefix("llvm.")] = op.attributes[LOOP_ANNOTATION]
+    return ir.WalkResult.ADVANCE
 
 
 def _device_ops(module: Any) -> list[Any]:
@@ -132,27 +140,8 @@ def ptx_of(optimized: str, machine: Machine) -> str:
     """
     text = str(_target_machine(machine).emit_assembly(llvm.parse_assembly(optimized)))
     later = [version for form, version in _LATER_FORMS.items() if form.search(text) is not None]
-    text = _VERSION.sub(lambda own: _version_line(_numbers(own), *later), text, count=1)
-    return _LOOP.sub(_unrolled_enough, text)
+    return _VERSION.sub(lambda own: _version_line(_numbers(own), *later), text, count=1)
 
-
-def _unrolled_enough(loop: re.Match[str]) -> str:
-    """A loop that LLVM has unrolled stays as it is if it reads bytes.
-
-    The assembler would unroll it until a hundred of them are on their way, and spill what it reads.
-    """
-    if len(_READ_OF_BYTE.findall(loop["body"])) < _READS_OF_UNROLLED:
-        return loop.group()
-    return f'{loop["label"]}\t.pragma "nounroll";\n{loop["body"]}'
-
-
-_LOOP = re.compile(
-    r"(?P<label>^(?P<name>\$L__BB\w+):.*\n)(?P<body>(?:\t.*\n)+?\t@!?%p\d+ bra \s*(?P=name);)",
-    re.MULTILINE,
-)
-"""Of one block: nothing but instructions up to the jump back to its label."""
-_READ_OF_BYTE = re.compile(r"\bld\.global\.(?:nc\.)?[sub]8\b")
-_READS_OF_UNROLLED = 4
 
 _VERSION = re.compile(r"^\.version (\d+)\.(\d+)$", re.MULTILINE)
 _LATER_FORMS = {re.compile(r"\bwgmma\.mma_async\.\S+\.(?:u8\.s8|s8\.u8) "): (8, 4)}

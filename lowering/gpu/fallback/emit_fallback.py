@@ -27,7 +27,6 @@ from braid.lowering.common.bufferized_group import (
 )
 from braid.lowering.common.loop_nest import in_place_arguments
 from braid.lowering.gpu.entries import (
-    READING_BLOCKS,
     buffer_bytes,
     expand_magnitudes,
     gpu_function,
@@ -51,7 +50,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 12
+VERSION = 13
 """Of this emitter, as the `version` of a family."""
 
 
@@ -112,7 +111,7 @@ def _row_kernel(
     function = gpu_function(entry, [buffer.type for buffer in buffers], program.threads)
     body = function.body.block
     values: dict[SSAValue, SSAValue] = dict(zip(buffers, body.args, strict=True))
-    shared = _emit_rows(body, program, values, f"{symbol}_shared")
+    shared = _emit_rows(function, program, values, f"{symbol}_shared")
     outside = (*group.inputs.types, *group.outputs.types)
     sizes = tuple(buffer_bytes(b, own) for b, own in zip(buffers, outside, strict=True))
     launch = Launch(entry, program.blocks, program.threads, tuple(range(len(buffers))))
@@ -124,9 +123,15 @@ def _row_kernel(
 
 
 def _emit_rows(
-    body: Block, program: RowProgram, values: dict[SSAValue, SSAValue], shared_symbol: str
+    function: gpu.FuncOp,
+    program: RowProgram,
+    values: dict[SSAValue, SSAValue],
+    shared_symbol: str,
 ) -> list[memref.GlobalOp]:
     """The code of an entry, `values` being its arguments for the program's; its shared memory."""
+    body = function.body.block
+    if program.needs_registers:
+        limit_blocks(function, 1)
     for op in program.function.body.block.ops:
         if isinstance(op, arith.ConstantOp):
             body.add_op(op.clone(values))
@@ -292,17 +297,19 @@ def _entry(
         known: dict[SSAValue, SSAValue] = {
             a: values[v] for a, v in zip(program.arguments, own, strict=True)
         }
-        shared = _emit_rows(body, program, known, f"{symbol}_shared")
+        shared = _emit_rows(function, program, known, f"{symbol}_shared")
         return [*shared, function], Launch(symbol, program.blocks, threads, numbers)
     for op in step:
         body.add_op(op.clone(values))
     body.add_op(gpu.ReturnOp([]))
     if spread is not None:
         _spread(body, threads, len(step))
-    if isinstance(spread, WideSums) or (isinstance(spread, TransposedNest) and spread.computes):
+    if (
+        isinstance(spread, WideSums)
+        or (isinstance(spread, TransposedNest) and spread.computes)
+        or (isinstance(spread, ThreadNest) and spread.reduced)
+    ):
         limit_blocks(function, spread.blocks)
-    if isinstance(spread, ThreadNest) and spread.reduced and spread.is_narrow:
-        limit_blocks(function, READING_BLOCKS // 2)
     shared = [spread.shared(symbol)] if isinstance(spread, TransposedNest) else []
     return [*shared, function], Launch(symbol, blocks_for(working, threads), threads, numbers)
 

@@ -46,7 +46,7 @@ class DepthwiseFamily:
 
     machine: Machine
     name: str = "gpu-depthwise"
-    version: int = 4
+    version: int = 5
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One convolution of block arguments, the rest elementwise on its result."""

@@ -87,9 +87,22 @@ class RowProgram:
     @property
     def is_starved(self) -> bool:
         """Whether few blocks would reduce long rows to a number each, and nothing else is made."""
-        nests = [nest for nest in self.nests if not isinstance(nest.nest.nest, linalg.FillOp)]
         few = self.rows.count <= _FEW_ROWS and self.rows.columns >= _LONGEST
-        return few and not any(nest.over_columns and not nest.reduces for nest in nests)
+        return few and self._only_reduces
+
+    @property
+    def needs_registers(self) -> bool:
+        """Whether it reads more bytes, each of which waits in a register, than the assembler gives.
+
+        It gives more where the elements of a row are computed, too.
+        """
+        return self._narrowest == 1 and self._only_reduces
+
+    @property
+    def _only_reduces(self) -> bool:
+        """Whether nothing that is as long as a row is made."""
+        nests = [nest for nest in self.nests if not isinstance(nest.nest.nest, linalg.FillOp)]
+        return not any(nest.over_columns and not nest.reduces for nest in nests)
 
     @property
     def threads_of_row(self) -> int:

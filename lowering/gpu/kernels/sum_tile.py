@@ -210,8 +210,8 @@ class SumTile:
             for number, (argument, steps) in enumerate(zip(arguments, self.steps, strict=False))
         )
         is_window = self.taps is not None or self.strip is not None
-        needs_more = vectors > 1 or (self.own.is_narrow and not is_window)
-        return READING_BLOCKS // 2 if needs_more else READING_BLOCKS
+        most = READING_BLOCKS if vectors < 2 else READING_BLOCKS // 2
+        return most if is_window else min(most, self.own.blocks)
 
     @property
     def rows(self) -> int:

@@ -13,7 +13,6 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.lowering.common.tensor_loops import delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
-from braid.lowering.gpu.entries import READING_BLOCKS
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue
 from braid.lowering.gpu.kernels.contraction.kernel import sum_nests
@@ -65,9 +64,7 @@ class SumsWithEpilogue:
     @property
     def blocks(self) -> int:
         """Of a multiprocessor, at least, with the registers that a thread needs."""
-        if self.wide is not None:
-            return self.wide.blocks
-        return READING_BLOCKS // 2 if self.own.is_narrow else READING_BLOCKS
+        return self.own.blocks if self.wide is None else self.wide.blocks
 
     def emit(self, code: Code, values: Values) -> None:
         """Sums and what follows of them, of a thread; `values` are the entry's for the kernel's."""

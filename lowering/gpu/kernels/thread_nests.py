@@ -17,6 +17,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.element_types import constant
 from braid.lowering.common.loop_nest import Nest, loops_of
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
+from braid.lowering.gpu.entries import READING_BLOCKS
 from braid.lowering.gpu.kernels.wide_access import ACCESS_BYTES
 
 _ENOUGH_THREADS = 2**18
@@ -40,10 +41,15 @@ class ThreadNest:
     start: SSAValue | None = None
 
     @property
-    def is_narrow(self) -> bool:
-        """Whether elements are narrower than registers, of which each then waits in one."""
+    def blocks(self) -> int:
+        """Of a multiprocessor, at least, with the registers that a thread needs which reduces.
+
+        The assembler unrolls loops by the bytes that they read: of narrow elements, each of which
+        waits in a register of its own, as many are on their way as all registers hold.
+        """
         types = [cast(MemRefType[Any], operand.type) for operand in self.nest.operands]
-        return any(bytes_of(type.element_type) < _REGISTER_BYTES for type in types)
+        is_narrow = any(bytes_of(type.element_type) < _REGISTER_BYTES for type in types)
+        return 1 if is_narrow else READING_BLOCKS
 
     @staticmethod
     def of(nest: Nest, inner: int | None = None, start: SSAValue | None = None) -> "ThreadNest":

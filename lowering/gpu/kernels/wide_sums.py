@@ -18,6 +18,7 @@ from xdsl.rewriter import InsertPoint
 
 from braid.lowering.common.tensor_loops import apply_map, delinearized, index_constant
 from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.entries import keep_rolled
 from braid.lowering.gpu.kernels.lanes import behind
 from braid.lowering.gpu.kernels.sum_tile import SumTile
 from braid.lowering.gpu.kernels.thread_nests import ThreadNest, global_thread, reduction_loops
@@ -249,11 +250,15 @@ def _read_span(
 def each_lane(
     builder: Builder, point: Mapping[int, SSAValue], lane: int, width: int
 ) -> tuple[Builder, dict[int, SSAValue]]:
-    """A loop over the neighbours of a point: where its body is, and the point there."""
+    """A loop over the neighbours of a point: where its body is, and the point there.
+
+    It stays a loop: unrolled, what all neighbours are the sums of would be read at once.
+    """
     end = scf.YieldOp()
     body = Block([end], arg_types=[IndexType()])
     begin, stop, step = (index_constant(builder, n) for n in (0, width, 1))
-    builder.insert(scf.ForOp(begin, stop, step, (), body))
+    loop = scf.ForOp(begin, stop, step, (), body)
+    keep_rolled(builder.insert(loop))
     inside = Builder(InsertPoint.before(end))
     own = inside.insert(arith.AddiOp(point[lane], body.args[0])).result
     return inside, {**point, lane: own}

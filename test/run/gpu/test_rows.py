@@ -21,7 +21,7 @@ from braid.lowering.gpu.kernels.row_program import ROWS_PER_BLOCK
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
-from test.run.gpu.conftest import check_group, gpu, spilled_bytes
+from test.run.gpu.conftest import check_group, gpu
 
 COLUMNS = (2, 3, 7, 31, 32, 33, 64, 100, 127, 128, 129, 500, 512, 513, 1000, 1024, 2048, 2060)
 
@@ -194,20 +194,6 @@ def test_each_operand_is_read_once_and_wide(architecture: str, columns: int) -> 
     assert len(wide) * threads * 4 == columns
     assembled = assemble(code.ptx, architecture)
     assert {own.spilled_bytes for own in assembled.resources.values()} == {0}
-
-
-@pytest.mark.parametrize("architecture", ["sm_90a", "sm_120"])
-@pytest.mark.parametrize(
-    ("element", "shape"), [(i8, (33, 6)), (i8, (100, 35)), (i8, (300, 35)), (f16, (16, 512))]
-)
-def test_narrow_columns_spill_nowhere(
-    element: Any, shape: Sequence[int], architecture: str
-) -> None:
-    """Nor do those of buffers that begin anywhere, which are read element by element."""
-    group = make_group(
-        [TensorType(element, shape)], lambda x: [ReduceOp.get(x, "maximum", [0])], ()
-    )
-    assert spilled_bytes(emit_fallback(group, "tested"), architecture) == 0
 
 
 def patched(monkeypatch: pytest.MonkeyPatch, name: str, replacement: Any) -> None:
