@@ -10,6 +10,8 @@ from time import monotonic
 from typing import Any
 
 READY = "ready"
+STARTING_SECONDS = 300.0
+"""For imports from a cold disk, and the start of a driver."""
 ENDING_SECONDS = 20.0
 
 
@@ -21,13 +23,15 @@ class CaseLost(Exception):
 class CaseProcess:
     """A process that runs `serve(channel, *arguments)`.
 
-    That sends READY, then an answer to each request, until a request is None. Another process takes
-    its place where one ends or is ended before. CUDA does not survive the `method` fork.
+    That sends READY within `starting_seconds`, then an answer to each request, until a request is
+    None. Another process takes its place where one ends or is ended before. CUDA does not survive
+    the `method` fork.
     """
 
     serve: Callable[..., None]
     arguments: tuple[Any, ...] = ()
     method: str = "spawn"
+    starting_seconds: float = STARTING_SECONDS
     channel: Connection = field(init=False)
     request: Any = None
     deadline: float = 0.0
@@ -47,9 +51,13 @@ class CaseProcess:
     def give(self, request: Any, seconds: float) -> None:
         """Lets it work on a request; its seconds begin when the process is ready.
 
-        Raises CaseLost where the process has ended before.
+        Raises CaseLost where the process has ended before, or does not become ready; it is another
+        one then.
         """
         if not self._ready:
+            if not self.channel.poll(self.starting_seconds):
+                self.restart()
+                raise CaseLost(f"the process was not ready after {self.starting_seconds:g} seconds")
             self._receive()
             self._ready = True
         self.request, self.deadline = request, monotonic() + seconds

@@ -144,6 +144,24 @@ def test_a_process_that_never_starts() -> None:
     assert [one.note for one in found] == ["the process ended with status 9"] * 2
 
 
+def stuck(channel: Connection) -> None:
+    """Never becomes ready, as where a driver does not answer."""
+    time.sleep(1000)
+
+
+def test_a_process_that_is_never_ready() -> None:
+    process = CaseProcess(stuck, method="fork", starting_seconds=0.1)
+    process.start()
+    found = outcomes(["first", "second"], 60, process)
+    assert [(one.right, one.lost) for one in found] == [(False, True)] * 2
+    assert {one.note for one in found} == {"the process was not ready after 0.1 seconds"}
+    process.serve = fragile
+    process.starting_seconds = 60
+    process.restart()
+    assert process.answer(("again", False), 60).name == "again"
+    process.end()
+
+
 def answers_once(channel: Connection) -> None:
     channel.send(READY)
     channel.send(Outcome("kind", channel.recv()[0], True))
