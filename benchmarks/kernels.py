@@ -27,7 +27,7 @@ from benchmarks.arguments import output_file
 from benchmarks.provenance import provenance
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.attributes import with_layout
-from braid.dialects.braid.base import TensorOp, element_type_of
+from braid.dialects.braid.base import TensorOp, element_type_of, integers
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -193,12 +193,18 @@ def _grouped(block: Block, ops: Sequence[TensorOp], result: Layout | None) -> Fu
     return group
 
 
-def convolution(stride: int, groups: int = 1) -> Build:
-    """An unpadded convolution with the same stride in both dims."""
-    return lambda x, w: ConvOp.get(
-        x, w, strides=(stride, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0),
-        groups=groups,
-    )  # fmt: skip
+def convolution(stride: int, groups: int = 1, zeros: int = 0) -> Build:
+    """An unpadded convolution with the same stride and `zeros` on all sides in both dims."""
+
+    def build(x: SSAValue, w: SSAValue) -> ConvOp:
+        conv = ConvOp.get(
+            x, w, strides=(stride, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0),
+            groups=groups,
+        )  # fmt: skip
+        conv.zeros_low = conv.zeros_high = integers([zeros, zeros])
+        return conv
+
+    return build
 
 
 def pooling(x: SSAValue) -> PoolOp:
@@ -295,7 +301,8 @@ def measure_convolution(
     out = (size + 2 * pad - window) // stride + 1
     padded = (1, inputs, size + 2 * pad, size + 2 * pad)
     weight = (outputs, inputs // groups, window, window)
-    contenders = {"braid": make_kernel(family, [padded, weight], convolution(stride, groups))}
+    build = convolution(stride, groups, pad)
+    contenders = {"braid": make_kernel(family, [padded, weight], build)}
     if onednn.available():
         split = weight if groups == 1 else (groups, outputs // groups, *weight[1:])
         x, y = (1, inputs, size, size), (1, outputs, out, out)

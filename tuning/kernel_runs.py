@@ -1,7 +1,7 @@
 """One run of a compiled kernel on given arrays, in a worker; and what it should have computed."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import ml_dtypes
@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import holds_floats, is_float, to_numpy
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -73,6 +74,7 @@ class Reference:
             else:
                 logical.append(_integers(value, generator, is_small))
         values: dict[SSAValue, Array] = dict(zip(group.body.block.args, logical, strict=True))
+        _clear_zeros(group, values)
         for op in group.body.block.ops:
             if op is group.terminator:
                 continue
@@ -90,6 +92,17 @@ class Reference:
     def agrees(self, results: Sequence[Array]) -> bool:
         """Whether `results`, as stored, are right up to the order of sums."""
         return all(map(_close, results, self.results))
+
+
+def _clear_zeros(group: FusedOp, values: Mapping[SSAValue, Array]) -> None:
+    """Makes the elements zeros of which convolutions of `group` say that they are."""
+    for op in group.body.block.ops:
+        if isinstance(op, ConvOp) and op.input in values:
+            array, pairs = values[op.input], zip(*op.zeros, strict=True)
+            for dim, (low, high) in enumerate(pairs, 2):
+                along = np.moveaxis(array, dim, 0)
+                along[:low] = 0
+                along[max(len(along) - high, 0) :] = 0
 
 
 def _scales(group: FusedOp) -> dict[SSAValue, float]:

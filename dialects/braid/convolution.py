@@ -5,10 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from xdsl.dialects.builtin import Float32Type, IntegerAttr, IntegerType, TensorType, i64
+from xdsl.dialects.builtin import (
+    DenseArrayBase,
+    Float32Type,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
-from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
 
 from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.base import (
@@ -16,6 +23,7 @@ from braid.dialects.braid.base import (
     StructuredOp,
     element_type_of,
     integer,
+    integers,
     require,
     require_summable,
     shape_of,
@@ -51,6 +59,8 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
     Result: `[N, O, (spatial + pad_low + pad_high - dilation · (window - 1) - 1) / stride + 1 …]`.
     The input is padded with zeros. A bias is a separate `braid.add`. Narrow integers, f16 and bf16
     are multiplied and added up in `accumulator`, where it is given.
+    `zeros_low` and `zeros_high` are what is known about the input: so many of the first and last
+    elements along each spatial dim are zeros. Kernels may leave out products with these.
     Fails verification for other ranks or element types, channel counts that do not fit, or an
     empty result.
 
@@ -66,6 +76,8 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
     input = operand_def(TensorType)
     weight = operand_def(TensorType)
     groups = attr_def(IntegerAttr[IntegerType])
+    zeros_low = opt_attr_def(DenseArrayBase[IntegerType])
+    zeros_high = opt_attr_def(DenseArrayBase[IntegerType])
     output = result_def(TensorType)
 
     @staticmethod
@@ -94,6 +106,16 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         """The window of the convolution."""
         return self.windows_of(shape_of(self.weight)[2:])
 
+    @property
+    def zeros(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """How many of the first and last elements along each spatial dim are known to be zeros."""
+        none = (0,) * (len(shape_of(self.input)) - 2)
+        low, high = (
+            none if known is None else known.get_values()
+            for known in (self.zeros_low, self.zeros_high)
+        )
+        return low, high
+
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
         x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
@@ -108,6 +130,13 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
             f"the input has {x[1]} channels, expected {w[1]} · {groups} groups = {w[1] * groups}",
         )
         require(w[0] % groups == 0, f"{w[0]} output channels do not divide by {groups} groups")
+        zeros = (*self.zeros[0], *self.zeros[1])
+        rank = len(x) - 2
+        require(
+            len(zeros) == 2 * rank,
+            f"zeros have {len(zeros)} entries for {rank} spatial dims, expected {2 * rank}",
+        )
+        require(min(zeros) >= 0, f"zeros are {zeros}, expected no negative numbers")
         spatial = self.windows.output_shape(x[2:])
         return [TensorType(element_type, (x[0], w[0], *spatial))]
 
@@ -168,11 +197,18 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         return dims
 
     def tile_attributes(self, box: Box, reads: Reads) -> Mapping[str, Attribute] | None:
-        """The padding that is left, and the number of whole groups."""
+        """The padding that is left, and the number of whole groups; no zeros, so that tiles are
+        computed alike."""
+        left = {**padding_of(reads), **self._without_zeros}
         if (groups := self.groups.value.data) == 1:
-            return padding_of(reads)
+            return left
         start, size = box[1]
         unit = shape_of(self.weight)[0] // groups
         if start % unit or size % unit:
             return None
-        return {**padding_of(reads), "groups": integer(size // unit)}
+        return {**left, "groups": integer(size // unit)}
+
+    @property
+    def _without_zeros(self) -> Mapping[str, Attribute]:
+        names = [name for name in ("zeros_low", "zeros_high") if name in self.attributes]
+        return dict.fromkeys(names, integers([0] * (len(shape_of(self.input)) - 2)))

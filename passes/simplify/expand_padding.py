@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -36,18 +37,31 @@ def _expand(op: ConvOp | PoolOp) -> None:
     op.attributes |= {"pad_low": none, "pad_high": none}
 
 
+def _note_zeros(op: ConvOp) -> None:
+    """Says which elements of the input are zeros that were put around it."""
+    zeros = np.zeros((2, len(shape_of(op.input))), np.int64)
+    value = op.input
+    while isinstance(value.owner, PadOp) and value.owner.value.value.data == 0:
+        zeros += value.owner.low.get_values(), value.owner.high.get_values()
+        value = value.owner.input
+    if zeros[:, 2:].any():
+        low, high = zeros[:, 2:].tolist()
+        op.attributes |= {"zeros_low": integers(low), "zeros_high": integers(high)}
+
+
 @dataclass(frozen=True)
 class ExpandPaddingPass(ModulePass):
     """Puts the padding of windows into `braid.pad`, so that kernels have no edge cases.
 
     In: any module. Out: no `braid.conv` or `braid.pool` has a padding. The pad is a group of its
-    own, or part of what makes the tensor if a kernel can write it padded. With `devices` only
-    windows of ops on these are expanded.
+    own, or part of what makes the tensor if a kernel can write it padded. A convolution says how
+    many zeros there are around its input, since kernels may leave out products with these. With
+    `devices` only windows of ops on these are expanded.
 
     ```mlir
     %y = braid.conv %x, %w {pad_low = array<i64: 1, 1>, …}
     // %p = braid.pad %x {low = array<i64: 0, 0, 1, 1>, …}
-    // %y = braid.conv %p, %w {pad_low = array<i64: 0, 0>, …}
+    // %y = braid.conv %p, %w {pad_low = array<i64: 0, 0>, …, zeros_low = array<i64: 1, 1>, …}
     ```
     """
 
@@ -61,5 +75,9 @@ class ExpandPaddingPass(ModulePass):
         target = target_of(op, self.target)
         windows = [inner for inner in op.walk() if isinstance(inner, ConvOp | PoolOp)]
         for window in windows:
-            if window.windows.is_padded and runs_on(window, self.devices, target):
+            if not runs_on(window, self.devices, target):
+                continue
+            if window.windows.is_padded:
                 _expand(window)
+            if isinstance(window, ConvOp):
+                _note_zeros(window)

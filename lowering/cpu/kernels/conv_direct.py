@@ -50,7 +50,7 @@ class ConvDirectFamily(VectorFamily):
     """
 
     name: str = "conv-direct"
-    version: int = 7
+    version: int = 8
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -102,8 +102,7 @@ class _Convolution(VectorCandidate):
         dense = all(x.strides is None for x in (*choice.operands, *choice.results))
         problem = self._dense.get(choice) if dense else None
         problem = problem or self._problem(choice)
-        size, moved = _size(problem), stored_bytes(self.group, choice)
-        best = min(tiling.seconds(size, v, self.unit, moved) for v in _vectors(problem))
+        best = self._best_tile(problem, stored_bytes(self.group, choice))
         if problem.over_positions:
             windowed = math.prod(self.found.windows.size) > 1
             return best * (_WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR)
@@ -122,7 +121,13 @@ class _Convolution(VectorCandidate):
         return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
 
     def _problem(self, choice: LayoutChoice) -> ConvContraction:
-        return ConvContraction(self.found, choice, self.unit.lanes)
+        problem = ConvContraction(self.found, choice, self.unit.lanes)
+        return problem.with_best_frame(lambda problem: self._best_tile(problem, 0))
+
+    def _best_tile(self, problem: ConvContraction, moved_bytes: int) -> float:
+        """Seconds of the best tile, or of memory where that is slower."""
+        size, vectors = _size(problem), _vectors(problem)
+        return min(tiling.seconds(size, count, self.unit, moved_bytes) for count in vectors)
 
     def _candidates(self) -> Iterator[tuple[Layout, Layout, Layout]]:
         """Layouts of input, result and weight."""
@@ -174,4 +179,6 @@ def _size(problem: ConvContraction) -> tiling.ContractionSize:
         row_bytes=4 * contraction.row.strides[0],
         packed=True,
         constants=problem.match.points.constants,
+        share=contraction.share,
+        window=contraction.row_window,
     )

@@ -14,6 +14,7 @@ from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     BytePairArithmetic,
     NarrowArithmetic,
+    PairArithmetic,
     narrow_arithmetic,
 )
 from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_problem
@@ -38,7 +39,7 @@ class ConvNarrowFamily(VectorFamily):
     """
 
     name: str = "conv-narrow"
-    version: int = 12
+    version: int = 13
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
@@ -125,7 +126,13 @@ class _Convolution(VectorCandidate):
         return choice.operands[self.found.weight.index].block(0) // self.unit.lanes
 
     def _problem(self, choice: LayoutChoice) -> ConvContraction:
-        return ConvContraction(self.found, choice, self.unit.lanes, self._of(choice).group)
+        arithmetic, vectors = self._of(choice), self._vectors(choice)
+        problem = ConvContraction(self.found, choice, self.unit.lanes, arithmetic.group)
+        if isinstance(arithmetic, BytePairArithmetic | PairArithmetic):
+            return problem  # blocks of rows are staged whole
+        return problem.with_best_frame(
+            lambda problem: tiling.seconds(self._size(problem), vectors, self.unit, 0)
+        )
 
     def _size(self, problem: ConvContraction) -> tiling.ContractionSize:
         contraction, arithmetic = _contraction(problem.narrow), self._of(problem.choice)
@@ -139,6 +146,8 @@ class _Convolution(VectorCandidate):
             packed=True,
             constants=arithmetic.constants,
             slowdown=arithmetic.slowdown,
+            share=contraction.share,
+            window=contraction.row_window,
         )
 
 

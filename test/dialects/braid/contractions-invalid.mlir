@@ -64,6 +64,22 @@ func.func @element_types(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xi32>) {
 
 // -----
 
+func.func @zeros(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xf32>) {
+  // expected-error @+1 {{zeros are (1, -1, 0, 0), expected no negative numbers}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, zeros_low = array<i64: 1, -1>, groups = 1 : i64} : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x4x4xf32>
+  func.return
+}
+
+// -----
+
+func.func @zeros_of_another_rank(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xf32>) {
+  // expected-error @+1 {{zeros have 3 entries for 2 spatial dims, expected 4}}
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, zeros_high = array<i64: 1>, groups = 1 : i64} : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x4x4xf32>
+  func.return
+}
+
+// -----
+
 func.func @negative_padding(%x: tensor<1x1x4x4xf32>, %w: tensor<1x1x1x1xf32>) {
   // expected-error @+1 {{paddings are (-1, 0, 0, 0), expected no negative numbers}}
   %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: -1, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x1x4x4xf32>, tensor<1x1x1x1xf32>) -> tensor<1x1x3x4xf32>

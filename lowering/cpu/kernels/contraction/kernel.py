@@ -2,11 +2,17 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
-from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
+from braid.lowering.cpu.kernels.contraction.microkernel import (
+    Part,
+    Tile,
+    TileOperands,
+    accumulate,
+)
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.zeros import TileRun, tile_runs
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
@@ -57,33 +63,53 @@ class ContractionKernel:
         coordinates = e.coordinates(index, self.grid_extents)
         column_block = coordinates.pop(self._batches if self.columns_outside else -1)
         *outer, row_tile = coordinates
-        problem, rows = self.problem, self.tile.rows
+        problem = self.problem
         bases = [
             e.dot(outer, [dim.strides[tensor] for dim in problem.outer])
             for tensor in range(len(problem.row.strides))
         ]
-        whole, rest = divmod(problem.row.extent, rows)
-        first = e.mul(row_tile, rows)
+        first = e.mul(row_tile, self.tile.rows)
         bases = [e.add(b, e.mul(first, s)) for b, s in zip(bases, problem.row.strides, strict=True)]
 
         bases[0] = e.add(bases[0], problem.a_start)
         if (slabs := problem.slabs) is not None:
             bases[1] = slabs.begin(e, buffers[slabs.indices], bases[1])
 
-        def emit(count: int) -> None:
-            TileWriter(self, e, buffers, bases, column_block, count).write()
+        bounds = self._bounds(e, outer)
 
-        if rest == 0:
-            emit(rows)
-        elif whole == 0:
-            emit(rest)
-        else:
-            e.branch(row_tile, whole, lambda: emit(rows), lambda: emit(rest))
+        def emit(runs: Sequence[TileRun], tiles: int) -> None:
+            run, others = runs[0], runs[1:]
+            tiles += run.count
+
+            def write() -> None:
+                part = Part(bounds, run.passes)
+                TileWriter(self, e, buffers, bases, column_block, run.rows, part).write()
+
+            if others:
+                e.branch(row_tile, tiles, write, lambda: emit(others, tiles))
+            else:
+                write()
+
+        emit(tile_runs(problem.row.extent, self.tile.rows, problem.row_window), 0)
+
+    def _bounds(self, e: Emitter, outer: Sequence[Index]) -> tuple[tuple[Index, Index], ...]:
+        """Of the dims of the reduction before the last framed one, and of that if it is outer."""
+        problem = self.problem
+        bounds: list[tuple[Index, Index]] = []
+        for framed in problem.framed:
+            inner = problem.reduction[len(bounds) : framed.reduced]
+            bounds += [(0, dim.extent) for dim in inner]
+            if framed.dim < len(outer):
+                bounds.append(framed.window.elements_at(e, outer[framed.dim]))
+        return tuple(bounds)
 
 
 @dataclass(frozen=True)
 class TileWriter:
-    """One tile of `rows` rows, whose first row is at `bases` of A, B, the leaves and C."""
+    """One tile of `rows` rows, whose first row is at `bases` of A, B, the leaves and C.
+
+    Of its products, only `part` is made.
+    """
 
     kernel: ContractionKernel
     e: Emitter
@@ -91,6 +117,7 @@ class TileWriter:
     bases: Sequence[Index]
     column_block: Index
     rows: int
+    part: Part = field(default_factory=Part)
 
     def write(self) -> None:
         """Accumulates the tile, applies the epilogue and stores; the last columns are fewer."""
@@ -116,7 +143,7 @@ class TileWriter:
             kernel.arithmetic,
         )
         tile = Tile(self.rows, vectors, kernel.tile.unroll)
-        sums = accumulate(e, operands, problem.reduction, tile)
+        sums = accumulate(e, operands, problem.reduction, tile, self.part)
         first_vector = e.mul(self.column_block, kernel.tile.vectors)
         epilogue = Epilogue(
             problem.anchor,

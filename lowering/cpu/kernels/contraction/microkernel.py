@@ -7,15 +7,16 @@ Functionality", TOMS 2015) with B packed and A read where it lies.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
+from braid.lowering.cpu.kernels.contraction.zeros import Pass
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 
 VECTORS = (1, 2, 3, 4)
@@ -58,14 +59,65 @@ class TileOperands:
     arithmetic: Arithmetic = FLOATS
 
 
+@dataclass(frozen=True)
+class Part:
+    """Of a reduction its first dims within `bounds`, and of the next one only the `passes`.
+
+    Without passes, all of what is behind those dims.
+    """
+
+    bounds: tuple[tuple[Index, Index], ...] = ()
+    passes: tuple[Pass, ...] = ()
+
+
 def accumulate(
-    e: Emitter, operands: TileOperands, reduction: Sequence[LoopDim], tile: Tile
+    e: Emitter,
+    operands: TileOperands,
+    reduction: Sequence[LoopDim],
+    tile: Tile,
+    part: Part = Part(),
 ) -> Accumulators:
     """Sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
     zero = operands.arithmetic.zero(e, operands.a)
     initial = [zero] * (tile.rows * tile.vectors)
-    sums = _reduce(e, operands, reduction, tile, operands.a_base, operands.b_base, initial)
+    bases = operands.a_base, operands.b_base
+    sums = _reduce_part(e, operands, reduction, tile, part, *bases, initial)
     return [list(sums[r * tile.vectors : (r + 1) * tile.vectors]) for r in range(tile.rows)]
+
+
+def _reduce_part(
+    e: Emitter,
+    operands: TileOperands,
+    reduction: Sequence[LoopDim],
+    tile: Tile,
+    part: Part,
+    a_base: Index,
+    b_base: Index,
+    initial: Sequence[Value],
+) -> Sequence[Value]:
+    """One loop per dim with bounds, and in these one reduction per pass."""
+    if not part.bounds and not part.passes:
+        return _reduce(e, operands, reduction, tile, a_base, b_base, initial)
+    dim, inner = reduction[0], reduction[1:]
+    a_stride, b_stride = dim.strides
+    if part.bounds:
+        rest = replace(part, bounds=part.bounds[1:])
+
+        def at(position: Index, sums: Sequence[Value]) -> Sequence[Value]:
+            a = e.add(a_base, e.mul(position, a_stride))
+            b = e.add(b_base, e.mul(position, b_stride))
+            return _reduce_part(e, operands, inner, tile, rest, a, b, sums)
+
+        return e.carry(*part.bounds[0], 1, initial, at)
+    sums = list(initial)
+    for each in part.passes:
+        own = slice(each.first * tile.vectors, each.last * tile.vectors)
+        dims = merged((LoopDim(each.end - each.begin, dim.strides), *inner))
+        a = e.add(a_base, each.begin * a_stride + each.first * operands.a_row)
+        b = e.add(b_base, each.begin * b_stride)
+        rows = replace(tile, rows=each.last - each.first)
+        sums[own] = _reduce(e, operands, dims, rows, a, b, sums[own])
+    return sums
 
 
 def _reduce(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from xdsl.ir import SSAValue
 
 from braid.lowering.cpu.kernels.contraction.slabs import Slabs
+from braid.lowering.cpu.kernels.contraction.zeros import Framed, WindowDim
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
@@ -22,7 +23,8 @@ class Contraction:
     says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
     the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
     `a` and `b` are numbers of the kernel's arguments. With `slabs`, B is a table of slabs, and
-    strides for B lead to the index of a slab instead.
+    strides for B lead to the index of a slab instead. Of `framed` dims not all products are made:
+    A is zero in the others. They are in the order of the reduction, the row dim's last.
     """
 
     outer: tuple[LoopDim, ...]
@@ -38,6 +40,7 @@ class Contraction:
     vector_steps: tuple[int, ...]
     a_start: int = 0
     slabs: Slabs | None = None
+    framed: tuple[Framed, ...] = ()
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
@@ -52,6 +55,18 @@ class Contraction:
         results = [(*along(-1), step)] * len(self.points.results)
         product = [leaf for leaf in self.points.leaves if leaf.index in (self.a, self.b)]
         return in_place_leaves(self.points, leaves, results, product)
+
+    @property
+    def row_window(self) -> WindowDim | None:
+        """The windows along the row dim, if these are framed."""
+        of_rows = [framed.window for framed in self.framed if framed.dim == len(self.outer)]
+        return of_rows[0] if of_rows else None
+
+    @property
+    def share(self) -> float:
+        """Of the products of a row those that are made, whatever its position along the row dim."""
+        framed = (each for each in self.framed if each.dim < len(self.outer))
+        return math.prod(each.window.share for each in framed)
 
     @property
     def rows(self) -> int:

@@ -63,7 +63,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class StagedContraction(ABC):
-    """Emits `problem`, a block of rows and a part of the columns at a time.
+    """Emits `problem`, which is not framed, a block of rows and a part of the columns at a time.
 
     The last of the buffers is scratch of f32, each of which holds what a step reads of A.
     """

@@ -11,6 +11,7 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     feasible_tiles,
     tile_cycles,
 )
+from braid.lowering.cpu.kernels.contraction.zeros import TileRun, WindowDim, tile_runs
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.targets.kernels.kernel_family import LEVELS, Schedule
@@ -64,7 +65,8 @@ class ContractionSize:
 
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
-    a step takes than a multiply-add of f32.
+    a step takes than a multiply-add of f32. Of the depth, `share` is made, and of this along
+    `window` what is not with zeros (see `zeros`).
     """
 
     batches: int
@@ -75,30 +77,38 @@ class ContractionSize:
     packed: bool = True
     constants: int = 0
     slowdown: float = 1.0
+    share: float = 1.0
+    window: WindowDim | None = None
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions."""
+        """Multiplications and additions, those with zeros among them."""
         return 2 * self.batches * self.rows * self.columns * self.depth
 
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
     """Cycles of the contraction with a tile, remainders included."""
     blocks, columns = divmod(size.columns, vectors * unit.lanes)
-    whole, rest = divmod(size.rows, rows)
+    runs = tile_runs(size.rows, rows, size.window)
 
     row_lines, vector_lines = _far_lines(size, rows, vectors, unit)
 
-    def tile(count: int, width: int) -> float:
-        if count == 0 or width == 0:
+    def step(count: int, width: int) -> float:
+        products = tile_cycles(count, width, unit) * size.slowdown
+        return products + _FAR_LINE_CYCLES * (count * row_lines + width * vector_lines)
+
+    def tile(run: TileRun, width: int) -> float:
+        if width == 0:
             return 0.0
-        step = tile_cycles(count, width, unit) * size.slowdown
-        step += _FAR_LINE_CYCLES * (count * row_lines + width * vector_lines)
-        late = _LARGE_TILE_CYCLES if count * width > _LARGE_TILE else 0.0
-        return step * size.depth + _TILE_CYCLES + (_EPILOGUE_CYCLES + late) * count * width
+        steps, sums = step(run.rows, width), run.rows * width
+        if size.window is not None and run.passes:
+            made = (step(p.last - p.first, width) * (p.end - p.begin) for p in run.passes)
+            steps = sum(made) / size.window.size
+        late = _LARGE_TILE_CYCLES if sums > _LARGE_TILE else 0.0
+        return steps * size.depth * size.share + _TILE_CYCLES + (_EPILOGUE_CYCLES + late) * sums
 
     widths = ((blocks, vectors), (1, -(-columns // unit.lanes)))
-    total = sum(number * (whole * tile(rows, v) + tile(rest, v)) for number, v in widths)
+    total = sum(number * run.count * tile(run, v) for number, v in widths for run in runs)
     total *= size.batches
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0

@@ -6,13 +6,14 @@ output channels; over positions, A is the weight and B the input.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.zeros import Framed, WindowDim
 from braid.lowering.cpu.kernels.conv.match import ConvMatch
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 
@@ -23,13 +24,15 @@ class ConvContraction:
 
     A step of the reduction is over `step` input channels, which are neighbours in the weight too.
 
-    Vectors run over output positions where the result is row-major.
+    Vectors run over output positions where the result is row-major; else, if `framed`, products
+    with the zeros that are known to be around the image are left out.
     """
 
     match: ConvMatch
     choice: LayoutChoice
     lanes: int
     step: int = 1
+    framed: bool = False
 
     @property
     def over_positions(self) -> bool:
@@ -44,6 +47,13 @@ class ConvContraction:
     def contraction(self, block: int) -> Contraction | None:
         """With tiles of `block` columns; None where a vector would not be contiguous."""
         return self._over_positions(block) if self.over_positions else self._over_channels(block)
+
+    def with_best_frame(self, seconds: "Callable[[ConvContraction], float]") -> "ConvContraction":
+        """Framed, unless this takes less `seconds`: framed dims are not merged with others."""
+        framed = replace(self, framed=True)
+        if framed.narrow is None or not framed.narrow.framed:
+            return self
+        return min((framed, self), key=seconds)
 
     @property
     def pitch(self) -> int:
@@ -97,22 +107,20 @@ class ConvContraction:
         depth, taps = match.depth, math.prod(match.windows.size)
         if any(tensor.stride(1) > 1 for tensor in self._outputs):
             return None
-        nothing = LoopDim(1, (0,) * (2 + len(self._outputs)))
-        *outer, row = merged(self._positions((0, *self._spatial), 0)) or (nothing,)
         if self.step > 1:
-            return self._by_steps(block, outer, row)
+            return self._by_steps(block)
         group = self._channel_groups(x.stride(1, depth), taps * depth * match.columns)
         piece = x.layout.block(1) if x.layout.block(1) > 1 else depth
-        reduction = (
-            *self._window(depth * weight, 0),
+        channels = (
             LoopDim(depth // piece, (x.stride(1, piece), piece * weight)),
             LoopDim(piece, (x.stride(1), weight)),
         )
         packed = match.groups == 1
+        outer, row, reduction, framed = self._loops(group, depth * weight, channels)
         return Contraction(
-            outer=(*merged([group]), *outer),
+            outer=outer,
             row=row,
-            reduction=merged(reduction) or (LoopDim(1, (1, weight)),),
+            reduction=reduction or (LoopDim(1, (1, weight)),),
             columns=match.columns,
             columns_padded=packed or match.columns % block == 0,
             block_stride=taps * depth * block if packed else block,
@@ -121,22 +129,56 @@ class ConvContraction:
             anchor=match.op.output,
             points=match.points,
             vector_steps=tuple(self._step(tensor, 1) for tensor in self._outputs),
+            framed=framed,
         )
 
-    def _by_steps(self, block: int, outer: Sequence[LoopDim], row: LoopDim) -> Contraction:
+    def _loops(
+        self, group: LoopDim, step: int, channels: Sequence[LoopDim]
+    ) -> tuple[tuple[LoopDim, ...], LoopDim, tuple[LoopDim, ...], tuple[Framed, ...]]:
+        """Outer dims, the row dim, and the reduction over windows, of which neighbours are `step`
+        elements apart in the weight, and then channels; framed dims stand alone."""
+        windows = self._framed if self.framed else [None] * len(self._spatial)
+        groups, nothing = merged([group]), LoopDim(1, (0,) * (2 + len(self._outputs)))
+        positions = self._positions((0, *self._spatial), 0)
+        loops, places = _apart(positions, [None, *windows])
+        *outer, row = loops or (nothing,)
+        taps = self._window(step, 0)
+        reduction, reduced = _apart([*taps, *channels], [*windows, *(None for _ in channels)])
+        framed = tuple(
+            Framed(len(groups) + dim, number, window)
+            for window, dim, number in zip(filter(None, windows), places, reduced, strict=True)
+        )
+        return (*groups, *outer), row, reduction, framed
+
+    @property
+    def _framed(self) -> list[WindowDim | None]:
+        """The windows along each spatial dim along which they read zeros."""
+        windows, (low, high) = self.match.windows, self.match.op.zeros
+        found: list[WindowDim | None] = []
+        for dim, extent in enumerate(shape_of(self.match.input)[2:]):
+            window = WindowDim(
+                positions=self.match.points.shape[2 + dim],
+                size=windows.size[dim],
+                stride=windows.strides[dim],
+                dilation=windows.dilations[dim],
+                begin=low[dim],
+                end=extent - high[dim],
+            )
+            found.append(window if window.reads_zeros else None)
+        return found
+
+    def _by_steps(self, block: int) -> Contraction:
         """Channels last, the weight in blocks of output channels and of a step's input ones."""
         match, x, taps = self.match, self._x, math.prod(self.match.windows.size)
         width = self.choice.operands[match.weight.index].block(0) * self.step
         steps = -(-match.depth // self.step)
         group = self._channel_groups(match.depth, taps * steps * self.step * match.columns)
-        reduction = (
-            *self._window(steps * width, 0),
-            LoopDim(steps, (x.stride(1, self.step), width)),
-        )
+        channels = [LoopDim(steps, (x.stride(1, self.step), width))]
+        outer, row, reduction, framed = self._loops(group, steps * width, channels)
         return Contraction(
-            outer=(*merged([group]), *outer),
+            outer=outer,
             row=row,
-            reduction=merged(reduction) or (LoopDim(1, (self.step, width)),),
+            reduction=reduction or (LoopDim(1, (self.step, width)),),
             columns=match.columns,
             columns_padded=True,
             block_stride=taps * steps * block * self.step,
@@ -145,6 +187,7 @@ class ConvContraction:
             anchor=match.op.output,
             points=match.points,
             vector_steps=tuple(self._step(tensor, 1) for tensor in self._outputs),
+            framed=framed,
         )
 
     def _over_positions(self, block: int) -> Contraction | None:
@@ -177,3 +220,21 @@ class ConvContraction:
     def _step(self, tensor: Stored, dim: int) -> int:
         """Elements to the next vector along `dim`, 0 where the tensor is repeated."""
         return tensor.stride(dim, self.lanes) if tensor.stride(dim) else 0
+
+
+def _apart(
+    dims: Sequence[LoopDim], windows: Sequence[WindowDim | None]
+) -> tuple[tuple[LoopDim, ...], list[int]]:
+    """`dims` merged but for those with a window, and where these are then."""
+    result: list[LoopDim] = []
+    together: list[LoopDim] = []
+    places: list[int] = []
+    for dim, window in zip(dims, windows, strict=True):
+        if window is None:
+            together.append(dim)
+            continue
+        result += merged(together)
+        together.clear()
+        places.append(len(result))
+        result.append(dim)
+    return (*result, *merged(together)), places

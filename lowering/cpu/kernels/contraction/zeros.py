@@ -1,0 +1,155 @@
+"""Products with the zeros around an image, which a contraction may leave out. No IR.
+
+Along a dim, an element of the windows lies in the image at neighbouring positions. Where positions
+are rows of tiles, a tile at an edge makes the products of each element for a part of its rows; of
+the other dims only those elements are reduced that lie in the image.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+
+_MOST_PASSES, _MOST_CODES = 8, 32
+"""Passes of a tile, and of all tiles that have code of their own: wide windows have an edge for
+each of their elements."""
+
+
+@dataclass(frozen=True)
+class WindowDim:
+    """Element t of the window at position p is number p · stride + t · dilation along a dim.
+
+    Those before `begin` and from `end` on are zeros. There are `size` elements and `positions`.
+    """
+
+    positions: int
+    size: int
+    stride: int
+    dilation: int
+    begin: int
+    end: int
+
+    @property
+    def reads_zeros(self) -> bool:
+        """Whether any window reaches out of the image."""
+        return self.begin > 0 or self._reaches_end
+
+    @property
+    def _reaches_end(self) -> bool:
+        last = (self.positions - 1) * self.stride + (self.size - 1) * self.dilation
+        return last >= self.end
+
+    @property
+    def share(self) -> float:
+        """Of all products those that are not with zeros."""
+        inside = sum(len(self.positions_of(element)) for element in range(self.size))
+        return inside / (self.size * self.positions)
+
+    def positions_of(self, element: int) -> range:
+        """Where this element of the windows lies in the image."""
+        ahead = element * self.dilation
+        first, behind = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
+        return range(max(first, 0), max(min(behind, self.positions), first, 0))
+
+    def elements_at(self, e: Emitter, position: Index) -> tuple[Index, Index]:
+        """The first element of the window at `position` that lies in the image, and the one
+        behind the last; the former is not less where there are none."""
+        first = e.mul(position, self.stride)
+
+        def before(side: int) -> Index:
+            distance = e.sub(e.maximum(first, side), first)
+            return e.divmod(e.add(distance, self.dilation - 1), self.dilation)[0]
+
+        begin = before(self.begin) if self.begin else 0
+        end = e.minimum(before(self.end), self.size) if self._reaches_end else self.size
+        return begin, end
+
+
+@dataclass(frozen=True)
+class Framed:
+    """A dim of windows with zeros around the image: number `reduced` of the reduction.
+
+    `dim` is that of the positions, counted over the outer dims and then the row dim.
+    """
+
+    dim: int
+    reduced: int
+    window: WindowDim
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The products of elements [begin, end) of windows with rows [first, last) of a tile."""
+
+    begin: int
+    end: int
+    first: int
+    last: int
+
+    @property
+    def products(self) -> int:
+        """Rows times elements."""
+        return (self.end - self.begin) * (self.last - self.first)
+
+    def joined(self, other: "Pass") -> "Pass":
+        """With a later one, and what lies between."""
+        rows = min(self.first, other.first), max(self.last, other.last)
+        return Pass(self.begin, other.end, *rows)
+
+
+@dataclass(frozen=True)
+class TileRun:
+    """`count` neighbouring tiles of `rows` rows, with the same `passes`: none for all products."""
+
+    count: int
+    rows: int
+    passes: tuple[Pass, ...] = ()
+
+
+@lru_cache(maxsize=4096)
+def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun, ...]:
+    """The tiles of up to `rows` rows that a row dim of `extent` is cut into, in their order."""
+    if window is not None:
+        runs = _edged_runs(extent, rows, window)
+        if sum(len(run.passes) for run in runs) <= _MOST_CODES:
+            return runs
+    whole, rest = divmod(extent, rows)
+    return tuple(TileRun(*run) for run in ((whole, rows), (1, rest)) if min(run) > 0)
+
+
+def _edged_runs(extent: int, rows: int, window: WindowDim) -> tuple[TileRun, ...]:
+    """Those with a window along the row dim, however many differ."""
+    runs: list[TileRun] = []
+    for first in range(0, extent, rows):
+        own = min(rows, extent - first)
+        passes = _passes(window, first, own)
+        if runs and (runs[-1].rows, runs[-1].passes) == (own, passes):
+            runs[-1] = replace(runs[-1], count=runs[-1].count + 1)
+        else:
+            runs.append(TileRun(1, own, passes))
+    return tuple(runs)
+
+
+def _passes(window: WindowDim, first: int, rows: int) -> tuple[Pass, ...]:
+    """Of the tile of `rows` rows from position `first` on; none where that is all products."""
+    passes: list[Pass] = []
+    for element in range(window.size):
+        inside = window.positions_of(element)
+        own = max(inside.start - first, 0), min(inside.stop - first, rows)
+        if own[0] >= own[1]:
+            continue
+        if passes and (passes[-1].end, passes[-1].first, passes[-1].last) == (element, *own):
+            passes[-1] = Pass(passes[-1].begin, element + 1, *own)
+        else:
+            passes.append(Pass(element, element + 1, *own))
+    passes = passes or [Pass(0, 1, 0, rows)]  # of zeros
+    while len(passes) > _MOST_PASSES:
+        place = min(range(len(passes) - 1), key=lambda place: _added(passes[place : place + 2]))
+        passes[place : place + 2] = [passes[place].joined(passes[place + 1])]
+    return () if passes == [Pass(0, window.size, 0, rows)] else tuple(passes)
+
+
+def _added(pair: Sequence[Pass]) -> int:
+    """Products with zeros that joining two passes costs."""
+    return pair[0].joined(pair[1]).products - pair[0].products - pair[1].products
