@@ -50,7 +50,7 @@ class ConvDirectFamily(VectorFamily):
     """
 
     name: str = "conv-direct"
-    version: int = 8
+    version: int = 9
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

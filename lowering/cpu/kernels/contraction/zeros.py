@@ -31,11 +31,6 @@ class WindowDim:
     end: int
 
     @property
-    def reads_zeros(self) -> bool:
-        """Whether any window reaches out of the image."""
-        return self.begin > 0 or self._reaches_end
-
-    @property
     def _reaches_end(self) -> bool:
         last = (self.positions - 1) * self.stride + (self.size - 1) * self.dilation
         return last >= self.end
