@@ -50,7 +50,7 @@ class ConvDirectFamily(VectorFamily):
     """
 
     name: str = "conv-direct"
-    version: int = 9
+    version: int = 10
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

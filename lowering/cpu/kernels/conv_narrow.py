@@ -39,7 +39,7 @@ class ConvNarrowFamily(VectorFamily):
     """
 
     name: str = "conv-narrow"
-    version: int = 14
+    version: int = 15
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

@@ -37,7 +37,7 @@ class GemmFamily(VectorFamily):
     """
 
     name: str = "gemm"
-    version: int = 7
+    version: int = 8
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, or by slabs of one; the rest is elementwise."""

@@ -42,7 +42,7 @@ class GemmNarrowFamily(VectorFamily):
     """
 
     name: str = "gemm-narrow"
-    version: int = 12
+    version: int = 13
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

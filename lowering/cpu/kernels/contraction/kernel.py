@@ -53,6 +53,14 @@ class ContractionKernel:
         return math.prod(self.grid_extents)
 
     @property
+    def reads_rows_once(self) -> bool:
+        """Whether rows of A follow each other in memory, and all columns take them at once."""
+        problem, group = self.problem, self.arithmetic.group
+        is_dense = problem.row.strides[0] == problem.depth * group
+        is_dense = is_dense and [dim.strides[0] for dim in problem.reduction] == [group]
+        return is_dense and not self.columns_outside and problem.row.extent > self.tile.rows
+
+    @property
     def _batches(self) -> int:
         """How many leading outer dims change B."""
         changing = [i for i, dim in enumerate(self.problem.outer) if dim.strides[1]]
@@ -141,9 +149,9 @@ class TileWriter:
             e.add(self.bases[1], e.mul(self.column_block, problem.block_stride)),
             [None] * len(masks) if problem.columns_padded else masks,
             kernel.arithmetic,
+            kernel.reads_rows_once,
         )
         tile = Tile(self.rows, vectors, kernel.tile.unroll)
-        sums = accumulate(e, operands, problem.reduction, tile, self.part)
         first_vector = e.mul(self.column_block, kernel.tile.vectors)
         epilogue = Epilogue(
             problem.anchor,
@@ -151,4 +159,6 @@ class TileWriter:
             problem.row.strides[2:],
             problem.vector_steps,
         )
-        TileStore(epilogue, e, self.buffers, self.bases[2:], first_vector, masks).store(sums)
+        store = TileStore(epilogue, e, self.buffers, self.bases[2:], first_vector, masks)
+        store.prefetch(self.rows)
+        store.store(accumulate(e, operands, problem.reduction, tile, self.part))

@@ -13,7 +13,7 @@ from functools import cache
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.zeros import Pass
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
@@ -22,8 +22,8 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 VECTORS = (1, 2, 3, 4)
 """How many vectors of columns a tile may have."""
 
-_LINE_BYTES, _AHEAD_BYTES = 64, 8192
-"""Of a line of the cache; how far ahead of its use B is asked for. Weights come from beyond the
+_AHEAD_BYTES = 8192
+"""How far ahead of its use B is asked for. Weights come from beyond the
 second-level cache, and what processors ask for on their own ends at each page: with prefetches a
 Winograd convolution of 256 channels, 14 x 14, took 0.40 of the time on Zen 5 (1 KiB: 0.75, 2 KiB:
 0.59, 4 KiB: 0.48, 16 KiB: 0.45), and ResNet-50 0.86."""
@@ -31,6 +31,10 @@ Winograd convolution of 256 channels, 14 x 14, took 0.40 of the time on Zen 5 (1
 _MOST_LINES, _FEWEST_ROWS = 3, 4
 """Lines of B a step, and rows of a tile, with which prefetches pay: with four lines, products whose
 B is in the cache took 1.03 of the time; with one row, they took 1.2 of it."""
+
+
+_ROWS_LEVEL = 2
+"""The cache for the rows of the next tile: beside those of this one, deep ones exceed the first."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ class TileOperands:
     """Where a tile reads: row r of A starts at `a_base + r · a_row`, B's columns at `b_base`.
 
     `masks` has one entry per vector of B: None, or the columns that exist (only where B is not
-    padded to whole tiles).
+    padded to whole tiles). With `next_rows`, those of the next tile follow in memory, and are not
+    in the caches.
     """
 
     a: Buffer
@@ -57,6 +62,7 @@ class TileOperands:
     b_base: Index
     masks: Sequence[Value | None]
     arithmetic: Arithmetic = FLOATS
+    next_rows: bool = False
 
 
 @dataclass(frozen=True)
@@ -147,6 +153,8 @@ def _reduce(
                 _prefetch(
                     e, operands, tile, e.add(b_base, e.mul(position, b_stride)), b_stride, step
                 )
+            if operands.next_rows:
+                _prefetch_next_rows(e, operands, tile, e.add(position, step))
             sums = at(e.add(position, step), sums)
         return sums
 
@@ -167,14 +175,26 @@ def _prefetch(
     """
     size = bytes_of(operands.b.element_type)
     elements = tile.vectors * e.lanes * operands.arithmetic.group
-    lines = -(-elements * size // _LINE_BYTES)
+    lines = -(-elements * size // LINE_BYTES)
     if stride != elements or lines > _MOST_LINES or tile.rows < _FEWEST_ROWS:
         return
-    if step * elements * size % _LINE_BYTES:
+    if step * elements * size % LINE_BYTES:
         return
     for line in range(lines):
-        ahead = step * elements + (_AHEAD_BYTES + line * _LINE_BYTES) // size
+        ahead = step * elements + (_AHEAD_BYTES + line * LINE_BYTES) // size
         operands.b.prefetch(e, e.add(base, ahead))
+
+
+def _prefetch_next_rows(e: Emitter, operands: TileOperands, tile: Tile, step: Index) -> None:
+    """Asks for a step's part of the rows of the next tile, which lie behind this one's.
+
+    As many steps as a row has elements ask for all of them, each for as many elements as rows.
+    """
+    size, group = bytes_of(operands.a.element_type), operands.arithmetic.group
+    begin = e.add(operands.a_base, tile.rows * operands.a_row)
+    begin = e.add(begin, e.mul(step, tile.rows * group))
+    for offset in range(0, tile.rows * group, LINE_BYTES // size):
+        operands.a.prefetch(e, e.add(begin, offset), _ROWS_LEVEL)
 
 
 def _multiply_add(

@@ -15,6 +15,9 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 
+LINE_BYTES = 64
+"""Of a line of the cache."""
+
 _WHOLE_BYTES = 4
 """Elements of fewer bytes are stored as truncated ones: see `Emitter.unknown_mask`."""
 

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.cpu.kernels.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.pointwise.points import Leaf, Pointwise
 
@@ -67,6 +68,22 @@ class TileStore:
                 offset = self._offset(-1, row, vector)
                 for buffer, value in zip(outputs, values, strict=True):
                     buffer.store(self.e, value, offset, self.masks[vector])
+
+    def prefetch(self, rows: int) -> None:
+        """Asks for what `rows` rows read, where pieces of rows lie apart: what follows each other
+        in memory, processors ask for on their own."""
+        columns = len(self.masks) * self.e.lanes
+        for number, leaf in enumerate(self.epilogue.points.leaves):
+            step, row_stride = (
+                each[number] for each in (self.epilogue.vector_steps, self.epilogue.row_strides)
+            )
+            if not step or row_stride <= columns:
+                continue
+            buffer = self.buffers[leaf.index]
+            line = max(1, LINE_BYTES // (step * bytes_of(buffer.element_type)))
+            for row in range(rows):
+                for vector in range(0, len(self.masks), line):
+                    buffer.prefetch(self.e, self._offset(number, row, vector))
 
     def load_shared(self) -> None:
         """Loads what all rows share, for `row`."""
