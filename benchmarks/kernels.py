@@ -89,8 +89,14 @@ CONVOLUTIONS = (
     (1024, 256, 14, 1, 1, 0),
     (512, 512, 7, 3, 1, 1),
     (512, 2048, 7, 1, 1, 0),
+    (128, 128, 56, 3, 2, 1),
+    (256, 256, 28, 3, 2, 1),
+    (512, 512, 14, 3, 2, 1),
+    (192, 32, 28, 5, 1, 2),
+    (48, 128, 7, 5, 1, 2),
+    (64, 64, 28, 7, 1, 3),
 )
-"""The kinds of layer of ResNet-50."""
+"""The kinds of layer of ResNet-50, and larger windows as in Inception v1."""
 
 DEPTHWISE = ((32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1))
 """Channels, height and width of the input, stride: layers of MobileNetV2."""
