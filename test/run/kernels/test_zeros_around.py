@@ -14,6 +14,7 @@ from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import HalfArithmetic
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
+from braid.tuning.kernel_runs import Reference
 from test.machines import AVX2, HOST
 from test.run.kernels.conftest import candidate_of, make_group
 from test.storage import from_storage, to_storage
@@ -164,3 +165,24 @@ def test_what_is_left_out_is_not_read(
         results.append(from_storage(stored, choice.results[0], result.shape))
     np.testing.assert_array_equal(*results)
     assert np.any(results[0]) and not (is_float(kind) and np.any(np.isnan(results[0])))
+
+
+def test_operands_of_measured_kernels_have_the_zeros() -> None:
+    """Otherwise, what leaves out products would count as wrong."""
+    family = ConvDirectFamily(HOST)
+    build = convolution((1, 2), (3, 1), (1, 1), (1, 1))
+    types = [TensorType(f32, shape) for shape in ((2, 8, 10, 10), (24, 8, 3, 3), (2, 24, 8, 8))]
+    choice = candidate_of(family, make_group(types, build)).layouts[0]
+    group = make_group(types, build, choice)
+    reference = Reference.of(group, choice)
+    assert reference is not None
+    inside = (slice(None), slice(1, 7), slice(2, 9))
+    outside = reference.operands[0].copy()
+    assert np.all(outside[inside])
+    outside[inside] = 0
+    assert not np.any(outside)
+    candidate = candidate_of(family, group)
+    kernel = CallableKernel(candidate.emit("kernel", next(candidate.space(0))))
+    results = reference.unwritten()
+    kernel(*reference.operands, *results)
+    assert reference.agrees(results)
