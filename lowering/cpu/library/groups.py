@@ -10,6 +10,7 @@ from xdsl.ir import BlockArgument, Operation, SSAValue
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
@@ -152,7 +153,8 @@ def _known_function(value: SSAValue, ops: Sequence[Operation], result: SSAValue)
         for operand in op.operands:
             number = splat(operand.owner) if isinstance(operand.owner, ConstantOp) else None
             if number is not None:
-                known[operand] = np.full((1,) * rank, number, np.float32)
+                dtype = to_numpy(element_type_of(operand))
+                known[operand] = np.full((1,) * rank, number, dtype)
             elif operand not in known:
                 return None
         known[op.output] = op.evaluate(*(known[operand] for operand in op.operands))[0]

@@ -186,6 +186,21 @@ def test_what_the_library_lacks_is_no_match() -> None:
     assert all(match_library(group) is None for group in groups_of(text))
 
 
+def test_quantized_numbers_are_no_match() -> None:
+    text = """
+func.func @main(%x: tensor<20x40xf32>, %w: tensor<40x72xf32>) -> tensor<20x72xf32> {
+  %m = braid.matmul %x, %w : (tensor<20x40xf32>, tensor<40x72xf32>) -> tensor<20x72xf32>
+  %s = braid.constant {value = dense<0.2> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %z = braid.constant {value = dense<5> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %q = braid.quantize %m, %s, %z
+    : (tensor<20x72xf32>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<20x72xi8>
+  %y = braid.dequantize %q, %s, %z
+    : (tensor<20x72xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<20x72xf32>
+  func.return %y : tensor<20x72xf32>
+}"""
+    assert all(match_library(group) is None for group in groups_of(text))
+
+
 @needs_library
 @pytest.mark.parametrize("name", ["convolution", "depthwise", "product"])
 def test_models(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
