@@ -373,11 +373,11 @@ def test_schedules_are_told_apart() -> None:
 
 
 NARROW = """
-func.func @main(%x: tensor<24x40x{element}> {{braid.name = "x"}})
+func.func @main(%x: tensor<24x40x{left}> {{braid.name = "x"}})
     -> (tensor<24x48x{result}> {{braid.name = "y"}}) {{
   %w = braid.parameter {{key = "w"}} : tensor<40x48x{element}>
-  %p = braid.matmul %x, %w {accumulator}
-    : (tensor<24x40x{element}>, tensor<40x48x{element}>) -> tensor<24x48x{result}>
+  %p = braid.matmul %x, %w {{accumulator = {result}}}
+    : (tensor<24x40x{left}>, tensor<40x48x{element}>) -> tensor<24x48x{result}>
   %c = braid.constant {{value = dense<{zero}> : tensor<1x1x{result}>}} : tensor<1x1x{result}>
   %y = braid.{op} %p, %c
     : (tensor<24x48x{result}>, tensor<1x1x{result}>) -> tensor<24x48x{result}>
@@ -388,17 +388,16 @@ func.func @main(%x: tensor<24x40x{element}> {{braid.name = "x"}})
 
 @pytest.mark.usefixtures("no_library")
 @pytest.mark.parametrize(
-    ("element", "result", "accumulator", "zero"),
-    [("bf16", "f32", "{accumulator = f32}", "0.0"), ("i8", "i32", "{accumulator = i32}", "0")],
+    ("left", "element", "result", "zero"),
+    [("bf16", "bf16", "f32", "0.0"), ("ui8", "i8", "i32", "0")],
 )
 def test_wrong_kernels_of_narrow_types_are_recorded(
-    element: str, result: str, accumulator: str, zero: str, monkeypatch: pytest.MonkeyPatch
+    left: str, element: str, result: str, zero: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fastest candidate computes another function, which agrees where all operands are 0."""
 
     def text(op: str) -> str:
-        types = {"element": element, "result": result}
-        return NARROW.format(**types, accumulator=accumulator, zero=zero, op=op)
+        return NARROW.format(left=left, element=element, result=result, zero=zero, op=op)
 
     module = parse_mlir(make_context(), text("maximum"), "other.mlir").module
     run_pipeline(make_context(), module, "select-fusion,apply-fusion,select-layouts,apply-layouts")
