@@ -1,0 +1,96 @@
+"""Which results may be others by the order of sums: those of ops that make steps of floats.
+
+A sum of floats is another one in another order, by a few units in the last place. What is rounded
+to an integer, compared or searched may then be the next integer, the other answer or another
+place: few of many, and each within what the op makes of the sum a little below and above.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import Operation, SSAValue
+
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import TensorOp, element_type_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import is_float
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import Array
+from braid.tuning.reference_operands import Values, ops_of
+
+_STEPS_OF_FLOATS = {f"braid.{name}" for name in ("floor", "ceil", "round", "sign", "rem")}
+_ULPS = 2
+"""Units in the last place by which a number of a narrow type may be another one."""
+
+
+def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) -> Values:
+    """What the ops of a group compute where steps are made of sums that are a little off.
+
+    `values` are what they compute of exact ones, `direction` is 1 or -1. Sums are off by units in
+    the last place of the narrowest type behind them, and by `tolerance` of the largest one.
+    """
+    found, changed, units = dict(values), set[SSAValue](), _units(group, values)
+    for op in ops_of(group):
+        operands = {operand: found[operand] for operand in op.operands}
+        off = {
+            operand: _ULPS * units[operand] * np.abs(wide) + tolerance * _largest(wide)
+            for operand, array in operands.items()
+            if operand in units and _makes_steps(op)
+            for wide in (array.astype(np.float64),)
+        }
+        if off or not changed.isdisjoint(operands):
+            with np.errstate(all="ignore"):
+                results = _results(op, operands, off, direction)
+            found.update(zip(op.results, results, strict=True))
+            changed.update(op.results)
+    return found
+
+
+def _results(op: Operation, operands: Values, off: Values, direction: int) -> Sequence[Array]:
+    """What an op computes of operands the first of which are larger by `off`, others smaller."""
+    assert isinstance(op, TensorOp)
+    if isinstance(op, ArgReduceOp) and off:
+        return [_place(op, operands[op.input], off[op.input], direction)]
+    moved = dict(operands)
+    for operand, by in off.items():
+        sign = direction if operand is op.operands[0] else -direction
+        moved[operand] = (operands[operand] + sign * by).astype(operands[operand].dtype)
+    return op.evaluate(*(moved[operand] for operand in op.operands))
+
+
+def _makes_steps(op: Operation) -> bool:
+    of_floats = any(is_float(element_type_of(operand)) for operand in op.operands)
+    makes_floats = all(is_float(element_type_of(result)) for result in op.results)
+    return of_floats and (not makes_floats or op.name in _STEPS_OF_FLOATS)
+
+
+def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
+    """Of computed floats, a unit in the last place of the narrowest type that they were in."""
+    units: dict[SSAValue, float] = {}
+    for op in ops_of(group):
+        before = max((units.get(operand, 0.0) for operand in op.operands), default=0.0)
+        for result in op.results:
+            if is_float(element_type_of(result)) and not isinstance(op, ConstantOp):
+                units[result] = max(before, _unit(values[result]))
+    return units
+
+
+def _unit(array: Array) -> float:
+    """Of the last place of a number next to 1."""
+    return float(np.spacing(np.ones(1, array.dtype))[0])
+
+
+def _largest(array: Array) -> float:
+    return float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+
+
+def _place(op: ArgReduceOp, x: Array, off: Array, direction: int) -> Array:
+    """The first place of what may be the extreme, or the last one."""
+    dim, wide = op.dim.value.data, x.astype(np.float64)
+    near = wide + off >= (wide - off).max(dim, keepdims=True)
+    if op.kind.data == "min":
+        near = wide - off <= (wide + off).min(dim, keepdims=True)
+    near |= np.isnan(wide)
+    first = near.argmax(dim, keepdims=True)
+    last = x.shape[dim] - 1 - np.flip(near, dim).argmax(dim, keepdims=True)
+    return (first if direction < 0 else last).astype(np.int64)
