@@ -14,8 +14,9 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.dtypes import is_float, to_numpy
+from braid.dialects.braid.dtypes import is_float, numpy_from_dense, to_numpy
 from braid.dialects.braid.indexing import (
     GatherBase,
     GatherElementsOp,
@@ -38,6 +39,8 @@ _SMALL, _WIDE = 7, 1000
 of which products and sums stay within 32 bits."""
 _SHIFTS, _DIVISIONS = {"braid.shift_left", "braid.shift_right"}, {"braid.div", "braid.rem"}
 _OF_SMALL_INTEGERS = {*_SHIFTS, *_DIVISIONS, "braid.pow"}
+_EQUALITIES = {"braid.eq", "braid.ne"}
+_REACHES = {"braid.acosh": 4.0, "braid.ceil": 20.0, "braid.floor": 20.0, "braid.round": 20.0}
 _MOVEMENTS = (BroadcastOp, ReshapeOp, SliceOp, TransposeOp)
 _QUANTIZED = 100
 """What the largest number becomes, before the zero point is added."""
@@ -80,10 +83,10 @@ def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -
             least = 1 << (MULTIPLIER_BITS - 1)
             values[value] = generator.integers(least, 2 * least, shape).astype(dtype)
         elif op is None and is_float(element_type_of(value)):
-            scale = scales.get(value, 1.0)
+            scale = scales.get(value, _reach(value))
             values[value] = generator.uniform(-scale, scale, shape).astype(dtype)
         elif op is None:
-            values[value] = _integers(dtype, shape, generator)
+            values[value] = _integers(value, generator)
         elif isinstance(op, GatherBase | ScatterOp):
             is_moved = math.prod(shape) == math.prod(shape_of(op.indices))
             drawn = np.zeros(shape) if is_plain or not is_moved else _indices(op, generator)
@@ -150,8 +153,30 @@ def _scales(group: FusedOp) -> dict[SSAValue, float]:
     return {value: (6 / terms[op]) ** 0.5 for op in products for value in op.operands}
 
 
-def _integers(dtype: np.dtype, shape: Sequence[int], generator: np.random.Generator) -> Array:
-    """All that a type of up to 8 bits holds; of wider ones as many as `_WIDE` on either side."""
+def _reach(value: SSAValue) -> float:
+    """What floats are at most, so that they become several integers, or anything."""
+    reach = 1.0
+    for use in value.uses:
+        op = use.operation
+        if isinstance(op, QuantizeOp) and isinstance(scale := op.operands[1].owner, ConstantOp):
+            largest = numpy_from_dense(scale.value).max(initial=0.0)
+            reach = max(reach, 1.5 * _QUANTIZED * float(largest))
+        elif op.name == "braid.cast":
+            to_floats = is_float(element_type_of(op.results[0]))
+            reach = max(reach, _reach(op.results[0]) if to_floats else 2 * _QUANTIZED)
+        elif op.name in _REACHES:
+            reach = max(reach, _REACHES[op.name])
+    return reach
+
+
+def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
+    """All that a type of up to 8 bits holds; of wider ones as many as `_WIDE` on either side.
+
+    Where they may be equal, so few that some are.
+    """
+    dtype, shape = np.dtype(to_numpy(element_type_of(value))), shape_of(value)
+    if any(use.operation.name in _EQUALITIES for use in value.uses):
+        return generator.integers(0, 2 if dtype == np.bool_ else _SMALL, shape).astype(dtype)
     if dtype == np.bool_:
         return generator.integers(0, 2, shape).astype(dtype)
     limits = ml_dtypes.iinfo(dtype)

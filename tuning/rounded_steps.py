@@ -14,11 +14,27 @@ from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import TensorOp, element_type_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import is_float
+from braid.dialects.braid.elementwise import ELEMENTWISE
+from braid.dialects.braid.movement import (
+    BroadcastOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
+from braid.dialects.braid.quantization import DequantizeOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.tuning.reference_operands import Values, ops_of
 
-_STEPS_OF_FLOATS = {f"braid.{name}" for name in ("floor", "ceil", "round", "sign", "rem")}
+_TO_WHOLE = {"braid.floor", "braid.ceil", "braid.round", "braid.sign"}
+_BASIC = {f"braid.{name}" for name in ("add", "sub", "mul", "div", "sqrt", "reciprocal")}
+"""By IEEE 754, what is next to the exact result."""
+_KEEPING = (
+    *(ConstantOp, ELEMENTWISE["cast"], BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp),
+    TransposeOp,
+)
 _ULPS = 2
 """Units in the last place by which a number of a narrow type may be another one."""
 
@@ -61,18 +77,28 @@ def _results(op: Operation, operands: Values, off: Values, direction: int) -> Se
 def _makes_steps(op: Operation) -> bool:
     of_floats = any(is_float(element_type_of(operand)) for operand in op.operands)
     makes_floats = all(is_float(element_type_of(result)) for result in op.results)
-    return of_floats and (not makes_floats or op.name in _STEPS_OF_FLOATS)
+    return of_floats and (not makes_floats or op.name in {*_TO_WHOLE, "braid.rem"})
 
 
 def _units(group: FusedOp, values: Values) -> dict[SSAValue, float]:
-    """Of computed floats, a unit in the last place of the narrowest type that they were in."""
+    """Of floats that kernels may compute otherwise, a unit in the last place.
+
+    That of the narrowest type behind them. Whole numbers of steps are as they are, and so is one
+    sum or product of numbers that are: there is one right way to round it.
+    """
     units: dict[SSAValue, float] = {}
+    once: list[SSAValue] = []
     for op in ops_of(group):
-        before = max((units.get(operand, 0.0) for operand in op.operands), default=0.0)
+        before = [units[operand] for operand in op.operands if operand in units]
+        is_kept = isinstance(op, _KEEPING) and not before
+        if op.name in _TO_WHOLE or is_kept:
+            continue
         for result in op.results:
-            if is_float(element_type_of(result)) and not isinstance(op, ConstantOp):
-                units[result] = max(before, _unit(values[result]))
-    return units
+            if is_float(element_type_of(result)):
+                units[result] = max([*before, _unit(values[result])])
+        if not before and (op.name in _BASIC or isinstance(op, DequantizeOp)):
+            once += op.results
+    return {value: unit for value, unit in units.items() if value not in once}
 
 
 def _unit(array: Array) -> float:

@@ -137,6 +137,29 @@ def cast_product(*functions: str) -> Build:
     return build
 
 
+def halves(x: Any) -> list[TensorOp]:
+    """Of integers, rounded to even ones."""
+    wide = elementwise("cast", x, element_type=f32)
+    half = ConstantOp.of(np.full([1, 1], 0.5), np.float32)
+    h = elementwise("mul", wide, half)
+    r = elementwise("round", h)
+    return [wide, half, h, r, elementwise("cast", r.output, element_type=i32)]
+
+
+def halves_up(x: Any) -> list[TensorOp]:
+    one = ConstantOp.of(np.full([1, 1], 1), np.int32)
+    more = elementwise("add", x, one)
+    return [one, more, *with_number("shift_right", more.output, 1)]
+
+
+def cast_to_bytes(*functions: str) -> Build:
+    def build(x: Any) -> list[TensorOp]:
+        made = [elementwise(name, x) for name in functions]
+        return [*made, elementwise("cast", made[-1].output if made else x, element_type=i8)]
+
+    return build
+
+
 def place(kind: str) -> Build:
     def build(x: Any) -> list[TensorOp]:
         return [s := ReduceOp.get(x, "add", [1]), ArgReduceOp.get(s, kind, 0)]
@@ -212,6 +235,9 @@ CASES: dict[str, tuple[Sequence[Argument], Build, Build]] = {
     "comparison": ((*PRODUCTS, (f32, (24, 48))), of_product("lt"), of_product("gt")),
     "before the point": (PRODUCTS, cast_product(), cast_product("round")),
     "behind the point": (PRODUCTS, floored("floor"), floored("ceil")),
+    "halves": (((i32, (6, 50)),), halves, halves_up),
+    "bytes": (((f32, (6, 50)),), cast_to_bytes(), cast_to_bytes("round")),
+    "equality": (pair(i64), one("eq"), one("le")),
     "place": (((f32, (40, 48, 6)),), place("max"), place("min")),
     "gather": (
         ((f32, (30, 8)), (i64, (20,))),
