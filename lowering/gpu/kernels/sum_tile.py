@@ -209,9 +209,7 @@ class SumTile:
             bool(argument.uses) and number not in self.spans and steps[self.lane] == 1
             for number, (argument, steps) in enumerate(zip(arguments, self.steps, strict=False))
         )
-        is_window = self.taps is not None or self.strip is not None
-        most = READING_BLOCKS if vectors < 2 else READING_BLOCKS // 2
-        return most if is_window else min(most, self.own.blocks)
+        return min(READING_BLOCKS if vectors < 2 else READING_BLOCKS // 2, self.own.blocks)
 
     @property
     def rows(self) -> int:

@@ -9,10 +9,13 @@ import pytest
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i8, i32
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
@@ -68,6 +71,22 @@ def reduction(element: Any, kind: str, shape: Sequence[int], dims: Sequence[int]
     return make_group([TensorType(element, shape)], build, ())
 
 
+def pool(element: Any, tag: str | None, window: int, stride: int) -> FusedOp:
+    """Maxima of an image, channels first or last."""
+    image = TensorType(element, (1, 64, 30, 30))
+    image = image if tag is None else with_layout(image, Layout.parse(tag))
+    options = {"pad_low": [0, 0], "pad_high": [0, 0], "dilations": [1, 1]}
+
+    def build(x: Any) -> list[TensorOp]:
+        return [PoolOp.get(x, "max", [window] * 2, strides=[stride] * 2, **options)]
+
+    return make_group([image], build, [tag])
+
+
+def _slow(value: Any) -> Any:
+    return pytest.param(value, marks=pytest.mark.slow)
+
+
 def spilling(element: Any, architecture: str, shapes: Sequence[Any]) -> list[Any]:
     """The reductions of shapes whose threads spill, also where buffers begin anywhere."""
     return [
@@ -83,6 +102,15 @@ def spilling(element: Any, architecture: str, shapes: Sequence[Any]) -> list[Any
 @pytest.mark.parametrize("element", [i8, f16], ids=str)
 def test_some_reductions_spill_nowhere(element: Any, architecture: str) -> None:
     assert not spilling(element, architecture, QUICK)
+
+
+@pytest.mark.parametrize("architecture", ["sm_90a", _slow("sm_80"), _slow("sm_120")])
+@pytest.mark.parametrize("element", [i8, _slow(f16), _slow(f32)], ids=str)
+@pytest.mark.parametrize("tag", [None, "acdb"])
+def test_pools_spill_nowhere(tag: str | None, element: Any, architecture: str) -> None:
+    for window, stride in ((2, 2), (3, 1), (3, 2), (7, 1)):
+        group = pool(element, tag, window, stride)
+        assert spilled_bytes(emit_fallback(group, "tested"), architecture) == 0, window
 
 
 @pytest.mark.slow
