@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.compute_ops import is_compute, runtime_functions
 from braid.analysis.storage.view_groups import is_view_group
+from braid.analysis.structure.carried_values import Carried, carried_values
 from braid.analysis.structure.nesting import ops_outside_groups
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import DEVICE, LAYOUTS, REORDERS
@@ -24,12 +25,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
 from braid.passes.layout.decisions import read_layouts, read_reorders, stale_reorder
-from braid.passes.layout.flow import (
-    Carried,
-    carried_values,
-    is_tensor,
-    signature_values,
-)
+from braid.passes.layout.flow import is_tensor, signature_values
 from braid.passes.layout.problem import Reorder
 from braid.passes.outlining.outline_kernels import dissolve
 from braid.support.errors import BraidError

@@ -1,7 +1,7 @@
 """How layout decisions are written: attributes between `select-layouts` and `apply-layouts`.
 
 - `braid.layouts` on a compute op: `{operands = […], results = […]}`, one layout each; on a
-  control-flow op `{carried = […]}`, one per value it carries, as `flow.carried_values` numbers
+  control-flow op `{carried = […]}`, one per value it carries, as `carried_values` numbers
   them.
 - `braid.reorders` on the function: an array of `{value = …, source = …, target = …, block = …}`,
   with `device = …` where values are made or read on devices that are known.

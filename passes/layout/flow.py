@@ -14,6 +14,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.execution.compute_ops import is_compute
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.carried_values import Carried, carried_values, terminator_of
 from braid.analysis.structure.nesting import ops_outside_groups, parent_block
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attributes import layout_of
@@ -65,28 +66,6 @@ class LayoutVariable:
         return self.copies[option] if self.copies else 0.0
 
 
-@dataclass(frozen=True)
-class Carried:
-    """A value that control flow passes on: one layout for all `makes` and all it reads.
-
-    `reads` are operands, as pairs of an op and an operand number. A function that may change its
-    signature passes on its arguments, which it only makes, and its results, which it only reads.
-    """
-
-    owner: Operation
-    slot: int
-    makes: tuple[SSAValue, ...]
-    reads: tuple[tuple[Operation, int], ...]
-
-    @property
-    def value(self) -> SSAValue:
-        """One of the values, to tell the type of all."""
-        if self.makes:
-            return self.makes[0]
-        user, index = self.reads[0]
-        return user.operands[index]
-
-
 @dataclass
 class Flow:
     """The variables of a function; values that are known at compile time flow for nothing."""
@@ -132,48 +111,13 @@ def collect_flow(
 
 def signature_values(func: FuncOp) -> list[Carried]:
     """The tensors among the arguments and results of `func`, numbered one after the other."""
-    end = _terminator(func.body.block)
+    end = terminator_of(func.body.block)
     rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = [
         *(((argument,), ()) for argument in func.body.block.args),
         *(((), ((end, index),)) for index in range(len(end.operands))),
     ]
     carried = (Carried(func, slot, makes, reads) for slot, (makes, reads) in enumerate(rows))
     return [item for item in carried if is_tensor(item.value)]
-
-
-def carried_values(
-    op: scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp,
-) -> list[Carried]:
-    """The tensors that `op` passes on, numbered; those of a while's second region come last."""
-    rows: list[tuple[tuple[SSAValue, ...], tuple[tuple[Operation, int], ...]]] = []
-    if isinstance(op, scf.IfOp | scf.IndexSwitchOp):
-        yields = [_terminator(region.block) for region in op.regions if region.blocks]
-        for index, result in enumerate(op.results):
-            rows.append(((result,), tuple((end, index) for end in yields)))
-    elif isinstance(op, scf.ForOp):
-        body = op.body.block
-        for index, result in enumerate(op.results):
-            bounds = 3  # The operands before the initial values are the bounds and the step.
-            reads = ((op, bounds + index), (_terminator(body), index))
-            rows.append(((body.args[index + 1], result), reads))
-    else:
-        before, after = op.before_region.block, op.after_region.block
-        for index, argument in enumerate(before.args):
-            rows.append(((argument,), ((op, index), (_terminator(after), index))))
-        for index, result in enumerate(op.results):
-            condition = 1  # The first operand of the terminator says whether to go on.
-            reads = ((_terminator(before), condition + index),)
-            rows.append(((after.args[index], result), reads))
-    return [
-        Carried(op, slot, makes, reads)
-        for slot, (makes, reads) in enumerate(rows)
-        if is_tensor(makes[0])
-    ]
-
-
-def _terminator(block: Block) -> Operation:
-    assert block.last_op is not None
-    return block.last_op
 
 
 def _hands_on_to_control_flow(op: Operation) -> bool:

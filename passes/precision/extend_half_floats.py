@@ -1,10 +1,11 @@
 """`extend-half-floats`: f16 and bf16 are stored, f32 is computed with."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
@@ -14,11 +15,12 @@ from xdsl.dialects.builtin import (
     TensorType,
     f32,
 )
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from braid.analysis.structure.carried_values import Carried, carried_values
 from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.attribute_names import MODEL_TYPE
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
@@ -37,6 +39,7 @@ from braid.dialects.braid.movement import (
 from braid.dialects.braid.names import derive_names, inherit_names
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import CopyingOp
+from braid.dialects.braid.scattering import ScatterOp
 from braid.targets.machines.resolve import runs_on, target_of
 from braid.targets.machines.target import Target
 
@@ -53,10 +56,12 @@ class ExtendHalfFloatsPass(ModulePass):
     """Computes in f32 what is said in f16 and bf16, and rounds what leaves the computation.
 
     In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
-    another reads is not rounded between them; arguments, results, what control flow carries, and
-    explicit casts have the types they had, so that results are as close to the exact ones as those
-    of ops that round each time, or closer. Products say which type they had (`braid.model_type`);
-    sums that were in f32 already are sums of f32.
+    another reads is not rounded between them, nor are states that an iteration of a loop computes
+    for the next one; arguments, results, what other control flow carries, and explicit casts have
+    the types they had, so that results are as close to the exact ones as those of ops that round
+    each time, or closer. What is written into a tensor of half the bits is rounded: the tensor
+    stays where it is. Products say which type they had (`braid.model_type`); sums that were in f32
+    already are sums of f32.
     With `devices` only ops on these are changed.
 
     ```mlir
@@ -77,21 +82,76 @@ class ExtendHalfFloatsPass(ModulePass):
         if not any(_is_half(value) for inner in op.walk() for value in inner.operands):
             return
         extension = _Extension(target_of(op, self.target), self.devices)
+        extension.widen_states(op)
         for region in op.regions:
             for block in region.blocks:
                 extension.visit(block)
+        extension.hand_on_states()
         extension.round_what_is_read()
 
 
 @dataclass
 class _Extension:
-    """The f32 values that stand for those of half the bits, and the ops that they replace."""
+    """The f32 values that stand for those of half the bits, and the ops that they replace.
+
+    `states` of loops are in f32, `rounded` what rounds them.
+    """
 
     target: Target
     devices: tuple[str, ...]
     computed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     extended: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     replaced: list[Operation] = field(default_factory=list[Operation])
+    states: list[Carried] = field(default_factory=list[Carried])
+    rounded: list[Operation] = field(default_factory=list[Operation])
+
+    def widen_states(self, module: ModuleOp) -> None:
+        """Give states that iterations compute for the next ones f32 for a type.
+
+        Who reads one reads a rounding of it, until it is extended itself.
+        """
+        loops = [op for op in module.walk() if isinstance(op, scf.ForOp | scf.WhileOp)]
+        computed = self._computed_in(module) if loops else set[SSAValue]()
+        for loop in loops:
+            for state in carried_values(loop):
+                if state.makes[0] not in computed:
+                    continue
+                self.states.append(state)
+                for value in state.makes:
+                    self._widen(value)
+
+    def _computed_in(self, module: ModuleOp) -> set[SSAValue]:
+        """The values of half the bits that are to be in f32: the least set that is closed."""
+        computed = set[SSAValue]()
+        size = -1
+        while size < len(computed):
+            size = len(computed)
+            for op in module.walk():
+                if isinstance(op, scf.ForOp | scf.WhileOp):
+                    for state in carried_values(op):
+                        following = (user.operands[i] for user, i in state.reads if user is not op)
+                        if any(value in computed for value in following):
+                            computed.update(state.makes)
+                elif self._is_extended(op, computed):
+                    computed.update(filter(_is_half, op.results))
+        return computed
+
+    def _widen(self, value: SSAValue) -> None:
+        """Change the type of what a loop makes to f32."""
+        owner, half = value.owner, element_type_of(value)
+        wide = Rewriter.replace_value_with_new_type(value, _with(value, f32))
+        readers = list(wide.uses)
+        rounded = _cast(wide, half, _behind(owner), owner)
+        for use in readers:
+            use.operation.operands[use.index] = rounded
+        self.computed[rounded] = wide
+        self.rounded.append(rounded.op)
+
+    def hand_on_states(self) -> None:
+        """Begin and continue loops with states in f32."""
+        for state in self.states:
+            for user, index in state.reads:
+                user.operands[index] = self._wide(user.operands[index])
 
     def visit(self, block: Block) -> None:
         """Insert an op on f32 before each that computes in half of the bits."""
@@ -99,17 +159,22 @@ class _Extension:
             for region in op.regions:
                 for inner in region.blocks:
                     self.visit(inner)
-            if not isinstance(op, TensorOp) or isinstance(op, _TYPED):
-                continue
             if isinstance(op, _CAST):
                 op.operands = [self.computed.get(value, value) for value in op.operands]
-            elif self._computes(op) and runs_on(op, self.devices, self.target):
+            elif isinstance(op, TensorOp) and self._is_extended(op, self.computed):
                 self._extend(op)
 
-    def _computes(self, op: TensorOp) -> bool:
+    def _is_extended(self, op: Operation, computed: Container[SSAValue]) -> bool:
+        """Whether `op` is to be one on f32, where these are `computed` in f32."""
+        if not isinstance(op, TensorOp) or isinstance(op, (*_TYPED, _CAST)):
+            return False
         if isinstance(op, _MOVING):
-            return any(value in self.computed for value in op.operands)
-        return any(map(_is_half, op.operands))
+            computes = any(value in computed for value in op.operands)
+        elif isinstance(op, ScatterOp) and op.reduction.data == "none":
+            computes = op.data in computed
+        else:
+            computes = any(map(_is_half, op.operands))
+        return computes and runs_on(op, self.devices, self.target)
 
     def _extend(self, op: TensorOp) -> None:
         new = _on_f32(op, [self._wide(value) for value in op.operands])
@@ -132,13 +197,7 @@ class _Extension:
         if value in self.computed:
             return self.computed[value]
         if value not in self.extended:
-            owner = value.owner
-            place = (
-                InsertPoint.at_start(owner)
-                if isinstance(owner, Block)
-                else InsertPoint.after(owner)
-            )
-            self.extended[value] = _cast(value, f32, place, owner)
+            self.extended[value] = _cast(value, f32, _behind(value.owner), value.owner)
         return self.extended[value]
 
     def round_what_is_read(self) -> None:
@@ -151,15 +210,23 @@ class _Extension:
                     old.replace_all_uses_with(rounded)
             inherit_names(op, [self.computed.get(old) for old in op.results])
             Rewriter.erase_op(op)
+        for op in self.rounded:
+            if not op.results[0].uses:
+                Rewriter.erase_op(op)
 
 
 def _is_half(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and isinstance(element_type_of(value), _HALF)
 
 
+def _behind(owner: Operation | Block) -> InsertPoint:
+    """The first place where what `owner` makes can be read."""
+    return InsertPoint.at_start(owner) if isinstance(owner, Block) else InsertPoint.after(owner)
+
+
 def _cast(
     value: SSAValue, element_type: Attribute, place: InsertPoint, source: Operation | Block
-) -> SSAValue:
+) -> OpResult:
     """`value` in another element type."""
     op = _CAST.create(operands=[value], result_types=[_with(value, element_type)])
     Rewriter.insert_op(op, place)

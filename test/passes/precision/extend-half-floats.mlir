@@ -46,7 +46,7 @@ func.func @explicit(%x: tensor<4xf32>) -> (tensor<4xi32>, tensor<4xi16>) {
   func.return %2, %3 : tensor<4xi32>, tensor<4xi16>
 }
 
-// Control flow carries the types that it did; what opaque ops read and make is theirs.
+// Branches hand on the types that they did; what opaque ops read and make is theirs.
 // CHECK-LABEL: @control_flow
 // CHECK:         scf.if %c -> (tensor<4xf16>) {
 // CHECK-NEXT:      %[[N:.*]] = braid.neg %{{.*}} : (tensor<4xf32>) -> tensor<4xf32>
@@ -84,4 +84,64 @@ func.func @accumulated(%x: tensor<2x3xbf16>, %w: tensor<3x4xbf16>, %a: tensor<1x
   %0 = braid.matmul %x, %w {accumulator = f32} : (tensor<2x3xbf16>, tensor<3x4xbf16>) -> tensor<2x4xf32>
   %1 = braid.conv %a, %b {strides = array<i64: 1>, dilations = array<i64: 1>, pad_low = array<i64: 0>, pad_high = array<i64: 0>, groups = 2 : i64, accumulator = f32} : (tensor<1x4x8xf16>, tensor<6x2x3xf16>) -> tensor<1x6x6xf32>
   func.return %0, %1 : tensor<2x4xf32>, tensor<1x6x6xf32>
+}
+
+// What an iteration computes for the next one is not rounded between them; where it is written into a tensor, that stays.
+// CHECK-LABEL: @recurrence
+// CHECK:         %[[W:.*]] = braid.cast %w : (tensor<4xf16>) -> tensor<4xf32>
+// CHECK:         %[[H:.*]], %[[ALL:.*]] = scf.for {{.*}} iter_args(%[[S:.*]] = %[[W]], %[[E:.*]] = %c) -> (tensor<4xf32>, tensor<8x4xf16>) {
+// CHECK:           %[[P:.*]] = braid.mul %[[S]], %[[W]] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:      %[[R:.*]] = braid.reshape %[[P]] : (tensor<4xf32>) -> tensor<1x4xf32>
+// CHECK-NEXT:      %[[U:.*]] = braid.cast %[[R]] : (tensor<1x4xf32>) -> tensor<1x4xf16>
+// CHECK-NEXT:      %[[N:.*]] = braid.scatter_nd %[[E]], %{{.*}}, %[[U]] {reduction = "none"} : (tensor<8x4xf16>
+// CHECK-NEXT:      scf.yield %[[P]], %[[N]] : tensor<4xf32>, tensor<8x4xf16>
+// CHECK:         %[[Y:.*]] = braid.cast %[[H]] : (tensor<4xf32>) -> tensor<4xf16>
+// CHECK-NEXT:    func.return %[[Y]], %[[ALL]] : tensor<4xf16>, tensor<8x4xf16>
+func.func @recurrence(%w: tensor<4xf16>, %n: index, %c: tensor<8x4xf16>) -> (tensor<4xf16>, tensor<8x4xf16>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %h, %all = scf.for %i = %zero to %n step %one iter_args(%s = %w, %every = %c) -> (tensor<4xf16>, tensor<8x4xf16>) {
+    %0 = arith.index_cast %i : index to i64
+    %1 = tensor.from_elements %0 : tensor<1x1xi64>
+    %2 = braid.mul %s, %w : (tensor<4xf16>, tensor<4xf16>) -> tensor<4xf16>
+    %3 = braid.reshape %2 : (tensor<4xf16>) -> tensor<1x4xf16>
+    %4 = braid.scatter_nd %every, %1, %3 {reduction = "none"} : (tensor<8x4xf16>, tensor<1x1xi64>, tensor<1x4xf16>) -> tensor<8x4xf16>
+    scf.yield %2, %4 : tensor<4xf16>, tensor<8x4xf16>
+  }
+  func.return %h, %all : tensor<4xf16>, tensor<8x4xf16>
+}
+
+// CHECK-LABEL: @while
+// CHECK:         scf.while (%{{.*}} = %go, %[[S:.*]] = %{{.*}}) : (tensor<i1>, tensor<4xf32>) -> (tensor<i1>, tensor<4xf32>) {
+// CHECK:           scf.condition(%{{.*}}) %{{.*}}, %[[S]] : tensor<i1>, tensor<4xf32>
+// CHECK:         ^bb0(%{{.*}}: tensor<i1>, %[[T:.*]]: tensor<4xf32>):
+// CHECK-NEXT:      %[[E:.*]] = braid.exp %[[T]] : (tensor<4xf32>) -> tensor<4xf32>
+// CHECK-NEXT:      scf.yield %{{.*}}, %[[E]] : tensor<i1>, tensor<4xf32>
+func.func @while(%go: tensor<i1>, %x: tensor<4xf16>) -> tensor<4xf16> {
+  %0:2 = scf.while (%g = %go, %s = %x) : (tensor<i1>, tensor<4xf16>) -> (tensor<i1>, tensor<4xf16>) {
+    %1 = tensor.extract %g[] : tensor<i1>
+    scf.condition(%1) %g, %s : tensor<i1>, tensor<4xf16>
+  } do {
+  ^bb0(%h: tensor<i1>, %t: tensor<4xf16>):
+    %2 = braid.exp %t : (tensor<4xf16>) -> tensor<4xf16>
+    scf.yield %h, %2 : tensor<i1>, tensor<4xf16>
+  }
+  func.return %0#1 : tensor<4xf16>
+}
+
+// States that take each other's places, and are computed nowhere, stay as they are; one that gets another's is as that.
+// CHECK-LABEL: @exchanged
+// CHECK:         iter_args(%{{.*}} = %x, %{{.*}} = %y) -> (tensor<4xf16>, tensor<4xf16>)
+// CHECK:         iter_args(%{{.*}} = %{{.*}}, %{{.*}} = %{{.*}}) -> (tensor<4xf32>, tensor<4xf32>)
+func.func @exchanged(%x: tensor<4xf16>, %y: tensor<4xf16>, %n: index) -> (tensor<4xf16>, tensor<4xf16>) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %a, %b = scf.for %i = %zero to %n step %one iter_args(%p = %x, %q = %y) -> (tensor<4xf16>, tensor<4xf16>) {
+    scf.yield %q, %p : tensor<4xf16>, tensor<4xf16>
+  }
+  %c, %d = scf.for %i = %zero to %n step %one iter_args(%p = %a, %q = %b) -> (tensor<4xf16>, tensor<4xf16>) {
+    %r = braid.tanh %p : (tensor<4xf16>) -> tensor<4xf16>
+    scf.yield %r, %p : tensor<4xf16>, tensor<4xf16>
+  }
+  func.return %c, %d : tensor<4xf16>, tensor<4xf16>
 }
