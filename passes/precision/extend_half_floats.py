@@ -57,11 +57,10 @@ class ExtendHalfFloatsPass(ModulePass):
 
     In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
     another reads is not rounded between them, nor are states that an iteration of a loop computes
-    for the next one; arguments, results, what other control flow carries, and explicit casts have
-    the types they had, so that results are as close to the exact ones as those of ops that round
-    each time, or closer. What is written into a tensor of half the bits is rounded: the tensor
-    stays where it is. Products say which type they had (`braid.model_type`); sums that were in f32
-    already are sums of f32.
+    for the next one; arguments, results, what other control flow carries, what a loop collects, and
+    explicit casts have the types they had, so that results are as close to the exact ones as those
+    of ops that round each time, or closer. Products say which type they had (`braid.model_type`);
+    sums that were in f32 already are sums of f32.
     With `devices` only ops on these are changed.
 
     ```mlir
@@ -170,8 +169,8 @@ class _Extension:
             return False
         if isinstance(op, _MOVING):
             computes = any(value in computed for value in op.operands)
-        elif isinstance(op, ScatterOp) and op.reduction.data == "none":
-            computes = op.data in computed
+        elif _writes_into_collection(op):
+            computes = op.operands[0] in computed
         else:
             computes = any(map(_is_half, op.operands))
         return computes and runs_on(op, self.devices, self.target)
@@ -217,6 +216,14 @@ class _Extension:
 
 def _is_half(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and isinstance(element_type_of(value), _HALF)
+
+
+def _writes_into_collection(op: TensorOp) -> bool:
+    """Whether `op` writes into what a loop hands on: to change the type would move all of it."""
+    if not isinstance(op, ScatterOp) or op.reduction.data != "none":
+        return False
+    loop = op.data.owner.parent_op() if isinstance(op.data.owner, Block) else None
+    return isinstance(loop, scf.ForOp | scf.WhileOp)
 
 
 def _behind(owner: Operation | Block) -> InsertPoint:

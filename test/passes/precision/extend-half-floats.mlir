@@ -86,7 +86,7 @@ func.func @accumulated(%x: tensor<2x3xbf16>, %w: tensor<3x4xbf16>, %a: tensor<1x
   func.return %0, %1 : tensor<2x4xf32>, tensor<1x6x6xf32>
 }
 
-// What an iteration computes for the next one is not rounded between them; where it is written into a tensor, that stays.
+// What an iteration computes for the next one is not rounded between them; what is collected stays in 16 bits.
 // CHECK-LABEL: @recurrence
 // CHECK:         %[[W:.*]] = braid.cast %w : (tensor<4xf16>) -> tensor<4xf32>
 // CHECK:         %[[H:.*]], %[[ALL:.*]] = scf.for {{.*}} iter_args(%[[S:.*]] = %[[W]], %[[E:.*]] = %c) -> (tensor<4xf32>, tensor<8x4xf16>) {
