@@ -11,7 +11,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.attribute_numbers import AttributeNumbers
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.kernels.kernel_family import Choosy, KernelFamily
 
 _State = tuple[str | int | Operation | SSAValue, ...]
 _Fact = TypeVar("_Fact")
@@ -59,8 +59,11 @@ class GroupMatches:
     def any_takes(self, group: FusedOp) -> bool:
         """Whether some family takes `group`: those that take most, the last ones, are asked first.
 
-        Nothing is remembered: for a group that is made for the question.
+        None where a family prefers its parts. Nothing is remembered: for a group that is made for
+        the question.
         """
+        if any(isinstance(f, Choosy) and f.prefers_parts(group) for f in self.families):
+            return False
         return any(family_calls.match(family, group) for family in reversed(self.families))
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:

@@ -149,3 +149,12 @@ class KernelFamily(Protocol):
 def is_approximate(family: KernelFamily) -> bool:
     """Whether the algorithms of `family` are left out where `numerics` are strict."""
     return bool(getattr(family, "is_approximate", False))
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A `KernelFamily` may also be this: some groups it makes take longer than their parts."""
+
+    def prefers_parts(self, group: FusedOp) -> bool:
+        """Whether kernels for the parts of `group` take less time: it does not become one."""
+        ...

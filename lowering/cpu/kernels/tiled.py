@@ -5,9 +5,11 @@ al., NeurIPS 2022) or with TVM's `compute_at`, so that what is inside of the gro
 tiles in the scratch memory. How a member computes its tile is left to the other families.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
+from typing import TypeGuard
 
 from xdsl.ir import BlockArgument, Operation
 
@@ -16,11 +18,14 @@ from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import candidates, tile_sizes
 from braid.analysis.tiles.tiles import is_splat, work
-from braid.dialects.braid.base import TensorOp, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.boxes import whole
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.indexing import GatherBase, slab_rank
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
@@ -28,6 +33,17 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import stored_text
 from braid.targets.machines.machine import Machine
+
+_MOST_SCORES_APART = 4.0
+"""Scores of an attention for each number of its values up to which three kernels take less time …
+
+On Zen 5, 8 heads of 64, 2,048 keys and 1, 16, 64, 256, and as many queries: 0.30, 0.53, 0.86, 1.04
+and 1.15 of the time of one kernel.
+"""
+
+_FIRST_CACHE = 48 * 1024
+"""… where the values of a head leave the first cache: up to 128 keys, one kernel takes 0.92 to 0.95
+of the time of three, with 197 keys and queries 1.03 to 1.08."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,14 @@ class TiledFamily(VectorFamily):
         if extents is None:
             return None
         return _Tiles(group, self.unit, members, extents, self.inner, self.machine)
+
+    def prefers_parts(self, group: FusedOp) -> bool:
+        """Whether it has attentions of many keys and few queries.
+
+        Their scores are small beside keys and values, which products as a whole read best.
+        """
+        last = [op for op in group.body.block.ops if _is_weighted_sum(op)]
+        return bool(last) and all(map(_has_few_queries, last))
 
     def _extents(self, group: FusedOp, members: tuple[Operation, ...]) -> tuple[int, ...] | None:
         """The default extents of tiles, searched once for equal groups."""
@@ -128,6 +152,22 @@ class _Tiles(VectorCandidate):
 
     def _tiling(self, extents: Sequence[int]) -> Tiling:
         return Tiling(self.members, self.group.terminator.arguments[0], tuple(extents))
+
+
+def _is_weighted_sum(op: Operation) -> TypeGuard[MatmulOp]:
+    """Whether `op` is the last product of an attention."""
+    if not isinstance(op, MatmulOp):
+        return False
+    weights = op.lhs
+    while isinstance(weights.owner, Operation) and is_view(weights.owner):
+        weights = weights.owner.operands[0]
+    return isinstance(weights.owner, SoftmaxOp)
+
+
+def _has_few_queries(op: MatmulOp) -> bool:
+    scores, values = shape_of(op.lhs), shape_of(op.rhs)
+    head = math.prod(values[-2:]) * bytes_of(element_type_of(op.rhs))
+    return head > _FIRST_CACHE and math.prod(scores) <= _MOST_SCORES_APART * math.prod(values)
 
 
 def _reads_slabs(op: Operation) -> bool:

@@ -89,3 +89,17 @@ func.func @convolution(%x: tensor<1x64x56x56xf32>, %w: tensor<64x64x3x3xf32>) ->
   %1 = braid.conv %0, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x64x58x58xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
   func.return %1 : tensor<1x64x56x56xf32>
 }
+
+// One query: its scores are small beside keys and values, which each product reads where they lie.
+// CHECK-LABEL: @one_query
+// CHECK-NEXT:    braid.transpose {{.*}}braid.fusion_group = 3 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 2 : i64
+// CHECK-NEXT:    braid.softmax {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+func.func @one_query(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf32>, %v: tensor<8x2048x64xf32>) -> tensor<8x1x64xf32> {
+  %0 = braid.transpose %k {permutation = array<i64: 0, 2, 1>} : (tensor<8x2048x64xf32>) -> tensor<8x64x2048xf32>
+  %1 = braid.matmul %q, %0 : (tensor<8x1x64xf32>, tensor<8x64x2048xf32>) -> tensor<8x1x2048xf32>
+  %2 = braid.softmax %1 {dim = 2 : i64} : (tensor<8x1x2048xf32>) -> tensor<8x1x2048xf32>
+  %3 = braid.matmul %2, %v : (tensor<8x1x2048xf32>, tensor<8x2048x64xf32>) -> tensor<8x1x64xf32>
+  func.return %3 : tensor<8x1x64xf32>
+}
