@@ -21,6 +21,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.structure.carried_values import Carried, carried_values
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.attribute_names import MODEL_TYPE
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
@@ -46,6 +47,8 @@ from braid.targets.machines.target import Target
 _HALF = (Float16Type, BFloat16Type)
 _MOVING = (BroadcastOp, ConcatOp, GatherBase, PadOp, ReshapeOp, SliceOp, TransposeOp)
 """What moves elements keeps the type that they have already."""
+_ADDRESSED = (BroadcastOp, ReshapeOp, TransposeOp)
+"""What moves all elements."""
 _CAST, _BITCAST = ELEMENTWISE["cast"], ELEMENTWISE["bitcast"]
 _TYPED = (CopyingOp, OpaqueOp, _BITCAST)
 """Ops that need the type that they have."""
@@ -101,6 +104,7 @@ class _Extension:
     computed: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     extended: dict[SSAValue, SSAValue] = field(default_factory=dict[SSAValue, SSAValue])
     replaced: list[Operation] = field(default_factory=list[Operation])
+    expressions: ParameterExpressions = field(default_factory=ParameterExpressions)
     states: list[Carried] = field(default_factory=list[Carried])
     rounded: list[Operation] = field(default_factory=list[Operation])
 
@@ -168,12 +172,28 @@ class _Extension:
         if not isinstance(op, TensorOp) or isinstance(op, (*_TYPED, _CAST)):
             return False
         if isinstance(op, _MOVING):
-            computes = any(value in computed for value in op.operands)
+            computes = any(value in computed for value in op.operands) or self._is_addressing(op)
         elif _writes_into_collection(op):
             computes = op.operands[0] in computed
         else:
             computes = any(map(_is_half, op.operands))
         return computes and runs_on(op, self.devices, self.target)
+
+    def _is_addressing(self, op: Operation) -> bool:
+        """Whether nothing but products reads what `op` moves, which they do where it lies.
+
+        Its operand is extended then, which is as large or smaller; known ones are moved once.
+        """
+        return (
+            isinstance(op, _ADDRESSED)
+            and _is_half(op.operands[0])
+            and not self.expressions.is_known(op.operands[0])
+            and bool(op.results[0].uses)
+            and all(
+                isinstance(use.operation, MatmulOp) or self._is_addressing(use.operation)
+                for use in op.results[0].uses
+            )
+        )
 
     def _extend(self, op: TensorOp) -> None:
         new = _on_f32(op, [self._wide(value) for value in op.operands])

@@ -145,3 +145,19 @@ func.func @exchanged(%x: tensor<4xf16>, %y: tensor<4xf16>, %n: index) -> (tensor
   }
   func.return %c, %d : tensor<4xf16>, tensor<4xf16>
 }
+
+// What products alone read is moved in f32, so that they read it where it lies.
+// CHECK-LABEL: @addressed
+// CHECK:         %[[K:.*]] = braid.cast %k : (tensor<2x8x4xf16>) -> tensor<2x8x4xf32>
+// CHECK:         %[[T:.*]] = braid.transpose %[[K]] {{.*}} -> tensor<2x4x8xf32>
+// CHECK:         braid.matmul %{{.*}}, %[[T]] {braid.model_type = f16}
+// CHECK:         %[[W:.*]] = braid.parameter {{.*}} : tensor<1x8x4xf16>
+// CHECK-NEXT:    braid.transpose %[[W]] {{.*}} -> tensor<1x4x8xf16>
+func.func @addressed(%q: tensor<2x1x4xf16>, %k: tensor<2x8x4xf16>) -> (tensor<2x1x8xf16>, tensor<2x1x8xf16>) {
+  %0 = braid.transpose %k {permutation = array<i64: 0, 2, 1>} : (tensor<2x8x4xf16>) -> tensor<2x4x8xf16>
+  %1 = braid.matmul %q, %0 : (tensor<2x1x4xf16>, tensor<2x4x8xf16>) -> tensor<2x1x8xf16>
+  %2 = braid.parameter {key = "w"} : tensor<1x8x4xf16>
+  %3 = braid.transpose %2 {permutation = array<i64: 0, 2, 1>} : (tensor<1x8x4xf16>) -> tensor<1x4x8xf16>
+  %4 = braid.matmul %q, %3 : (tensor<2x1x4xf16>, tensor<1x4x8xf16>) -> tensor<2x1x8xf16>
+  func.return %1, %4 : tensor<2x1x8xf16>, tensor<2x1x8xf16>
+}
