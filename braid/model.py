@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.dynamic_shapes.binding import bind_inputs, bind_outputs
+from braid.dynamic_shapes.binding import bind_inputs, bind_outputs, in_order
 from braid.execution.executors import Executor, NativeExecutor, check_threads
 from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
@@ -111,23 +111,31 @@ class Model:
             BraidError: a wrong name, number, dtype or shape, or outputs that share memory.
 
         """
-        results = self.run(bind_inputs(self.inputs, arguments, named), out)
+        results = self._run(bind_inputs(self.inputs, arguments, named), out)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def run(self, inputs: Sequence[Buffer], out: object = None) -> list[Array]:
-        """Run on arrays in the model's order; always return a list, one array per output.
+    def run(self, inputs: Sequence[object], out: object = None) -> list[Array]:
+        """Run on a sequence of inputs in the model's order; always return a list of the outputs.
 
         Raises:
-            BraidError: a wrong number, dtype or shape.
+            BraidError: as `__call__`, or `inputs` are no sequence.
 
         """
+        return self._run(bind_inputs(self.inputs, in_order("inputs", inputs), {}), out)
+
+    def _run(self, inputs: Sequence[Buffer], out: object) -> list[Array]:
         if out is None:
             return self._executor.run(inputs, None)
         return self._executor.run(inputs, bind_outputs(self.outputs, out))
 
     def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
         """Run on inputs by name and return the outputs by name; raises as `__call__` does."""
-        results = self.run(bind_inputs(self.inputs, (), inputs))
+        if not isinstance(cast(object, inputs), Mapping):
+            raise BraidError(
+                f"inputs by name are a mapping, got {type(inputs).__name__}",
+                hint="run takes a sequence in the model's order",
+            )
+        results = self._run(bind_inputs(self.inputs, (), inputs), None)
         return dict(zip((spec.name for spec in self.outputs), results, strict=True))
 
     def stream(

@@ -1,6 +1,6 @@
 """From the arguments of a call to the arrays of a model's inputs and outputs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -51,6 +51,16 @@ def bind_inputs(
     return [as_array(spec, given[spec.name]) for spec in specs]
 
 
+def in_order(what: str, values: object) -> Sequence[object]:
+    """Return values that are to be a sequence; raises BraidError for what is none, or a mapping."""
+    if isinstance(values, list | tuple):
+        return cast(Sequence[object], values)
+    kind = type(values).__name__
+    if isinstance(values, Mapping | str | bytes) or not isinstance(values, Iterable):
+        raise BraidError(f"{what} are a {kind}, expected a sequence in the model's order")
+    return list(cast(Iterable[object], values))
+
+
 def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Buffer]:
     """Return the caller's buffers, in the model's order.
 
@@ -74,7 +84,7 @@ def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Buffer]:
             )
         buffers = [by_name[name] for name in names]
     else:
-        buffers = list(cast(Sequence[object], out))
+        buffers = list(in_order("buffers for outputs", out))
     if len(buffers) != len(specs):
         raise BraidError(f"the model has {len(specs)} outputs, got {len(buffers)} buffers")
     return [_as_buffer(spec, buffer) for spec, buffer in zip(specs, buffers, strict=True)]

@@ -144,3 +144,22 @@ def test_options(options, message: str) -> None:
 def test_stages() -> None:
     with pytest.raises(braid.BraidError, match="there is no stage 'binary'"):
         emit_model(proto(), "binary")
+
+
+@pytest.mark.parametrize("inputs", [None, 3, {"x": X}, "x", b"x"])
+def test_inputs_that_are_no_sequence(inputs) -> None:
+    model = braid.interpret(TEXT)
+    np.testing.assert_array_equal(model.run([X.tolist()])[0], -X)
+    with pytest.raises(braid.BraidError, match="expected a sequence in the model's order"):
+        model.run(inputs)
+
+
+def test_inputs_by_name_that_are_no_mapping() -> None:
+    with pytest.raises(braid.BraidError, match="inputs by name are a mapping, got list"):
+        braid.interpret(TEXT).run_named([X])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("out", [5, True, 1.5])
+def test_buffers_that_are_no_sequence(out) -> None:
+    with pytest.raises(braid.BraidError, match="buffers for outputs are a "):
+        braid.interpret(TEXT)(X, out=out)
