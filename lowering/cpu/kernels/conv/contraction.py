@@ -55,10 +55,10 @@ class ConvContraction:
 
     def with_best_frame(self, seconds: "Callable[[ConvContraction], float]") -> "ConvContraction":
         """Framed, unless this takes less `seconds`: framed dims are not merged with others."""
-        framed = replace(self, framed=True)
-        if framed.narrow is None or not framed.narrow.framed:
+        if self.over_positions or not any(self._framed):
             return self
-        return min((framed, self), key=seconds)
+        framed = replace(self, framed=True)
+        return self if framed.narrow is None else min((framed, self), key=seconds)
 
     @property
     def pitch(self) -> int:
@@ -155,7 +155,7 @@ class ConvContraction:
         )
         return (*groups, *outer), row, reduction, framed
 
-    @property
+    @cached_property
     def _framed(self) -> list[WindowDim | None]:
         """The windows along each spatial dim along which they read zeros."""
         windows, (low, high) = self.match.windows, self.match.op.zeros
