@@ -46,6 +46,10 @@ class RecordTable:
 
     table: Mapping[str, float] = field(default_factory=dict[str, float])
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.table)
+
     def of_group(self, group: FusedOp) -> GroupRecords:
         """See `CostRecords`."""
         return _TableOfGroup(self.table, group, canonical_kernel_text(group) if self.table else "")

@@ -9,11 +9,11 @@ from dataclasses import replace
 from functools import cached_property
 
 from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp
-from xdsl.ir import Block, Operation
+from xdsl.ir import Attribute, Block, Operation
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.storage.tensor_storage import is_view, logical_bytes, stored_alike
 from braid.analysis.storage.view_groups import moves_nothing
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import LAYOUT_SECONDS, SECONDS
@@ -69,7 +69,7 @@ class DeviceCosts(DeviceRates):
         self._factors = GroupMemo(self._factor)
         self._choices = EqualGroups(self._choices_without_profile)
         self._weights: dict[ModuleOp, int] = {}
-        self._reorders: dict[tuple[AnyTensor, Layout, Layout], Cost] = {}
+        self._reorders: dict[tuple[tuple[int, ...], Attribute, Layout, Layout], Cost] = {}
 
     @staticmethod
     def of_families(
@@ -148,12 +148,22 @@ class DeviceCosts(DeviceRates):
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
         """One reorder of a tensor of this type."""
-        key = (with_layout(tensor, source), source, target)
+        key = (tensor.get_shape(), tensor.element_type, source, target)
         if key not in self._reorders:
-            # No profile has this group, and no group equals it: it stands in no module.
-            choices = self._choices_without_profile(reorder_group(tensor, source, target))
-            self._reorders[key] = min((cost for _, cost in choices), key=lambda c: c.seconds)
+            self._reorders[key] = self._reorder(tensor, source, target)
         return self._reorders[key]
+
+    def _reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
+        is_copy = not stored_alike(tensor.get_shape(), source, target)
+        if is_copy and not self._gains and not self._ratios:
+            predicted = self.kernels.reorder(tensor, source, target)
+            if predicted is not None:
+                family, seconds = predicted
+                moved = 2 * logical_bytes(tensor)
+                return Cost(seconds, moved, 0, Source.FAMILY, family=family.name)
+        # No profile has this group, and no group equals it: it stands in no module.
+        choices = self._choices_without_profile(reorder_group(tensor, source, target))
+        return min((cost for _, cost in choices), key=lambda c: c.seconds)
 
     def declared(self, op: Operation, cost: DeclaredCost) -> Cost:
         """What `op` costs by a declaration: a number is seconds.
@@ -261,7 +271,8 @@ class DeviceCosts(DeviceRates):
         """What the kernel costs without a profile of its group."""
         group, layouts = option.match.group, option.layouts
         seconds = 0.0 if moves_nothing(group, layouts) else option.seconds
-        seconds *= self._gains.of(group, layouts, self.kernels.matches.of(group))
+        if self._gains:
+            seconds *= self._gains.of(group, layouts, self.kernels.matches.of(group))
         flops = int(amounts.by_resource["flops"])
         return Cost(seconds, amounts.moved, flops, option.source, family=option.family.name)
 
@@ -313,7 +324,8 @@ def _or_profiled(op: Operation, choice: LayoutChoice, cost: Cost) -> Cost:
     kernel, whatever its group took in other layouts.
     """
     measured = measured_seconds(op, choice)
-    told = LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
-    if measured is None or not told or not cost.seconds:
+    if measured is None or not cost.seconds:
+        return cost
+    if LAYOUT_SECONDS not in op.attributes and choice != as_typed(op):
         return cost
     return replace(cost, seconds=measured, source=Source.MEASURED, started=True)

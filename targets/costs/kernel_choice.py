@@ -14,13 +14,15 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import SCHEDULE
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.targets.backends import Kernels, is_library_on_miss, kernels_chosen
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
-from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.family_calls import Match, is_own
 from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
+from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Reordering, Schedule
 from braid.targets.kernels.kernel_schedule import find_match, schedule_of
 
 
@@ -100,6 +102,26 @@ class KernelChoice:
     def option(self, match: Match, choice: LayoutChoice) -> KernelOption:
         """A kernel in `choice`: as measured if it was, else as its family predicts."""
         return _option(match, choice, self._records.of_group(match.group))
+
+    def reorder(
+        self, tensor: AnyTensor, source: Layout, target: Layout
+    ) -> tuple[KernelFamily, float] | None:
+        """Who makes this reorder, in the least seconds that families predict without a group.
+
+        None where a group may know better: something was measured, or other families are installed.
+        """
+        if self._records or not all(map(is_own, self.matches.families)):
+            return None
+        best: tuple[KernelFamily, float] | None = None
+        for family, predicting in self._reordering:
+            seconds = predicting.reorder_seconds(tensor, source, target)
+            if seconds is not None and (best is None or seconds < best[1]):
+                best = family, seconds
+        return best
+
+    @cached_property
+    def _reordering(self) -> list[tuple[KernelFamily, Reordering]]:
+        return [(f, f) for f in self.matches.families if isinstance(f, Reordering)]
 
     @cached_property
     def _records(self) -> CostRecords:

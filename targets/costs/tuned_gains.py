@@ -23,13 +23,15 @@ class TunedGains:
         self._tuned, self._machine = tuned, machine
         self._texts = GroupMemo(canonical_kernel_text)
 
+    def __bool__(self) -> bool:
+        """Whether anything was searched."""
+        return bool(self._tuned)
+
     def of(self, group: FusedOp, choice: LayoutChoice, matches: Sequence[Match]) -> float:
         """What one run takes in `choice`, as a part of what it takes by the default schedule.
 
         `matches` are those of the group; a record of another version of its family does not count.
         """
-        if not self._tuned:
-            return 1.0
         found = self._tuned.get(choice_key(group, choice, self._machine, self._texts.of(group)))
         if found is None or not found.baseline:
             return 1.0

@@ -60,7 +60,7 @@ class Match:
         """
         with self._named("layouts"):
             choices = self.candidate.layouts
-            if not _is_own(self.family):
+            if not is_own(self.family):
                 for choice in choices:
                     _check_choice(choice, self.group)
         known = ParameterExpressions()
@@ -127,7 +127,7 @@ def match(family: KernelFamily, group: FusedOp) -> Match | None:
         candidate = family.match(group)
         if candidate is None:
             return None
-        if not _is_own(family) and (missing := _missing(candidate, _CANDIDATE_PARTS)):
+        if not is_own(family) and (missing := _missing(candidate, _CANDIDATE_PARTS)):
             raise TypeError(f"{type(candidate).__qualname__} has no {_listed(missing)}")
     return Match(family, group, candidate)
 
@@ -137,7 +137,7 @@ _BELIEVED = nullcontext()
 
 def _named(family: KernelFamily, method: str, group: FusedOp) -> AbstractContextManager[None]:
     """Turns whatever the method of another package's family raises into a BraidError."""
-    return _BELIEVED if _is_own(family) else _explained(family, method, group)
+    return _BELIEVED if is_own(family) else _explained(family, method, group)
 
 
 @contextmanager
@@ -182,7 +182,8 @@ def _check_choice(choice: object, group: FusedOp) -> None:
                 )
 
 
-def _is_own(family: object) -> bool:
+def is_own(family: object) -> bool:
+    """Whether `family` is braid's, which is believed."""
     return type(family).__module__.startswith("braid.")
 
 

@@ -12,6 +12,8 @@ from typing import Protocol, runtime_checkable
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 
 Schedule = Mapping[str, int]
@@ -143,6 +145,19 @@ class KernelFamily(Protocol):
 
     def match(self, group: FusedOp) -> Candidate | None:
         """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
+        ...
+
+
+@runtime_checkable
+class Reordering(Protocol):
+    """A `KernelFamily` may also be this: it makes reorders, and predicts them without a group.
+
+    Every reader of a tensor asks about the reorders between all its layouts, most of which no
+    group ever has.
+    """
+
+    def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
+        """What `seconds` of its candidate for a group with this reorder alone says; None: none."""
         ...
 
 

@@ -28,7 +28,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -102,7 +101,7 @@ class _Convolution(VectorCandidate):
         dense = all(x.strides is None for x in (*choice.operands, *choice.results))
         problem = self._dense.get(choice) if dense else None
         problem = problem or self._problem(choice)
-        best = self._best_tile(problem, stored_bytes(self.group, choice))
+        best = self._best_tile(problem, self.moved_bytes(choice))
         if problem.over_positions:
             windowed = math.prod(self.found.windows.size) > 1
             return best * (_WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR)

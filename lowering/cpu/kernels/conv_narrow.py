@@ -23,7 +23,6 @@ from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution, stepped_choice
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -88,7 +87,7 @@ class _Convolution(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
-        moved = stored_bytes(self.group, choice)
+        moved = self.moved_bytes(choice)
         size, vectors = self._size(self._problem(choice)), self._vectors(choice)
         return tiling.seconds(size, vectors, self.unit, moved)
 

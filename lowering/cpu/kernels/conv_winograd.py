@@ -26,7 +26,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -113,7 +112,7 @@ class _Convolution(VectorCandidate):
         """Time of the best block, or of memory where that is slower."""
         problem, vectors = self._problem(choice), self._vectors(choice)
         best = best_seconds(problem.size, vectors, self.unit)
-        return max(best, moving_seconds(stored_bytes(self.group, choice), self.unit))
+        return max(best, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A block of tiles per grid iteration."""

@@ -18,7 +18,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
@@ -77,7 +76,7 @@ class ElementwiseCandidate(VectorCandidate):
         """The larger of memory traffic and arithmetic."""
         points = self.points
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
-        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
+        return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """Loops over the merged dims, the outer ones in the grid."""

@@ -22,7 +22,6 @@ from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 
@@ -91,7 +90,7 @@ class _Product(VectorCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
         layout = choice.operands[self.found.rhs.index]
-        moved = stored_bytes(self.group, choice)
+        moved = self.moved_bytes(choice)
         size = matmul_size(self.found, not layout.is_row_major)
         return min(tiling.seconds(size, v, self.unit, moved) for v in self._vectors(layout))
 

@@ -27,7 +27,6 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 )
 from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
-from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -84,7 +83,7 @@ class _Product(VectorCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
         layout = choice.operands[self.found.rhs.index]
-        arithmetic, moved = self._of(layout), stored_bytes(self.group, choice)
+        arithmetic, moved = self._of(layout), self.moved_bytes(choice)
         size, vectors = self._size(arithmetic), self._vectors(layout)
         return tiling.seconds(size, vectors, self.unit, moved)
 

@@ -27,7 +27,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.costs.op_amounts import stage_flops
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
@@ -90,7 +90,7 @@ class _Generic(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic, that of the buffers inside included."""
-        moved = stored_bytes(self.group, choice) + 2 * self.inside_bytes
+        moved = self.moved_bytes(choice) + 2 * self.inside_bytes
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
         copies = all(isinstance(op, PadOp | ConcatOp) for op in self.members)
         factor = (1.0 if copies else _MOVING) * (_BLOCKED_FACTOR if blocked else 1.0)

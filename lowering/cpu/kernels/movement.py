@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
@@ -18,7 +19,7 @@ from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
@@ -55,6 +56,17 @@ class MovementFamily(VectorFamily):
         candidate = _Copy(group, self.unit, movement)
         return candidate if candidate.layouts else None
 
+    def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
+        """As in `Reordering`."""
+        shape = tensor.get_shape()
+        if not _is_movable(tensor):
+            return None
+        nest = movement_nest(Movement.of(shape), shape, source, target)
+        if nest is None:
+            return None
+        moved = storage_bytes(tensor, source) + storage_bytes(tensor, target)
+        return _factor(nest) * moving_seconds(moved, self.unit)
+
 
 @dataclass(frozen=True, eq=False)
 class _Copy(VectorCandidate):
@@ -82,8 +94,7 @@ class _Copy(VectorCandidate):
         """Memory traffic, more where the innermost dim is turned."""
         nest = self._nest(choice)
         assert nest is not None, "the family was asked for layouts it did not offer"
-        factor = 1.0 if _is_plain(nest) else _TURNING
-        return factor * moving_seconds(stored_bytes(self.group, choice), self.unit)
+        return _factor(nest) * self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """The outer dims, and pieces of the innermost one, in the grid."""
@@ -107,6 +118,11 @@ class _Copy(VectorCandidate):
         return TransposeLoops(outer, lines, nest[-1], lanes, max(lanes, _CHUNK))
 
 
+def _factor(nest: Sequence[LoopDim]) -> float:
+    """How much longer than a plain copy it takes."""
+    return 1.0 if _is_plain(nest) else _TURNING
+
+
 def _is_plain(nest: Sequence[LoopDim]) -> bool:
     """Whether neighbours stay neighbours."""
     return nest[-1].strides == (1, 1)
@@ -118,7 +134,7 @@ def _match(group: FusedOp) -> Movement | None:
         return None
     value = group.body.block.args[0]
     shape = shape_of(value)
-    if not is_number(element_type_of(value)) or min(shape, default=0) < 1:
+    if not _is_movable(cast(AnyTensor, value.type)):
         return None
     movement: Movement | None = Movement.of(shape)
     for op in group.body.block.ops:
@@ -132,6 +148,11 @@ def _match(group: FusedOp) -> Movement | None:
         value = op.output
     is_chain = group.terminator.arguments[0] is value and not isinstance(value, BlockArgument)
     return movement if is_chain else None
+
+
+def _is_movable(tensor: AnyTensor) -> bool:
+    """Numbers, and some of them; no scalar."""
+    return is_number(tensor.element_type) and min(tensor.get_shape(), default=0) >= 1
 
 
 def _moved(movement: Movement, op: Operation) -> Movement | None:

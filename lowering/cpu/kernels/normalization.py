@@ -27,7 +27,6 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.rows import added, each, fold, larger
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -67,7 +66,7 @@ class _Rows(VectorCandidate):
         """The larger of arithmetic and memory traffic; passes after the first hit the cache."""
         elements = math.prod(shape_of(self.op.results[0]))
         arithmetic = elements * _FLOPS[self.op.name] / (self.unit.flops / 2)
-        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
+        return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row per grid iteration."""

@@ -14,7 +14,6 @@ from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, row_major_strides
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.padding.border import write_border
 from braid.lowering.cpu.kernels.padding.match import match_padding
@@ -50,7 +49,7 @@ class _Padding(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic."""
-        return moving_seconds(stored_bytes(self.group, choice), self.unit)
+        return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One slice of the outermost dim per grid iteration; the border belongs to the first."""

@@ -22,7 +22,6 @@ from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.positions import position_of
 from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import InPlace, Kernel, Schedule
@@ -66,7 +65,7 @@ class _Scatter(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic, as if the data were copied."""
-        return moving_seconds(stored_bytes(self.group, choice), self.unit)
+        return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """All in one iteration."""

@@ -28,7 +28,6 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import stored_text
@@ -129,7 +128,7 @@ class _Tiles(VectorCandidate):
             for op in self.members
             if isinstance(op, TensorOp) and not is_view(op)
         )
-        moved = moving_seconds(stored_bytes(self.group, choice), self.unit)
+        moved = self.moving_seconds(choice)
         return max(operations / (self.unit.flops / 2), moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:

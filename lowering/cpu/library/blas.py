@@ -21,7 +21,6 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 from braid.support.shared_objects import OPENBLAS, loaded_library
@@ -109,7 +108,7 @@ class _Product(VectorCandidate):
         if element_type_of(self.product.output) == Float64Type():
             flops *= 2
         arithmetic = flops / (self.unit.flops * _PART_OF_PEAK)
-        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
+        return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """Calls of the library; those of a batch are the iterations of the grid."""

@@ -20,7 +20,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     row_major_choice,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.library.emit import library_kernel
 from braid.lowering.cpu.library.groups import LibraryGroup, match_library
@@ -92,7 +91,7 @@ class _Primitive(VectorCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic, at a part of the peak, and memory traffic."""
         arithmetic = _flops(self.found) / (self.unit.flops * _PART_OF_PEAK)
-        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
+        return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One call of the library."""

@@ -15,7 +15,6 @@ from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.amx.kernel import AmxContraction
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -70,7 +69,7 @@ class AmxCandidate(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best block, or of memory where that is slower."""
-        return self._seconds(choice, stored_bytes(self.group, choice))
+        return self._seconds(choice, self.moved_bytes(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One block per grid iteration."""

@@ -1,5 +1,7 @@
 """What a group moves to and from memory, for estimates of its time."""
 
+from collections.abc import Sequence
+
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.tiles.read_shares import read_share
@@ -7,14 +9,25 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 
 
-def stored_bytes(group: FusedOp, choice: LayoutChoice) -> int:
-    """Bytes of all operands and results, each counted once; of operands, what is read of them."""
+def stored_bytes(
+    group: FusedOp, choice: LayoutChoice, shares: Sequence[float] | None = None
+) -> int:
+    """Bytes of all operands and results, each counted once; of operands, what is read of them.
+
+    `shares` are those of `read_shares`, for who asks about several choices.
+    """
+    shares = read_shares(group) if shares is None else shares
     read = (
-        round(storage_bytes(value.type, layout) * read_share(group, value))
-        for value, layout in zip(group.inputs, choice.operands, strict=True)
+        round(storage_bytes(value.type, layout) * share)
+        for value, layout, share in zip(group.inputs, choice.operands, shares, strict=True)
     )
     results = zip(group.outputs, choice.results, strict=True)
     return sum(read) + sum(storage_bytes(value.type, layout) for value, layout in results)
+
+
+def read_shares(group: FusedOp) -> tuple[float, ...]:
+    """The part of each operand that the group reads, whatever the layouts."""
+    return tuple(read_share(group, value) for value in group.inputs)
 
 
 def moving_seconds(bytes: int, unit: VectorUnit) -> float:

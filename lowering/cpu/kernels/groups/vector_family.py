@@ -8,6 +8,7 @@ from functools import cached_property
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, read_shares, stored_bytes
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 from braid.targets.machines.machine import Machine
 
@@ -71,6 +72,18 @@ class VectorCandidate(ABC):
     def overlap(self) -> Overlap | None:
         """Never."""
         return None
+
+    def moved_bytes(self, choice: LayoutChoice) -> int:
+        """Bytes of operands and results that a run moves, as `stored_bytes` counts them."""
+        return stored_bytes(self.group, choice, self._read_shares)
+
+    def moving_seconds(self, choice: LayoutChoice) -> float:
+        """Seconds that these bytes take alone."""
+        return moving_seconds(self.moved_bytes(choice), self.unit)
+
+    @cached_property
+    def _read_shares(self) -> Sequence[float]:
+        return read_shares(self.group)
 
     def completed(self, schedule: Schedule) -> Schedule:
         """`schedule`, with defaults for what it does not name."""

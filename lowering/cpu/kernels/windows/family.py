@@ -23,7 +23,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.kernels.windows.lines import window_kernel
@@ -92,7 +91,7 @@ class WindowCandidate(VectorCandidate):
         """The larger of arithmetic and memory traffic."""
         arithmetic = self.arithmetic_seconds(choice)
         arithmetic /= used_lanes(self.points.shape, choice.results[0], self.unit.lanes)
-        return max(arithmetic, moving_seconds(stored_bytes(self.group, choice), self.unit))
+        return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One line of outputs for a block of channels, or one channel, per grid iteration."""
