@@ -86,14 +86,15 @@ class Layout:
     """
 
     tag: str
-    _dims: tuple[StorageDim, ...] | None
-    is_buffer: bool
+    """Says all that the other fields do, but for the strides."""
+    _dims: tuple[StorageDim, ...] | None = field(compare=False)
+    is_buffer: bool = field(compare=False)
     strides: tuple[int, ...] | None = field(default=None, compare=False)
     """Elements between neighbours along each dim of storage, where the tensor is a box inside a
     larger one. Where a tensor lies does not tell layouts apart."""
-    winograd: int = 0
+    winograd: int = field(default=0, compare=False)
     """Results along a dim for which windows are transformed; 0 where elements are stored."""
-    pairs: bool = False
+    pairs: bool = field(default=False, compare=False)
     """Whether bytes are in orders in which pairs of them can be multiplied."""
 
     @staticmethod

@@ -25,6 +25,7 @@ from braid.targets.kernels.kernel_family import (
     KernelFamily,
     Overlap,
     Schedule,
+    Selective,
 )
 
 _PARTS, _CANDIDATE_PARTS = (
@@ -65,6 +66,14 @@ class Match:
                     _check_choice(choice, self.group)
         known = ParameterExpressions()
         return [choice for choice in choices if _is_available(choice, self.group, known)]
+
+    def offers(self, choice: LayoutChoice) -> bool:
+        """Whether `layouts` has `choice`."""
+        if not isinstance(self.candidate, Selective):
+            return choice in self.layouts
+        with self._named("offers"):
+            is_offered = self.candidate.offers(choice)
+        return is_offered and _is_available(choice, self.group, ParameterExpressions())
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Whether the candidate can address the tensors as `choice` says they are stored."""

@@ -71,7 +71,7 @@ class GroupMatches:
         return [
             match
             for match in self.of(group)
-            if choice in match.layouts and match.takes_strides(choice)
+            if match.offers(choice) and match.takes_strides(choice)
         ]
 
 

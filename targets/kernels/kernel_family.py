@@ -126,6 +126,18 @@ class Extensible(Protocol):
         ...
 
 
+@runtime_checkable
+class Selective(Protocol):
+    """A `Candidate` may also be this: it knows about one choice without listing its `layouts`.
+
+    Layouts are listed once, where they are chosen; later passes ask about those that were.
+    """
+
+    def offers(self, choice: LayoutChoice) -> bool:
+        """Whether `layouts` has `choice`."""
+        ...
+
+
 class KernelFamily(Protocol):
     """A parameterized emitter of kernels for one kind of group; made with the machine it is for.
 

@@ -7,7 +7,7 @@ is one matrix product over all positions. See `conv.contraction` for what layout
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -62,21 +62,20 @@ class ConvDirectFamily(VectorFamily):
 @dataclass(frozen=True, eq=False)
 class _Convolution(VectorCandidate):
     found: ConvMatch
+    dense: dict[LayoutChoice, ConvContraction] = field(
+        default_factory=dict[LayoutChoice, ConvContraction]
+    )
+    """What there is to compute on tensors without strides, of what was asked so far."""
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Channels last first, with blocks of output channels from best to worst."""
-        return list(self._dense)
-
-    @cached_property
-    def _dense(self) -> dict[LayoutChoice, ConvContraction]:
-        """What there is to compute in the layouts that are offered, on dense tensors."""
-        weight, input = self.found.weight.index, self.found.input.index
-        problems = (
-            self._problem(uniform_choice(self.group, target, {input: source, weight: packed}))
-            for source, target, packed in self._candidates()
-        )
         # An input that the epilogue reads too may not suit both ends.
-        return {problem.choice: problem for problem in problems if problem.narrow is not None}
+        return [choice for choice in self._candidates if self._problem(choice).narrow is not None]
+
+    def offers(self, choice: LayoutChoice) -> bool:
+        """As in `Selective`."""
+        dense = (each for each in self._candidates if each == choice)
+        return any(self._problem(each).narrow is not None for each in dense)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous; the weight is on its own."""
@@ -98,9 +97,7 @@ class _Convolution(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
-        dense = all(x.strides is None for x in (*choice.operands, *choice.results))
-        problem = self._dense.get(choice) if dense else None
-        problem = problem or self._problem(choice)
+        problem = self._problem(choice)
         best = self._best_tile(problem, self.moved_bytes(choice))
         if problem.over_positions:
             windowed = math.prod(self.found.windows.size) > 1
@@ -120,6 +117,13 @@ class _Convolution(VectorCandidate):
         return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
 
     def _problem(self, choice: LayoutChoice) -> ConvContraction:
+        if any(layout.strides is not None for layout in (*choice.operands, *choice.results)):
+            return self._framed(choice)
+        if choice not in self.dense:
+            self.dense[choice] = self._framed(choice)
+        return self.dense[choice]
+
+    def _framed(self, choice: LayoutChoice) -> ConvContraction:
         problem = ConvContraction(self.found, choice, self.unit.lanes)
         return problem.with_best_frame(lambda problem: self._best_tile(problem, 0))
 
@@ -128,8 +132,16 @@ class _Convolution(VectorCandidate):
         size, vectors = _size(problem), _vectors(problem)
         return min(tiling.seconds(size, count, self.unit, moved_bytes) for count in vectors)
 
-    def _candidates(self) -> Iterator[tuple[Layout, Layout, Layout]]:
-        """Layouts of input, result and weight."""
+    @cached_property
+    def _candidates(self) -> Sequence[LayoutChoice]:
+        weight, input = self.found.weight.index, self.found.input.index
+        return [
+            uniform_choice(self.group, target, {input: source, weight: packed})
+            for source, target, packed in self._layouts()
+        ]
+
+    def _layouts(self) -> Iterator[tuple[Layout, Layout, Layout]]:
+        """Those of input, result and weight that may be offered."""
         found, rank, lanes = self.found, self.found.rank, self.unit.lanes
         first, last = Layout.row_major(rank), Layout.channels_last(rank)
         blocks = [found.columns]
