@@ -11,7 +11,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.attribute_numbers import AttributeNumbers
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import Choosy, KernelFamily
+from braid.targets.kernels.kernel_family import Anchored, Choosy, KernelFamily
 
 _State = tuple[str | int | Operation | SSAValue, ...]
 _Fact = TypeVar("_Fact")
@@ -44,6 +44,7 @@ class GroupMatches:
         """In order of preference. Raises BraidError for one that lacks a part of the protocol."""
         self.families = tuple(families)
         family_calls.check_families(self.families)
+        self._anchors = [f.anchors if isinstance(f, Anchored) else None for f in self.families]
         self._matches = GroupMemo(self._found)
 
     def of(self, group: FusedOp) -> tuple[Match, ...]:
@@ -53,8 +54,17 @@ class GroupMatches:
     def _found(self, group: FusedOp) -> tuple[Match, ...]:
         if STREAM in group.attributes:
             return ()  # Its kernel is the stream.
-        found = (family_calls.match(family, group) for family in self.families)
+        found = (family_calls.match(family, group) for family in self._asked(group))
         return tuple(match for match in found if match is not None)
+
+    def _asked(self, group: FusedOp) -> list[KernelFamily]:
+        """Those that may take `group`."""
+        kinds = {kind for op in group.body.block.ops for kind in type(op).__mro__}
+        return [
+            family
+            for family, anchors in zip(self.families, self._anchors, strict=True)
+            if anchors is None or not kinds.isdisjoint(anchors)
+        ]
 
     def any_takes(self, group: FusedOp) -> bool:
         """Whether some family takes `group`: those that take most, the last ones, are asked first.
@@ -64,7 +74,7 @@ class GroupMatches:
         """
         if any(isinstance(f, Choosy) and f.prefers_parts(group) for f in self.families):
             return False
-        return any(family_calls.match(family, group) for family in reversed(self.families))
+        return any(family_calls.match(family, group) for family in reversed(self._asked(group)))
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
         """Those that take it in `choice`, strides included."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import AnyTensor
@@ -176,6 +177,16 @@ class Reordering(Protocol):
 def is_approximate(family: KernelFamily) -> bool:
     """Whether the algorithms of `family` are left out where `numerics` are strict."""
     return bool(getattr(family, "is_approximate", False))
+
+
+@runtime_checkable
+class Anchored(Protocol):
+    """A `KernelFamily` may also be this: it matches groups alone that have an op of some kinds."""
+
+    @property
+    def anchors(self) -> tuple[type[Operation], ...]:
+        """Classes of these ops, or bases of theirs; other groups are not matched."""
+        ...
 
 
 @runtime_checkable

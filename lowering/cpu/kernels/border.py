@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
@@ -28,6 +29,7 @@ class BorderFamily(VectorFamily):
 
     name: str = "border"
     version: int = 1
+    anchors: ClassVar = (PadOp,)
 
     def match(self, group: FusedOp) -> "_Border | None":
         """One padding, of which it was decided that its operand lies in the result."""

@@ -1,10 +1,12 @@
 """Convolution of bytes and bf16 by AMX, with an elementwise epilogue."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.amx.family import AmxCandidate, AmxFamily
@@ -25,6 +27,7 @@ class ConvAmxFamily(AmxFamily):
 
     name: str = "conv-amx"
     version: int = 2
+    anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import f32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -34,6 +36,7 @@ class ConvDepthwiseFamily(VectorFamily):
 
     name: str = "conv-depthwise"
     version: int = 8
+    anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.attribute_names import PAIRABLE
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.byte_pairs import columns_of_chunk
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
@@ -39,6 +41,7 @@ class ConvNarrowFamily(VectorFamily):
 
     name: str = "conv-narrow"
     version: int = 15
+    anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""

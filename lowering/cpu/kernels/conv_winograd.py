@@ -14,6 +14,7 @@ from typing import ClassVar
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.winograd import TRANSFORMS, WINDOW
@@ -51,6 +52,7 @@ class ConvWinogradFamily(VectorFamily):
 
     name: str = "conv-winograd"
     version: int = 8
+    anchors: ClassVar = (ConvOp,)
     is_approximate: ClassVar[bool] = True
 
     def match(self, group: FusedOp) -> "_Convolution | None":

@@ -1,12 +1,14 @@
 """Matrix products of bytes and bf16 by AMX, with an elementwise epilogue."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.ir import BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.amx.family import AmxCandidate, AmxFamily
 from braid.lowering.cpu.kernels.contraction.matmul import (
@@ -28,6 +30,7 @@ class GemmAmxFamily(AmxFamily):
 
     name: str = "gemm-amx"
     version: int = 2
+    anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""

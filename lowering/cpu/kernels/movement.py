@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import ClassVar, TypeAlias, cast
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
@@ -47,6 +47,7 @@ class MovementFamily(VectorFamily):
 
     name: str = "movement"
     version: int = 2
+    anchors: ClassVar = (ReorderOp, TransposeOp, ReshapeOp)
 
     def match(self, group: FusedOp) -> "_Copy | None":
         """A chain of movements, in at least one pair of layouts."""

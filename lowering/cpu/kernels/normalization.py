@@ -7,7 +7,7 @@ Rows of a layer normalization are also a channel of an image (instance normaliza
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import ClassVar, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
@@ -47,6 +47,7 @@ class NormalizationFamily(VectorFamily):
 
     name: str = "normalization"
     version: int = 4
+    anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
     def match(self, group: FusedOp) -> "_Rows | None":
         """One op along contiguous rows."""

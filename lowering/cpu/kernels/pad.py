@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
@@ -30,6 +31,7 @@ class PadFamily(VectorFamily):
 
     name: str = "pad"
     version: int = 1
+    anchors: ClassVar = (PadOp,)
 
     def match(self, group: FusedOp) -> "_Padding | None":
         """One padding that is not empty."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute, BlockArgument
@@ -35,6 +36,7 @@ class PoolFamily(VectorFamily):
 
     name: str = "pool"
     version: int = 6
+    anchors: ClassVar = (PoolOp,)
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""

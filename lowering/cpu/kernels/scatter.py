@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument
@@ -36,6 +37,7 @@ class ScatterFamily(VectorFamily):
 
     name: str = "scatter"
     version: int = 2
+    anchors: ClassVar = (ScatterOp,)
 
     def match(self, group: FusedOp) -> "_Scatter | None":
         """One scatter that is not empty, of operands that are the group's."""
