@@ -1,5 +1,6 @@
 """The weights section of a compiled model: where `plan-memory` put each value, and its bytes."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -15,7 +16,7 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense, to_numpy
-from braid.dialects.braid.relayout import view_as_stored
+from braid.dialects.braid.relayout import store
 from braid.runtime.manifest import WeightSpec
 from braid.support.errors import BraidError
 
@@ -55,12 +56,13 @@ def fill_weights(
     for offset, op in sorted(placed.items()):
         name = op.key.data if isinstance(op, ParameterOp) else f"constant@{offset}"
         value = parameter_value(op, parameters) if isinstance(op, ParameterOp) else None
-        stored = numpy_from_dense(op.value) if isinstance(op, ConstantOp) else value
-        assert stored is not None
+        array = numpy_from_dense(op.value) if isinstance(op, ConstantOp) else value
+        assert array is not None
         layout = layout_of(op.output.type)
-        stored = stored if layout.is_row_major else view_as_stored(stored, layout)
-        view = data[offset : offset + stored.nbytes].view(stored.dtype).reshape(stored.shape)
-        np.copyto(view, stored)
+        shape = layout.storage_shape(array.shape)
+        count = math.prod(shape) * array.itemsize
+        stored = data[offset : offset + count].view(array.dtype).reshape(shape)
+        store(array, layout, stored)
         index.append(WeightSpec(name, stored.dtype.name, stored.shape, offset, stored.nbytes))
     return WeightsSection(data, tuple(index))
 

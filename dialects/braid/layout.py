@@ -120,6 +120,8 @@ class Layout:
         winograd = int(match["winograd"] or 0)
         if winograd and rank < _WINDOW_DIMS:
             raise InvalidLayout(f"'{text}' has {rank} dims, of which none are windows")
+        if winograd and blocked & set(sorted(outer.lower())[-2:]):
+            raise InvalidLayout(f"'{text}' has windows in blocks, which are transformed whole")
         pairs = match["storage"] == ":pairs"
         if pairs and (len(inner) < 2 or inner[-1][0] % 2 or inner[-1][1] == inner[-2][1]):
             raise InvalidLayout(f"'{text}' has no inner blocks of columns and of pairs")

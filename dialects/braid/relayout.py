@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.dialects.braid.byte_pairs import columns_of_chunk, pair_orders, shuffles
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import Layout, StorageDim
 from braid.dialects.braid.winograd import transformed_windows
 from braid.support.errors import BraidError
 
@@ -19,18 +19,39 @@ def to_storage(array: Array, layout: Layout) -> Array:
 
     Raises BraidError where bytes cannot be ordered in pairs.
     """
-    return np.ascontiguousarray(view_as_stored(array, layout))
+    stored = np.empty(layout.storage_shape(array.shape), array.dtype)
+    store(array, layout, stored)
+    return stored
 
 
-def view_as_stored(array: Array, layout: Layout) -> Array:
-    """As `to_storage`, by strides where that does: to be copied to its place without a copy before.
+def store(array: Array, layout: Layout, out: Array) -> None:
+    """As `to_storage`, written to `out`, which has the shape of storage.
 
     Raises BraidError where bytes cannot be ordered in pairs.
     """
-    if layout.pairs:
-        return _in_pairs(array, layout)
     if layout.winograd:
-        return view_as_stored(transformed_windows(array, layout.winograd), layout.untransformed)
+        _store_transformed(array, layout, out)
+    elif layout.pairs:
+        np.copyto(out, _in_pairs(array, layout))
+    else:
+        np.copyto(out, view_as_stored(array, layout))
+
+
+def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
+    """In the order of storage, in which `out` is written from its begin to its end."""
+    plain = layout.untransformed
+    places = [
+        plain.dims.index(StorageDim(dim, 1, None)) for dim in (array.ndim - 2, array.ndim - 1)
+    ]
+    windows = np.moveaxis(view_as_stored(array, plain), places, (0, 1))
+    transformed = np.moveaxis(out, places, (0, 1))
+    # Piece by piece: what is between would take several times as much memory as `out`.
+    for piece in range(windows.shape[2]):
+        transformed[:, :, piece] = transformed_windows(windows[:, :, piece], layout.winograd)
+
+
+def view_as_stored(array: Array, layout: Layout) -> Array:
+    """Elements where they are stored, by strides: only what is padded is copied."""
     padding = [(0, -size % layout.block(dim)) for dim, size in enumerate(array.shape)]
     padded = np.pad(array, padding) if any(high for _, high in padding) else array
     split = padded.reshape(_split_shape(array.shape, layout))

@@ -92,15 +92,15 @@ more even size. All entries of Aᵀ and Bᵀ are exact in f32.
 
 
 def transformed_windows(windows: npt.NDArray[Any], results: int) -> npt.NDArray[Any]:
-    """G g Gᵀ of every window `[…, 3, 3]`, for `results` along each dim: `[…, tile, tile]`.
+    """G g Gᵀ of every window `[3, 3, …]`, for `results` along each dim: `[tile, tile, …]`.
 
-    Computed in f64 and rounded once.
+    Computed in f64, not rounded.
     """
     matrix = np.array(TRANSFORMS[results].of_window, np.float64)
     tile, size = matrix.shape
     # One large product: as many small ones as there are windows take four times as long.
-    rows = windows.astype(np.float64).reshape(-1, size * size) @ np.kron(matrix, matrix).T
-    return rows.astype(windows.dtype).reshape(*windows.shape[:-2], tile, tile)
+    rows = windows.astype(np.float64, order="C").reshape(size * size, -1)
+    return (np.kron(matrix, matrix) @ rows).reshape(tile, tile, *windows.shape[2:])
 
 
 def is_pair(first: Sequence[float], second: Sequence[float]) -> bool:

@@ -83,6 +83,7 @@ def test_transformed_windows_have_no_elements() -> None:
     ("tag", "problem"),
     [
         ("ab:winograd4", "has 2 dims, of which none are windows"),
+        ("abcD2d:winograd4", "has windows in blocks"),
         ("abcd:winograd3", "neither a layout tag nor one of"),
         ("ac", "does not name each of its 2 dims exactly once"),
         ("aab", "does not name each of its 3 dims exactly once"),

@@ -34,10 +34,16 @@ def test_points_come_in_pairs(results) -> None:
     assert not is_pair(*transforms.of_input[:2])
 
 
-def test_windows_are_stored_transformed() -> None:
-    weight = np.random.default_rng(0).standard_normal((20, 8, 3, 3)).astype(np.float32)
-    stored = to_storage(weight, Layout.parse("Acdb16a:winograd4"))
-    assert stored.shape == (2, 6, 6, 8, 16) and stored.dtype == np.float32
-    transformed = transformed_windows(weight, 4)
-    np.testing.assert_array_equal(stored[1, 2, 5, 3, :4], transformed[16:, 3, 2, 5])
-    assert not stored[1, ..., 4:].any()
+@pytest.mark.parametrize("results", TRANSFORMS)
+@pytest.mark.parametrize(
+    "tag", ["Acdb16a", "abcd", "cdba", "bcAd4a", "dBac8b", "aBcde4b", "Adbec8a"]
+)
+def test_windows_are_stored_transformed(tag, results) -> None:
+    rank = len(Layout.parse(tag).permutation)
+    shape = (20, 6, *(2,) * (rank - 4), WINDOW, WINDOW)
+    weight = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    stored = to_storage(weight, Layout.parse(f"{tag}:winograd{results}"))
+    matrix = np.array(TRANSFORMS[results].of_window)
+    expected = to_storage(matrix @ weight @ matrix.T, Layout.parse(tag))
+    assert stored.dtype == np.float32
+    np.testing.assert_allclose(stored, expected, rtol=1e-6, atol=1e-6)
