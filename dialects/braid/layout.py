@@ -149,6 +149,7 @@ class Layout:
         return Layout.abstract(text) if _ABSTRACT.fullmatch(text) else Layout.parse(text)
 
     @staticmethod
+    @lru_cache
     def row_major(rank: int) -> "Layout":
         """The layout of a tensor without encoding."""
         return Layout.parse(_letters(0, rank))

@@ -14,10 +14,10 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
 )
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.names import inherit_names
+from braid.passes.canonicalize.dead_ops import erase_dead_ops
 from braid.passes.canonicalize.tensor_patterns import TensorPatterns
 from braid.support.errors import BraidError
 
@@ -70,6 +70,6 @@ class CanonicalizePass(ModulePass):
         )
         PatternRewriteWalker(
             _Bounded(patterns, budget=_REWRITES_PER_OP * max(count, 100)),
-            post_walk_func=region_dce,
+            post_walk_func=erase_dead_ops,
             listener=PatternRewriterListener(operation_replacement_handler=[inherit_names]),
         ).rewrite_module(op)

@@ -14,7 +14,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.nesting import ops_outside_groups
@@ -28,6 +27,7 @@ from braid.dialects.braid.dtypes import dense_is_splat
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.names import union_names
+from braid.passes.canonicalize.dead_ops import erase_dead_ops
 from braid.support.errors import BraidError
 
 _MAX_ELEMENTS = 1 << 18
@@ -202,6 +202,6 @@ class HoistParameterExpressionsPass(ModulePass):
         for func in list(op.ops):
             if isinstance(func, FuncOp) and func.body.blocks:
                 hoister.run(func)
-        region_dce(op.body)
+        erase_dead_ops(op.body)
         _finish(op, prepare)
-        region_dce(op.body)
+        erase_dead_ops(op.body)

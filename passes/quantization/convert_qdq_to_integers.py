@@ -12,11 +12,11 @@ from xdsl.pattern_rewriter import (
     PatternRewriteWalker,
     RewritePattern,
 )
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.names import inherit_names
+from braid.passes.canonicalize.dead_ops import erase_dead_ops
 from braid.passes.quantization.movement import rewrite_movement
 from braid.passes.quantization.products import rewrite_product
 from braid.passes.quantization.requantization import rewrite_quantization
@@ -67,6 +67,6 @@ class ConvertQdqToIntegersPass(ModulePass):
         """Rewrites all functions of `op`."""
         PatternRewriteWalker(
             _ToIntegers(ParameterExpressions()),
-            post_walk_func=region_dce,
+            post_walk_func=erase_dead_ops,
             listener=PatternRewriterListener(operation_replacement_handler=[inherit_names]),
         ).rewrite_module(op)

@@ -15,7 +15,6 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
 )
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.transforms.dead_code_elimination import region_dce
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
@@ -27,6 +26,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import derive_names, inherit_names
+from braid.passes.canonicalize.dead_ops import erase_dead_ops
 from braid.passes.canonicalize.tensor_patterns import TensorPatterns
 
 Shape = Sequence[int]
@@ -156,7 +156,7 @@ _PATTERNS = TensorPatterns()
 def _canonicalize_reshapes(func: Operation) -> None:
     """Merges and folds those that are left, and drops what is not read any more."""
     names = PatternRewriterListener(operation_replacement_handler=[inherit_names])
-    walker = PatternRewriteWalker(_Reshapes(), post_walk_func=region_dce, listener=names)
+    walker = PatternRewriteWalker(_Reshapes(), post_walk_func=erase_dead_ops, listener=names)
     for region in func.regions:
         walker.rewrite_region(region)
 
