@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntAttr, IntegerType, StringAttr, i64
-from xdsl.dialects.func import CallOp
-from xdsl.ir import Attribute, ParametrizedAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
-from xdsl.traits import SymbolTable
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import IN_PLACE
@@ -103,10 +101,9 @@ def in_place_attribute(pairs: Sequence[tuple[int, int]]) -> ArrayAttr[DenseArray
     return ArrayAttr([DenseArrayBase.from_list(i64, list(pair)) for pair in pairs])
 
 
-def in_place_pairs(call: CallOp) -> list[tuple[int, int]]:
-    """What the kernel of `call` declares; nothing for a kernel that is not in the module."""
-    callee = SymbolTable.lookup_symbol(call, call.callee)
-    attribute = None if callee is None else callee.attributes.get(IN_PLACE)
+def in_place_pairs(kernel: Operation | None) -> list[tuple[int, int]]:
+    """What `kernel` declares; nothing for one that is not in the module."""
+    attribute = None if kernel is None else kernel.attributes.get(IN_PLACE)
     if attribute is None:
         return []
     pairs = cast(ArrayAttr[DenseArrayBase[IntegerType]], attribute)

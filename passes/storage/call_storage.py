@@ -13,7 +13,7 @@ from braid.passes.storage.storage_table import StorageTable
 def bind_call(table: StorageTable, call: CallOp) -> None:
     """Results take the memory of operands that the kernel reads for the last time."""
     taken: set[Storage] = set()
-    pairs = in_place_pairs(call)
+    pairs = in_place_pairs(table.kernel_of(call))
     for number, result in enumerate(call.results):
         operands = (call.operands[o] for o, r in pairs if r == number)
         dying = (table.of[o] for o in operands if _may_overwrite(table, call, o, result))

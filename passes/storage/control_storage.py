@@ -106,7 +106,7 @@ def _is_read_before(table: StorageTable, storage: Storage, value: OpResult, bloc
     if last != first_write or not makes_first or not isinstance(op, CallOp):
         return last < first_write
     read = [i for i, operand in enumerate(op.operands) if table.of.get(operand) is storage]
-    return len(read) == 1 and (read[0], value.index) in in_place_pairs(op)
+    return len(read) == 1 and (read[0], value.index) in in_place_pairs(table.kernel_of(op))
 
 
 def _last_read(table: StorageTable, storage: Storage, block: Block) -> int:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.func import CallOp, FuncOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from braid.analysis.execution.inter_op_streams import InterOpOrder
 from braid.analysis.storage.liveness import Numbering
+from braid.analysis.structure.functions import functions_beside
 from braid.analysis.structure.handed_values import forwarded, stands_in
 from braid.dialects.braid.buffer import BufferAttr
 from braid.passes.storage.memory_spaces import MemorySpaces
@@ -21,6 +22,7 @@ class StorageTable:
 
     def __init__(self, function: FuncOp, memories: MemorySpaces) -> None:
         self._memories = memories
+        self._functions = functions_beside(function)
         self.numbering = Numbering(function.body)
         self.order = InterOpOrder(function)
         self.of: dict[SSAValue, Storage] = {}
@@ -29,6 +31,10 @@ class StorageTable:
     def memory_of(self, op: Operation) -> str:
         """The memory in which the results of `op` are."""
         return self._memories.of(op)
+
+    def kernel_of(self, call: CallOp) -> FuncOp | None:
+        """What `call` calls, if it is in the module."""
+        return self._functions.get(call.callee.root_reference.data)
 
     def place_of(self, value: SSAValue) -> BufferAttr | None:
         """Where `value` begins; None for what is not a tensor."""

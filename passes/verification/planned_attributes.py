@@ -4,9 +4,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntegerAttr, IntegerType, UnitAttr
-from xdsl.dialects.func import CallOp
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.traits import SymbolTable
 
 from braid.dialects.braid.attribute_names import IN_PLACE, OVERLAP, STRIDES
 from braid.dialects.braid.base import AnyTensor
@@ -14,14 +12,13 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
 
 
-def overwritable(op: Operation, result: int) -> dict[int, bool]:
-    """The operands that the kernel of `op` may write a result over; True: its beginning."""
-    callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
-    if callee is None:
+def overwritable(kernel: Operation | None, result: int) -> dict[int, bool]:
+    """The operands that `kernel` may write a result over; True: its beginning."""
+    if kernel is None:
         return {}
-    pairs = cast(Iterable[tuple[int, int]], _arrays(callee, IN_PLACE))
+    pairs = cast(Iterable[tuple[int, int]], _arrays(kernel, IN_PLACE))
     found = {operand: False for operand, made in pairs if made == result}
-    overlap = callee.attributes.get(OVERLAP)
+    overlap = kernel.attributes.get(OVERLAP)
     return found | ({overlap.value.data: True} if isinstance(overlap, IntegerAttr) else {})
 
 

@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import SymbolTable
 
 from braid.analysis.storage.tensor_storage import is_view, storage_bytes
+from braid.analysis.structure.functions import functions_beside
 from braid.dialects.braid.attribute_names import (
     BOXES,
     BUFFERS,
@@ -57,6 +57,7 @@ class TaggedRun:
 
     def __init__(self, function: FuncOp, arenas: dict[str, int]) -> None:
         self._function = function
+        self._functions = functions_beside(function)
         self._sizes = dict(arenas)
         last = function.body.block.last_op
         assert isinstance(last, ReturnOp)
@@ -171,7 +172,7 @@ class TaggedRun:
             if not isinstance(result.type, TensorType):
                 continue
             place = self._place(result, planned_strides(op, len(op.operands) + index))
-            self._require_apart(op, place, reads, overwritable(op, index))
+            self._require_apart(op, place, reads, overwritable(self._kernel_of(op), index))
             if any(self.memory.overlap(place, other) for other in written):
                 raise WrongClaimError(f"{name_of(op)} writes two things to one place")
             written.append(place)
@@ -214,12 +215,16 @@ class TaggedRun:
 
     def _scratch(self, op: Operation) -> Place | None:
         buffer = op.attributes.get(SCRATCH_BUFFER)
-        callee = SymbolTable.lookup_symbol(op, op.callee) if isinstance(op, CallOp) else None
-        size = callee.attributes.get(SCRATCH_BYTES) if callee is not None else None
+        kernel = self._kernel_of(op)
+        size = None if kernel is None else kernel.attributes.get(SCRATCH_BYTES)
         count = size.value.data if isinstance(size, IntegerAttr) else 0
         if count and not isinstance(buffer, BufferAttr):
             raise WrongClaimError(f"{name_of(op)} has no buffer for {count} bytes of scratch")
         return self._at(buffer, count) if count and isinstance(buffer, BufferAttr) else None
+
+    def _kernel_of(self, op: Operation) -> Operation | None:
+        called = op.callee.root_reference.data if isinstance(op, CallOp) else ""
+        return self._functions.get(called)
 
     # ---- control flow ----
 

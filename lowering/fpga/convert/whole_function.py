@@ -6,8 +6,8 @@ from typing import cast
 from xdsl.dialects.builtin import FunctionType, NoneAttr, TensorType
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.traits import SymbolTable
 
+from braid.analysis.structure.functions import functions_beside
 from braid.dialects.braid.placement import ReorderOp
 
 Values = dict[SSAValue, SSAValue]
@@ -21,14 +21,17 @@ def whole_function(function: FuncOp) -> FuncOp:
     """
     inputs, outputs = function.function_type.inputs.data, function.function_type.outputs.data
     body = Block(arg_types=[_row_major(kind) for kind in inputs])
-    body.add_op(ReturnOp(*_copy(function.body.block, body.args, body)))
+    results = _copy(function.body.block, body.args, body, functions_beside(function))
+    body.add_op(ReturnOp(*results))
     kind = FunctionType.from_lists(
         [_row_major(one) for one in inputs], [_row_major(one) for one in outputs]
     )
     return FuncOp(function.sym_name.data, kind, Region(body))
 
 
-def _copy(block: Block, arguments: Sequence[SSAValue], into: Block) -> Sequence[SSAValue]:
+def _copy(
+    block: Block, arguments: Sequence[SSAValue], into: Block, functions: Mapping[str, FuncOp]
+) -> Sequence[SSAValue]:
     """Adds the ops of a function's block, called with `arguments`; what it returns."""
     values: Values = dict(zip(block.args, arguments, strict=True))
     for op in block.ops:
@@ -38,9 +41,8 @@ def _copy(block: Block, arguments: Sequence[SSAValue], into: Block) -> Sequence[
             case ReturnOp():
                 return operands
             case CallOp():
-                kernel = SymbolTable.lookup_symbol(op, op.callee)
-                assert isinstance(kernel, FuncOp), "outlined kernels are functions"
-                results = _copy(kernel.body.block, operands, into)
+                kernel = functions[op.callee.root_reference.data]
+                results = _copy(kernel.body.block, operands, into, functions)
             case ReorderOp():
                 results = operands
             case _:
