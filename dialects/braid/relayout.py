@@ -1,5 +1,6 @@
 """Moving numpy arrays between the logical shape and the storage of a layout."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,14 @@ def store(array: Array, layout: Layout, out: Array) -> None:
         np.copyto(out, view_as_stored(array, layout))
 
 
+_WINDOWS = 512
+"""How many windows are transformed at once.
+
+So what is read and written stays in the cache, and the calling thread multiplies by itself: for
+larger products numpy's library wakes others, which then wait for the next one in a loop.
+"""
+
+
 def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
     """In the order of storage, in which `out` is written from its begin to its end."""
     plain = layout.untransformed
@@ -45,9 +54,11 @@ def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
     ]
     windows = np.moveaxis(view_as_stored(array, plain), places, (0, 1))
     transformed = np.moveaxis(out, places, (0, 1))
-    # Piece by piece: what is between would take several times as much memory as `out`.
-    for piece in range(windows.shape[2]):
-        transformed[:, :, piece] = transformed_windows(windows[:, :, piece], layout.winograd)
+    count = max(1, _WINDOWS // math.prod(windows.shape[4:]))
+    for place in range(windows.shape[2]):
+        for begin in range(0, windows.shape[3], count):
+            block = (slice(None), slice(None), place, slice(begin, begin + count))
+            transformed[block] = transformed_windows(windows[block], layout.winograd)
 
 
 def view_as_stored(array: Array, layout: Layout) -> Array:

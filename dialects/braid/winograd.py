@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -96,11 +97,17 @@ def transformed_windows(windows: npt.NDArray[Any], results: int) -> npt.NDArray[
 
     Computed in f64, not rounded.
     """
+    tile = TRANSFORMS[results].tile
+    # One product: as many small ones as there are windows take four times as long.
+    rows = windows.astype(np.float64, order="C").reshape(WINDOW * WINDOW, -1)
+    return (_of_windows(results) @ rows).reshape(tile, tile, *windows.shape[2:])
+
+
+@cache
+def _of_windows(results: int) -> npt.NDArray[np.float64]:
+    """G ⊗ G, which transforms windows that are columns."""
     matrix = np.array(TRANSFORMS[results].of_window, np.float64)
-    tile, size = matrix.shape
-    # One large product: as many small ones as there are windows take four times as long.
-    rows = windows.astype(np.float64, order="C").reshape(size * size, -1)
-    return (np.kron(matrix, matrix) @ rows).reshape(tile, tile, *windows.shape[2:])
+    return np.kron(matrix, matrix)
 
 
 def is_pair(first: Sequence[float], second: Sequence[float]) -> bool:
