@@ -107,7 +107,7 @@ def transformed_windows(windows: npt.NDArray[Any], results: int) -> npt.NDArray[
 def _of_windows(results: int) -> npt.NDArray[np.float64]:
     """G ⊗ G, which transforms windows that are columns."""
     matrix = np.array(TRANSFORMS[results].of_window, np.float64)
-    return np.kron(matrix, matrix)
+    return np.kron(matrix, matrix).astype(np.float64)
 
 
 def is_pair(first: Sequence[float], second: Sequence[float]) -> bool:
