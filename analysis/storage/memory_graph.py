@@ -47,7 +47,7 @@ def value_bytes(value: SSAValue) -> int:
         return 0
     if isinstance(owner, OpaqueOp) and isinstance(value, OpResult) and owner.bytes is not None:
         return owner.bytes.get_values()[value.index]
-    tensor = cast(TensorType[Any], type)
+    tensor = cast("TensorType[Any]", type)
     if DYNAMIC in tensor.get_shape():
         where = owner.parent_op() if isinstance(owner, Block) else owner
         raise UnsupportedError(

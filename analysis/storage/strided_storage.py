@@ -27,7 +27,7 @@ def strides_of(op: Operation) -> list[Strides | None]:
     attribute = op.attributes.get(STRIDES)
     if attribute is None:
         return [None] * (len(op.operands) + len(op.results))
-    entries = cast(ArrayAttr[Attribute], attribute)
+    entries = cast("ArrayAttr[Attribute]", attribute)
     return [None if isinstance(entry, UnitAttr) else _integers(entry) for entry in entries]
 
 
@@ -43,9 +43,9 @@ def set_strides(op: Operation, strides: Sequence[Strides | None]) -> None:
 def boxes_of(op: Operation) -> dict[int, int]:
     """The operands that lie in the memory of the result of `op`, with their first byte in it."""
     attribute = op.attributes.get(BOXES)
-    entries = cast(ArrayAttr[Attribute], attribute) if attribute is not None else ()
+    entries = cast("ArrayAttr[Attribute]", attribute) if attribute is not None else ()
     pairs = [_integers(entry) for entry in entries]
-    return dict(cast(list[tuple[int, int]], pairs))
+    return dict(cast("list[tuple[int, int]]", pairs))
 
 
 def set_boxes(op: Operation, boxes: dict[int, int]) -> None:
@@ -108,4 +108,4 @@ def span(shape: Sequence[int], strides: Sequence[int]) -> int:
 
 
 def _integers(attribute: Attribute) -> Strides:
-    return tuple(cast(DenseArrayBase[IntegerType], attribute).get_values())
+    return tuple(cast("DenseArrayBase[IntegerType]", attribute).get_values())

@@ -116,7 +116,7 @@ class TargetAttr(ParametrizedAttribute):
 
 def layout_of(tensor: Attribute) -> Layout:
     """The layout in which a tensor of this type is stored: row-major if it does not say."""
-    tensor_type = cast(TensorType[Any], tensor)
+    tensor_type = cast("TensorType[Any]", tensor)
     if isinstance(tensor_type.encoding, LayoutAttr):
         return tensor_type.encoding.layout
     return Layout.row_major(tensor_type.get_num_dims())
@@ -124,6 +124,6 @@ def layout_of(tensor: Attribute) -> Layout:
 
 def with_layout(tensor: Attribute, layout: Layout) -> TensorType[Any]:
     """The same tensor stored in `layout`; row-major is spelled as no encoding."""
-    tensor_type = cast(TensorType[Any], tensor)
+    tensor_type = cast("TensorType[Any]", tensor)
     encoding = NoneAttr() if layout.is_row_major else LayoutAttr.of(layout)
     return TensorType(tensor_type.element_type, tensor_type.get_shape(), encoding)

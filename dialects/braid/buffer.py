@@ -106,5 +106,5 @@ def in_place_pairs(kernel: Operation | None) -> list[tuple[int, int]]:
     attribute = None if kernel is None else kernel.attributes.get(IN_PLACE)
     if attribute is None:
         return []
-    pairs = cast(ArrayAttr[DenseArrayBase[IntegerType]], attribute)
-    return [cast(tuple[int, int], pair.get_values()) for pair in pairs]
+    pairs = cast("ArrayAttr[DenseArrayBase[IntegerType]]", attribute)
+    return [cast("tuple[int, int]", pair.get_values()) for pair in pairs]

@@ -57,7 +57,7 @@ def replicas_of(op: Operation) -> tuple[str, ...]:
     names = op.attributes.get(REPLICAS)
     if not isinstance(names, ArrayAttr):
         return ()
-    return tuple(n.data for n in cast(ArrayAttr[Attribute], names) if isinstance(n, StringAttr))
+    return tuple(n.data for n in cast("ArrayAttr[Attribute]", names) if isinstance(n, StringAttr))
 
 
 def set_device(op: Operation, device: str, replicas: Iterable[str] = ()) -> None:

@@ -21,7 +21,7 @@ def names_of(op: Operation) -> tuple[str, ...]:
     if isinstance(attribute, StringAttr):
         return (attribute.data,)
     if isinstance(attribute, ArrayAttr):
-        elements = cast(ArrayAttr[Attribute], attribute).data
+        elements = cast("ArrayAttr[Attribute]", attribute).data
         return tuple(element.data for element in elements if isinstance(element, StringAttr))
     return ()
 

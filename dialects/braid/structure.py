@@ -198,8 +198,8 @@ def _leaf_fault(leaf: object, stage: Stage, op: Operation) -> str | None:
 
 
 def _shape(value: SSAValue) -> tuple[int, ...]:
-    return cast(TensorType[Any], value.type).get_shape()
+    return cast("TensorType[Any]", value.type).get_shape()
 
 
 def _element_type(value: SSAValue) -> Attribute:
-    return cast(TensorType[Any], value.type).element_type
+    return cast("TensorType[Any]", value.type).element_type

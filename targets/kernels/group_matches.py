@@ -44,6 +44,7 @@ class GroupMatches:
         """In order of preference. Raises BraidError for one that lacks a part of the protocol."""
         self.families = tuple(families)
         family_calls.check_families(self.families)
+        self._choosy = [family for family in self.families if isinstance(family, Choosy)]
         self._anchors = [f.anchors if isinstance(f, Anchored) else None for f in self.families]
         self._matches = GroupMemo(self._found)
 
@@ -72,7 +73,7 @@ class GroupMatches:
         None where a family prefers its parts. Nothing is remembered: for a group that is made for
         the question.
         """
-        if any(isinstance(f, Choosy) and f.prefers_parts(group) for f in self.families):
+        if any(family.prefers_parts(group) for family in self._choosy):
             return False
         return any(family_calls.match(family, group) for family in reversed(self._asked(group)))
 
