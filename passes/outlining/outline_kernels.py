@@ -24,6 +24,7 @@ from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.variants import program_functions
+from braid.targets.kernels.equal_groups import EqualGroups
 from braid.targets.kernels.keys import stored_text
 
 KERNEL_PREFIX = "kernel_"
@@ -153,6 +154,7 @@ class OutlineKernelsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Outlines the groups of the model and of what it launches."""
         symbols: dict[str, str] = {}
+        texts = EqualGroups(stored_text)
         for function in program_functions(op):
             for group in _groups(function.body):
                 if is_only_storage(group):
@@ -162,7 +164,7 @@ class OutlineKernelsPass(ModulePass):
                     inputs_once(group)
                 schedule = group.attributes.get(SCHEDULE)
                 stream = group.attributes.get(STREAM)
-                key = f"{device_name(function)}\n{schedule}\n{stream}\n{stored_text(group)}"
+                key = f"{device_name(function)}\n{schedule}\n{stream}\n{texts.of(group)}"
                 if key not in symbols:
                     symbols[key] = f"{KERNEL_PREFIX}{len(symbols)}"
                     op.body.block.add_op(kernel_function(symbols[key], group))
