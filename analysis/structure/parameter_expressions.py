@@ -1,16 +1,21 @@
 """Which values are known once the weights are: parameters, constants and what is made of them."""
 
+import math
 from collections.abc import Callable, Iterable
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import FusedOp
 
 PREPARE = "prepare"
 """Symbol of the function that compilation runs once to make the prepared parameters."""
+
+_MAX_ELEMENTS = 1 << 18
+"""A result larger than this is computed at compile time only if it is not much larger than
+what it is made of: weights that are repeated many times would fill the memory."""
 
 
 class ParameterExpressions:
@@ -53,6 +58,19 @@ class ParameterExpressions:
             else:
                 self._known[current] = all(self._known[owner] for owner in ops)
         return self._known[op]
+
+
+def computed_beforehand() -> ParameterExpressions:
+    """Which values compilation computes: what is known, unless it is far larger than its parts."""
+    return ParameterExpressions(excludes=_too_large)
+
+
+def _too_large(op: Operation) -> bool:
+    if is_leaf(op):
+        return False
+    sizes = [math.prod(shape_of(result)) for result in op.results]
+    inputs = sum(math.prod(shape_of(operand)) for operand in op.operands)
+    return sum(sizes) > max(_MAX_ELEMENTS, 2 * inputs)
 
 
 def _is_computable(op: Operation) -> bool:

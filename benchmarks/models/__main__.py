@@ -85,7 +85,9 @@ def show_summary(results: Sequence[Result]) -> None:
     for model in dict.fromkeys(result.model for result in results):
         medians = {r.runtime: r.median for r in results if r.model == model}
         medians.pop("braid-f32", None)  # no peer
-        ratios.append(medians.pop("braid") / min(medians.values()))
+        own = medians.pop("braid")
+        if medians:
+            ratios.append(own / min(medians.values()))
     if ratios:
         mean = statistics.geometric_mean(ratios)
         print(f"braid ÷ best peer: {mean:.3f} in geometric mean, {max(ratios):.3f} at most")

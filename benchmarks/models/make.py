@@ -1,7 +1,7 @@
 """Writes the models: `python -m benchmarks.models.make DIRECTORY [NAME…]`.
 
-Without names, all that the installed packages can make but models of one operator, all of which
-the name `operators` stands for. The exit status is 1 if one failed.
+Without names, all that the installed packages can make but models of one operator and of decoding,
+for all of which the names `operators` and `decoding` stand. The exit status is 1 if one failed.
 """
 
 import argparse
@@ -15,15 +15,16 @@ from pathlib import Path
 import onnx
 from onnx import ModelProto
 
-from benchmarks.models import control_flow, darts, hand_written, light, operators
+from benchmarks.models import control_flow, darts, decoding, hand_written, light, operators
 
 Maker = Callable[[], ModelProto]
+SETS = {"operators": operators.MODELS, "decoding": decoding.MODELS}
 
 
 def makers() -> dict[str, Maker]:
     """Every model that the installed packages can make, by name."""
     found: dict[str, Maker] = {name: partial(light.make_light, name) for name in light.NAMES}
-    found |= control_flow.MODELS | darts.MODELS | operators.MODELS
+    found |= control_flow.MODELS | darts.MODELS | operators.MODELS | decoding.MODELS
     found["loop_if"] = hand_written.make_loop_if
     found["transformer_block"] = hand_written.make_transformer_block
     if all(importlib.util.find_spec(package) for package in ("torch", "transformers")):
@@ -52,9 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     options = parser.parse_args(arguments)
     known = makers()
-    names: list[str] = options.names or sorted(known.keys() - operators.MODELS.keys())
-    if names == ["operators"]:
-        names = list(operators.MODELS)
+    apart = {name for models in SETS.values() for name in models}
+    asked: list[str] = options.names or sorted(known.keys() - apart)
+    names = [name for each in asked for name in SETS.get(each, [each])]
     if unknown := [name for name in names if name not in known]:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(sorted(known))}")
     failed = False

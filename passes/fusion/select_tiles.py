@@ -13,6 +13,10 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.analysis.execution.compute_ops import may_fuse
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes
+from braid.analysis.structure.parameter_expressions import (
+    ParameterExpressions,
+    computed_beforehand,
+)
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import tile_sizes
 from braid.dialects.braid.attribute_names import FUSION_GROUP
@@ -109,7 +113,11 @@ def _structure(members: Sequence[Operation], result: SSAValue) -> Hashable:
 
 
 def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
-    """The groups of `block` that pay as tiles, each with its members in order."""
+    """The groups of `block` that pay as tiles, each with its members in order.
+
+    What is known when the model is compiled is not computed again by every tile.
+    """
+    known = computed_beforehand()
     legality = _Legality({op: index for index, op in enumerate(block.ops)})
     taken: set[Operation] = set()
     fruitless: set[Operation] = set()
@@ -117,7 +125,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
     for root in reversed(list(block.ops)):
         if root in taken or root in fruitless or not _is_candidate(root):
             continue
-        growth = _grow(root, rules, taken)
+        growth = _grow(root, rules, taken, known)
         least = growth.starts(rules)
         if least is None:
             # What grows from a member is a part of this, unless nothing could join behind it.
@@ -144,7 +152,9 @@ def _is_candidate(op: Operation) -> bool:
     )
 
 
-def _grow(root: Operation, rules: FusionRules, taken: set[Operation]) -> _Growth:
+def _grow(
+    root: Operation, rules: FusionRules, taken: set[Operation], known: ParameterExpressions
+) -> _Growth:
     """Every op is looked at when it joins and again when another of its readers does."""
     growth = _Growth({root: None}, set())
     waiting = deque([root])
@@ -153,7 +163,9 @@ def _grow(root: Operation, rules: FusionRules, taken: set[Operation]) -> _Growth
         if op in growth.last:
             continue
         for producer, views in _producers(op):
-            if producer in taken or not _may_join(producer, views, growth, rules):
+            if producer in taken or known.is_known(producer.results[0]):
+                continue
+            if not _may_join(producer, views, growth, rules):
                 continue
             growth.joined.update(dict.fromkeys([*reversed(views), producer]))
             if any(rules.is_last(producer, reader) for reader in _readers(producer, views)):

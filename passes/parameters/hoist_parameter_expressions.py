@@ -17,7 +17,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.nesting import ops_outside_groups
-from braid.analysis.structure.parameter_expressions import PREPARE, ParameterExpressions, is_leaf
+from braid.analysis.structure.parameter_expressions import PREPARE, computed_beforehand
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.clusters import clear_placement
@@ -29,10 +29,6 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.names import union_names
 from braid.passes.canonicalize.dead_ops import erase_dead_ops
 from braid.support.errors import BraidError
-
-_MAX_ELEMENTS = 1 << 18
-"""A result larger than this is computed at compile time only if it is not much larger than
-what it is made of: weights that are repeated many times would fill the memory."""
 
 
 @dataclass
@@ -106,14 +102,6 @@ def _existing(module: ModuleOp) -> _Prepare:
     return prepare
 
 
-def _too_large(op: Operation) -> bool:
-    if is_leaf(op):
-        return False
-    sizes = [math.prod(shape_of(result)) for result in op.results]
-    inputs = sum(math.prod(shape_of(operand)) for operand in op.operands)
-    return sum(sizes) > max(_MAX_ELEMENTS, 2 * inputs)
-
-
 def _stays(value: SSAValue, reader: Operation) -> bool:
     """Whether the known `value` is a parameter, or a constant that is a part of kernels.
 
@@ -130,7 +118,7 @@ def _stays(value: SSAValue, reader: Operation) -> bool:
 class _Hoister:
     def __init__(self, prepare: _Prepare) -> None:
         self._prepare = prepare
-        self._expressions = ParameterExpressions(excludes=_too_large)
+        self._expressions = computed_beforehand()
         self._parameters: dict[tuple[Block, str], SSAValue] = {}
 
     def run(self, func: FuncOp) -> None:

@@ -103,3 +103,14 @@ func.func @one_query(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf32>, %v: tens
   %3 = braid.matmul %2, %v : (tensor<8x1x2048xf32>, tensor<8x2048x64xf32>) -> tensor<8x1x64xf32>
   func.return %3 : tensor<8x1x64xf32>
 }
+
+// What is made of a weight alone is made when the model is compiled, not tile by tile.
+// CHECK-LABEL: @known
+// CHECK:         braid.cast {{.*}}braid.fusion_group = 1 : i64
+// CHECK-NEXT:    braid.matmul {{.*}}braid.fusion_group = 0 : i64
+func.func @known(%x: tensor<1x4096xbf16>) -> tensor<1x4096xf32> {
+  %0 = braid.parameter {key = "w"} : tensor<4096x4096xf32>
+  %1 = braid.cast %0 : (tensor<4096x4096xf32>) -> tensor<4096x4096xbf16>
+  %2 = braid.matmul %x, %1 {accumulator = f32} : (tensor<1x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<1x4096xf32>
+  func.return %2 : tensor<1x4096xf32>
+}
