@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 OPSET = 23
@@ -124,7 +125,7 @@ def make_product(rows: int, columns: int, kind: int = TensorProto.FLOAT) -> Mode
 
 def make_byte_product(rows: int, columns: int) -> ModelProto:
     """One row times a constant matrix of bytes, the row quantized as it comes."""
-    weight = np.round(_weight(rows, columns) * 100).clip(-127, 127).astype(np.int8)
+    weight: NDArray[Any] = (_weight(rows, columns) * 100).clip(-127, 127).astype(np.int8)
     kind = TensorProto.FLOAT
     known = [numpy_helper.from_array(weight, "w"), _number("step", 0.01, kind)]
     known.append(numpy_helper.from_array(np.array(0, np.int8), "zero"))
@@ -139,7 +140,7 @@ def make_byte_product(rows: int, columns: int) -> ModelProto:
     return _model("byte_product", nodes, inputs, outputs, known)
 
 
-def _weight(rows: int, columns: int) -> Any:
+def _weight(rows: int, columns: int) -> NDArray[Any]:
     return np.random.default_rng(0).standard_normal((rows, columns), np.float32)
 
 

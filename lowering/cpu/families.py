@@ -11,6 +11,7 @@ from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
+from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
@@ -37,6 +38,7 @@ def cpu_families(
         *installed,
         BorderFamily(machine),
         GemmFamily(machine),
+        GemmDotsFamily(machine),
         GemmNarrowFamily(machine),
         GemmAmxFamily(machine),
         ConvDepthwiseFamily(machine),

@@ -19,11 +19,11 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     match_matmul,
     matmul_contraction,
     matmul_size,
+    takes_strides,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlapping_kernel
-from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 
@@ -61,14 +61,8 @@ class _Product(VectorCandidate):
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """With neighbouring elements along the innermost dims; packed B is on its own."""
         rhs = choice.operands[self.found.rhs.index]
-        if not results_alike(choice) or (not rhs.is_row_major and rhs.strides is not None):
-            return False
-        values = (*self.group.inputs, *self.group.outputs)
-        layouts = (*choice.operands, *choice.results)
-        return all(
-            layout.strides is None or layout.strides[-1] == 1 or shape_of(value)[-1] == 1
-            for value, layout in zip(values, layouts, strict=True)
-        )
+        packed = not rhs.is_row_major and rhs.strides is not None
+        return not packed and takes_strides(self.group, choice)
 
     def space(self, level: int) -> Iterator[Schedule]:
         """Tiles that fit the block of B, by predicted time."""

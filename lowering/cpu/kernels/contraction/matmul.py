@@ -17,6 +17,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.slabs import SlabGather, Slabs, slab_gather
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 
@@ -138,9 +139,12 @@ def matmul_contraction(
     row = LoopDim(1, (0,) * len(columns))
     if outer and outer[-1].strides[1] == 0:
         outer, row = outer[:-1], outer[-1]
-    steps = -(-a_shape[-1] // step)
+    steps, column_stride = -(-a_shape[-1] // step), 1
     if layout.is_row_major:
         k_stride, block_stride = stored[-2], block
+    elif layout.is_permutation:
+        column_stride, k_stride = stored[-2:]
+        block_stride = block * column_stride
     else:
         k_stride, block_stride = block * step, block * step * steps
     return Contraction(
@@ -148,7 +152,7 @@ def matmul_contraction(
         row=row,
         reduction=(LoopDim(steps, (step, k_stride)),),
         columns=shape[-1],
-        columns_padded=not layout.is_row_major,
+        columns_padded=not layout.is_permutation,
         block_stride=block_stride,
         a=match.lhs.index,
         b=match.rhs.index,
@@ -156,6 +160,19 @@ def matmul_contraction(
         points=points,
         vector_steps=(*(lanes * leaf[-1] for leaf in leaves), lanes),
         slabs=slabs,
+        column_stride=column_stride,
+    )
+
+
+def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
+    """Whether results lie alike, and elements along the innermost stored dims are neighbours."""
+    values = (*group.inputs, *group.outputs)
+    layouts = (*choice.operands, *choice.results)
+    return results_alike(choice) and all(
+        layout.strides is None
+        or layout.strides[-1] == 1
+        or layout.storage_shape(shape_of(value))[-1] == 1
+        for value, layout in zip(values, layouts, strict=True)
     )
 
 

@@ -19,7 +19,8 @@ class Contraction:
 
     `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
     order; `row` advances B by 0. `reduction` dims have strides in A and B. B is stored in
-    column blocks `block_stride` elements apart; `columns` counts those of C. `columns_padded`
+    column blocks `block_stride` elements apart, where columns are `column_stride` apart; `columns`
+    counts those of C. `columns_padded`
     says that B has whole blocks. A begins `a_start` elements into its buffer. `vector_steps` are
     the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
     `a` and `b` are numbers of the kernel's arguments. With `slabs`, B is a table of slabs, and
@@ -41,6 +42,7 @@ class Contraction:
     a_start: int = 0
     slabs: Slabs | None = None
     framed: tuple[Framed, ...] = ()
+    column_stride: int = 1
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:

@@ -22,14 +22,14 @@ def transposed(e: Emitter, rows: Sequence[Value]) -> list[Value]:
     while distance:
         for first in (r for r in range(n) if not r & distance):
             a, b = matrix[first], matrix[first + distance]
-            matrix[first], matrix[first + distance] = _exchanged(e, a, b, distance)
+            matrix[first], matrix[first + distance] = exchanged(e, a, b, distance)
         distance //= 2
     result = [vector for vector in matrix if vector is not None]
     assert len(result) == n
     return result
 
 
-def _exchanged(
+def exchanged(
     e: Emitter, a: Value | None, b: Value | None, distance: int
 ) -> tuple[Value | None, Value | None]:
     """Swaps the blocks of a whose lanes have the bit `distance` with those of b that have not."""

@@ -178,6 +178,7 @@ CASES = (
         "gemm", "strided", [(9, 20), (20, 37)], _plain_product, ["ab"] * 3, ONE,
         strides=[(24, 1), None, (40, 1)],
     ),
+    Case("gemm-dots", "plain", [(3, 20), (20, 37), (1, 37)], _product, ["ab", "ba", "ab", "ab"]),
     Case(
         "gemm-narrow", "packed", [(9, 20), (20, 37)], _byte_product, ["ab", "BA{two}b2a", "ab"],
         TILE, types=BYTES,

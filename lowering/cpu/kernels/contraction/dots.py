@@ -1,0 +1,159 @@
+"""Products of few rows whose right operand lies by columns: every result is a product of two rows.
+
+Scores of an attention are such products, where the keys lie as they come. As many columns are
+computed at once as a vector has lanes, each in a vector of sums of its own; exchanging lanes
+between these, in as many stages as the logarithm of their number, adds up all of them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32
+
+from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.emit.register_transpose import exchanged
+from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
+
+_BLOCKS = 8
+"""Vectors of columns of one grid iteration: enough to hide its coordinates, few enough to share."""
+
+_MOST_UNROLLED = 8
+"""Steps of the reduction that are written down without a loop; of longer ones, two are."""
+
+_SUM_CYCLES = 3.0
+"""For each lane of a vector of results, of adding up its sum: two exchanges and an addition."""
+
+_COLUMN_CYCLES = 8.0
+"""Around a vector of results: its place, and what follows the product."""
+
+
+def dot_cycles(size: ContractionSize, unit: VectorUnit) -> float:
+    """Of the product, in units of a vector's multiply-add, each of which loads a vector of B."""
+    steps = -(-size.depth // unit.lanes)
+    own = unit.lanes * (steps * size.slowdown + _SUM_CYCLES) + _COLUMN_CYCLES
+    return size.batches * size.rows * -(-size.columns // unit.lanes) * own
+
+
+@dataclass(frozen=True)
+class DotKernel:
+    """Emits `problem`, whose B has the elements of a column next to each other."""
+
+    problem: Contraction
+    lanes: int
+
+    @property
+    def column_blocks(self) -> int:
+        """Vectors of columns."""
+        return -(-self.problem.columns // self.lanes)
+
+    @property
+    def grid_extents(self) -> tuple[int, ...]:
+        """Outer dims, then runs of vectors of columns."""
+        outer = (dim.extent for dim in self.problem.outer)
+        return (*outer, -(-self.column_blocks // _BLOCKS))
+
+    @property
+    def grid(self) -> int:
+        """Iterations of the grid."""
+        return math.prod(self.grid_extents)
+
+    def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+        """A run of columns, vector by vector, each for all rows."""
+        *outer, run = e.coordinates(index, self.grid_extents)
+        problem = self.problem
+        bases = [
+            e.dot(outer, [dim.strides[tensor] for dim in problem.outer])
+            for tensor in range(len(problem.row.strides))
+        ]
+        bases[0] = e.add(bases[0], problem.a_start)
+        whole, rest = divmod(problem.columns, self.lanes)
+        begin = e.mul(run, _BLOCKS)
+        end = e.minimum(e.add(begin, _BLOCKS), whole)
+        if whole:
+            e.loop(begin, end, 1, lambda block: self._rows(e, buffers, bases, block, self.lanes))
+        if rest:
+            last = self.grid_extents[-1] - 1
+            tail = self._rows
+            e.branch(run, last, lambda: None, lambda: tail(e, buffers, bases, whole, rest))
+
+    def _rows(
+        self,
+        e: Emitter,
+        buffers: Sequence[Buffer],
+        bases: Sequence[Index],
+        block: Index,
+        count: int,
+    ) -> None:
+        """`count` columns from the first one of a block on, for one row after the other."""
+        problem = self.problem
+        strides = problem.row.strides
+        epilogue = Epilogue(problem.anchor, problem.points, strides[2:], problem.vector_steps)
+        mask = e.tail_mask(count)
+        first = e.add(bases[1], e.mul(block, problem.block_stride))
+
+        def row(number: Index) -> None:
+            own = [e.add(b, e.mul(number, s)) for b, s in zip(bases, strides, strict=True)]
+            store = TileStore(epilogue, e, buffers, own[2:], block, [mask])
+            a, b = buffers[problem.a], buffers[problem.b]
+            store.store([[self._products(e, a, own[0], b, first, count)]])
+
+        e.loop(0, problem.row.extent, 1, row)
+
+    def _products(
+        self, e: Emitter, a: Buffer, a_base: Index, b: Buffer, b_base: Index, count: int
+    ) -> Value:
+        """A vector of the products of a row of A and `count` columns of B."""
+        depth, lanes = self.problem.depth, self.lanes
+        steps, rest = divmod(depth, lanes)
+        unrolled = steps if steps <= _MOST_UNROLLED else 2
+
+        def step(at: Index, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
+            row = FLOATS.column(e, a, e.add(a_base, at), mask)
+            begin, stride = e.add(b_base, at), self.problem.column_stride
+            columns = (
+                FLOATS.column(e, b, e.add(begin, number * stride), mask) for number in range(count)
+            )
+            return [e.fma(row, column, sum) for column, sum in zip(columns, sums, strict=True)]
+
+        def several(at: Index, sums: Sequence[Value]) -> Sequence[Value]:
+            for number in range(unrolled):
+                sums = step(e.add(at, number * lanes), None, sums)
+            return sums
+
+        sums: Sequence[Value] = [e.constant(0.0, e.vector_type(f32))] * count
+        looped = steps - steps % unrolled if unrolled else 0
+        if looped:
+            sums = e.carry(0, looped * lanes, unrolled * lanes, sums, several)
+        for number in range(looped, steps):
+            sums = step(number * lanes, None, sums)
+        if rest:
+            sums = step(steps * lanes, e.tail_mask(rest), sums)
+        return _added_up(e, sums)
+
+
+def _added_up(e: Emitter, vectors: Sequence[Value]) -> Value:
+    """A vector whose lane i is the sum of all lanes of vector i, anything where there is none."""
+    rows: list[Value | None] = [*vectors, *[None] * (e.lanes - len(vectors))]
+    distance = e.lanes // 2
+    while distance:
+        pairs = zip(rows[:distance], rows[distance:], strict=True)
+        rows = [_joined(e, a, b, distance) for a, b in pairs]
+        distance //= 2
+    (total,) = rows
+    assert total is not None
+    return total
+
+
+def _joined(e: Emitter, a: Value | None, b: Value | None, distance: int) -> Value | None:
+    """Sums over pairs of lanes `distance` apart: of a where the lane lacks that bit, else of b."""
+    low, high = exchanged(e, a, b, distance)
+    if low is None or high is None:
+        return None
+    return e.insert(arith.AddfOp(low, high))

@@ -1,0 +1,87 @@
+"""Products of few rows with an elementwise epilogue, whose right operand lies by columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles
+from braid.lowering.cpu.kernels.contraction.matmul import (
+    MatmulMatch,
+    match_matmul,
+    matmul_contraction,
+    matmul_size,
+    takes_strides,
+)
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
+from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, Schedule
+
+_MOST_ROWS = 64
+"""Of a product that is looked at: each adds up all its sums, so that more never pay."""
+
+
+@dataclass(frozen=True)
+class GemmDotsFamily(VectorFamily):
+    """`braid.matmul` of f32 with an elementwise epilogue, by products of rows.
+
+    Layouts: everything row-major but B, whose columns are (`ba`, `abdc`): a transpose of it is only
+    a layout then, as that of the keys of an attention.
+    """
+
+    name: str = "gemm-dots"
+    version: int = 1
+
+    def match(self, group: FusedOp) -> "_Product | None":
+        """One product of block arguments; the rest is elementwise."""
+        found = match_matmul(group)
+        if found is None or found.slabs is not None or _rows(found) > _MOST_ROWS:
+            return None
+        return _Product(group, self.unit, found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Product(VectorCandidate):
+    found: MatmulMatch
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """The one choice."""
+        plain, rhs = row_major_choice(self.group), self.found.rhs
+        operands = list(plain.operands)
+        operands[rhs.index] = _by_columns(len(shape_of(rhs)))
+        return [LayoutChoice(tuple(operands), plain.results)]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """With neighbouring elements along the innermost dims."""
+        return takes_strides(self.group, choice)
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of multiplying and adding up, or of memory where that is slower."""
+        cycles = dot_cycles(matmul_size(self.found, packed=False), self.unit)
+        moved = moving_seconds(stored_bytes(self.group, choice), self.unit)
+        return max(cycles / self.unit.fma_rate, moved)
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """A run of columns per grid iteration."""
+        lanes = self.unit.lanes
+        problem = matmul_contraction(self.found, stored_choice(self.group), lanes, lanes)
+        kernel = DotKernel(problem, lanes)
+        fixed = (self.group, symbol, self.unit)
+        return grid_kernel(*fixed, kernel.grid, kernel.iteration, problem.in_place)
+
+
+def _rows(found: MatmulMatch) -> int:
+    """For each column."""
+    size = matmul_size(found, packed=False)
+    return size.rows
+
+
+def _by_columns(rank: int) -> Layout:
+    """The last two dims exchanged."""
+    letters = Layout.row_major(rank).tag
+    return Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")

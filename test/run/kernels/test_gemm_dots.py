@@ -1,0 +1,63 @@
+"""Products of few rows whose right operand lies by columns."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
+from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
+from test.machines import AVX2, HOST, SSE
+
+FAMILY = GemmDotsFamily(HOST)
+
+
+def product(a, b):
+    op = MatmulOp.on(a, b)
+    return [op], [op.output]
+
+
+def with_epilogue(a, b, bias, other):
+    op = MatmulOp.on(a, b)
+    biased = elementwise("add", op.output, bias)
+    scaled = elementwise("mul", biased.output, other)
+    return [op, biased, scaled], [scaled.output]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    m=st.integers(1, 9),
+    n=st.integers(1, 300),
+    k=st.integers(1, 200),
+    other=st.sampled_from(["full", "column", "scalar"]),
+)
+def test_products_with_epilogue(check, m, n, k, other) -> None:
+    others = {"full": (m, n), "column": (m, 1), "scalar": (1, 1)}
+    check(FAMILY, [(m, k), (k, n), (1, n), others[other]], with_epilogue)
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        ((2, 3, 5, 7), (2, 3, 7, 19)),
+        ((1, 3, 5, 64), (2, 1, 64, 150)),
+        ((4, 7, 9), (1, 9, 33)),
+        ((1, 7, 9), (4, 9, 33)),
+        ((5, 1, 1), (5, 1, 3)),
+        ((2, 3, 1, 32), (1, 3, 32, 1)),
+    ],
+)
+def test_batches(check, a, b) -> None:
+    check(FAMILY, [a, b], product)
+
+
+@pytest.mark.parametrize("k", [1, 15, 16, 17, 128, 129, 144, 160, 1000])
+def test_depths(check, k) -> None:
+    """With and without a loop, odd numbers of steps, and less than one."""
+    check(FAMILY, [(2, k), (k, 21)], product)
+
+
+@pytest.mark.parametrize("machine", [AVX2, SSE])
+def test_narrow_vectors(check, machine) -> None:
+    shapes = [(3, 21), (21, 139), (1, 139), (3, 139)]
+    check(GemmDotsFamily(machine), shapes, with_epilogue)
