@@ -34,6 +34,7 @@ PASSES: dict[str, str] = {
     "fold-scale-into-weights": (
         "braid.passes.simplify.fold_scale_into_weights:FoldScaleIntoWeightsPass"
     ),
+    "fuse-conversions": "braid.passes.fusion.fuse_conversions:FuseConversionsPass",
     "fuse-gathers": "braid.passes.fusion.fuse_gathers:FuseGathersPass",
     "fuse-shuffles": "braid.passes.fusion.fuse_shuffles:FuseShufflesPass",
     "group-upstream-ops": "braid.passes.fusion.group_upstream_ops:GroupUpstreamOpsPass",

@@ -41,6 +41,8 @@ DEFAULT = (
     "apply-fusion",
     # What is gathered for a product is read where it lies, where the product's kernel can.
     "fuse-gathers",
+    # Likewise numbers of 16 bits that are computed with in f32.
+    "fuse-conversions",
     # Reshapes are row-major; a shuffle of channels between two of them need not be.
     "fuse-shuffles",
     # Reorders of what is known before a loop can then stand before it.

@@ -1,13 +1,12 @@
 """`fuse-gathers`: what gathers an operand of a product goes into the product's group."""
 
 from dataclasses import dataclass
-from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.rewriter import Rewriter
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
@@ -15,10 +14,8 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.indexing import slab_rank
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.measured_times import sum_measured
-from braid.dialects.braid.names import union_names
-from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.regions import FusedOp
+from braid.passes.fusion.operand_groups import is_operand, join_if_faster, seconds
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
@@ -58,7 +55,7 @@ class FuseGathersPass(ModulePass):
 
 def _is_gather(op: Operation) -> bool:
     """Whether `op` is a group of a gather of matrices with static shapes, and nothing else."""
-    if not isinstance(op, FusedOp) or any(DYNAMIC in shape_of(v) for v in op.results):
+    if not isinstance(op, FusedOp) or len(op.results) != 1 or DYNAMIC in shape_of(op.results[0]):
         return False
     *members, end = op.body.block.ops
     return len(members) == 1 and slab_rank(end.operands[0]) == _MATRIX
@@ -70,28 +67,11 @@ def _fuse(gather: Operation, costs: CostSource) -> bool:
     product = _only_product(gather)
     if product is None or not run_together(gather, product):
         return False
-    both = _joined(gather, product)
-    apart = _seconds(costs, gather) + _seconds(costs, product)
-    Rewriter.insert_op(both, InsertPoint.before(product))
-    if not _has_kernels(costs, both) or _seconds(costs, both) >= apart:
-        Rewriter.erase_op(both)
-        return False
-    for old, new in zip(product.outputs, both.outputs, strict=True):
-        old.replace_all_uses_with(new)
-    Rewriter.erase_op(product)
-    Rewriter.erase_op(gather)
-    return True
-
-
-def _has_kernels(costs: CostSource, group: FusedOp) -> bool:
-    """Whether kernels run the group, rather than instructions that are issued for its ops."""
-    device = costs.of(group)
-    return device.backend.issue is None and bool(device.kernels.options(group))
-
-
-def _seconds(costs: CostSource, group: FusedOp) -> float:
-    """What the best kernel of the group costs, in whatever layouts."""
-    return min((cost.seconds for _, cost in costs.of(group).choices(group)), default=inf)
+    apart = seconds(costs, gather) + seconds(costs, product)
+    fused = join_if_faster(gather, product, costs, apart)
+    if fused:
+        Rewriter.erase_op(gather)
+    return fused
 
 
 def _only_product(gather: FusedOp) -> FusedOp | None:
@@ -100,32 +80,4 @@ def _only_product(gather: FusedOp) -> FusedOp | None:
     group = uses[0].operation if len(uses) == 1 else None
     if not isinstance(group, FusedOp) or group.parent is not gather.parent:
         return None
-    inner = list(group.body.block.args[uses[0].index].uses)
-    is_product = len(inner) == 1 and isinstance(inner[0].operation, MatmulOp)
-    return group if is_product else None
-
-
-def _joined(gather: FusedOp, product: FusedOp) -> FusedOp:
-    """One group that does what the two did."""
-    gathered = gather.outputs[0]
-    outside = [value for value in product.inputs if value is not gathered]
-    inputs = list(dict.fromkeys((*outside, *gather.inputs)))
-    body = Block(arg_types=[value.type for value in inputs])
-    values: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
-    for group in (gather, product):
-        block = group.body.block
-        inner: dict[SSAValue, SSAValue] = {}
-        for argument, value in zip(block.args, group.inputs, strict=True):
-            inner[argument] = values[value]
-        copies = [op.clone(value_mapper=inner) for op in block.ops]
-        if group is gather:
-            end = copies.pop()
-            values[gathered] = end.operands[0]
-            end.drop_all_references()
-        body.add_ops(copies)
-    assert isinstance(body.last_op, YieldOp)
-    fused = FusedOp(inputs, [value.type for value in product.outputs], body)
-    union_names(fused, gather, product)
-    sum_measured(fused, [gather, product])
-    fused.location = product.location
-    return fused
+    return group if is_operand(group, uses[0].index) else None

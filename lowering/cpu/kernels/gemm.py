@@ -20,6 +20,7 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     matmul_contraction,
     matmul_size,
     takes_strides,
+    widens_fast,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
@@ -34,7 +35,7 @@ class GemmFamily(VectorFamily):
 
     Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
     best for weights, which are packed at compile time) or row-major as well. B may be gathered
-    from a table, which is stored so.
+    from a table, which is stored so, or be f16 or bf16 that is converted as it is loaded.
     """
 
     name: str = "gemm"
@@ -44,7 +45,9 @@ class GemmFamily(VectorFamily):
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, or by slabs of one; the rest is elementwise."""
         found = match_matmul(group)
-        return None if found is None else _Product(group, self.unit, found)
+        if found is None or not widens_fast(found, self.machine):
+            return None
+        return _Product(group, self.unit, found)
 
 
 @dataclass(frozen=True, eq=False)

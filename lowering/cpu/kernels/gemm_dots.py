@@ -8,13 +8,14 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles
+from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles, moving_factor
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
     match_matmul,
     matmul_contraction,
     matmul_size,
     takes_strides,
+    widens_fast,
 )
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
@@ -31,7 +32,8 @@ class GemmDotsFamily(VectorFamily):
     """`braid.matmul` of f32 with an elementwise epilogue, by products of rows.
 
     Layouts: everything row-major but B, whose columns are (`ba`, `abdc`): a transpose of it is only
-    a layout then, as that of the keys of an attention.
+    a layout then, as that of the keys of an attention. B may be f16 or bf16 that is converted as
+    it is loaded.
     """
 
     name: str = "gemm-dots"
@@ -40,7 +42,9 @@ class GemmDotsFamily(VectorFamily):
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments; the rest is elementwise."""
         found = match_matmul(group)
-        if found is None or found.slabs is not None or _rows(found) > _MOST_ROWS:
+        if found is None or found.slabs is not None or not widens_fast(found, self.machine):
+            return None
+        if matmul_size(found, packed=False).rows > _MOST_ROWS:
             return None
         return _Product(group, self.unit, found)
 
@@ -62,9 +66,10 @@ class _Product(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of multiplying and adding up, or of memory where that is slower."""
-        cycles = dot_cycles(matmul_size(self.found, packed=False), self.unit)
+        size = matmul_size(self.found, packed=False)
         moved = moving_seconds(stored_bytes(self.group, choice), self.unit)
-        return max(cycles / self.unit.fma_rate, moved)
+        moved *= moving_factor(size, self.unit)
+        return max(dot_cycles(size, self.unit) / self.unit.fma_rate, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A run of columns per grid iteration."""
@@ -73,12 +78,6 @@ class _Product(VectorCandidate):
         kernel = DotKernel(problem, lanes)
         fixed = (self.group, symbol, self.unit)
         return grid_kernel(*fixed, kernel.grid, kernel.iteration, problem.in_place)
-
-
-def _rows(found: MatmulMatch) -> int:
-    """For each column."""
-    size = matmul_size(found, packed=False)
-    return size.rows
 
 
 def _by_columns(rank: int) -> Layout:

@@ -27,6 +27,7 @@ from braid.dialects.braid.indexing import GatherBase, slab_rank
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.matmul import match_matmul
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
@@ -68,6 +69,8 @@ class TiledFamily(VectorFamily):
         """A result that can be cut into tiles that are small inside."""
         members = tuple(_members(group))
         if not _needs_tiles(group, members) or any(map(_reads_slabs, members)):
+            return None
+        if match_matmul(group) is not None:  # A product that converts what it reads.
             return None
         extents = self._extents(group, members)
         if extents is None:

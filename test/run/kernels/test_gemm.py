@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
@@ -65,3 +66,28 @@ def test_schedules(check, columns_outside, unroll) -> None:
 def test_narrow_vectors(check, machine) -> None:
     shapes = [(13, 20), (20, 37), (1, 37), (13, 37)]
     check(GemmFamily(machine), shapes, with_epilogue, choices=[0])
+
+
+@pytest.mark.parametrize("kind", [f16, bf16])
+@settings(max_examples=6, deadline=None)
+@given(m=st.integers(1, 20), n=st.integers(1, 70), k=st.integers(1, 40), choice=st.integers(0, 4))
+def test_halves_on_the_right(check, kind, m, n, k, choice) -> None:
+    """They are converted as they are loaded, from packed blocks and from rows."""
+
+    def build(a, b, bias, other):
+        wide = elementwise("cast", b, element_type=f32)
+        ops, results = with_epilogue(a, wide.output, bias, other)
+        return [wide, *ops], results
+
+    types = [(m, k), TensorType(kind, (k, n)), (1, n), (m, n)]
+    check(FAMILY, types, build, choices=[choice])
+
+
+@pytest.mark.parametrize(("machine", "kind"), [(AVX2, f16), (AVX2, bf16), (SSE, bf16)])
+def test_halves_in_narrow_vectors(check, kind, machine) -> None:
+    def build(a, b):
+        wide = elementwise("cast", b, element_type=f32)
+        ops, results = product(a, wide.output)
+        return [wide, *ops], results
+
+    check(GemmFamily(machine), [(3, 20), TensorType(kind, (20, 37))], build)

@@ -3,11 +3,13 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from test.machines import AVX2, HOST, SSE
+from test.run.kernels.conftest import make_group
 
 FAMILY = GemmDotsFamily(HOST)
 
@@ -22,6 +24,12 @@ def with_epilogue(a, b, bias, other):
     biased = elementwise("add", op.output, bias)
     scaled = elementwise("mul", biased.output, other)
     return [op, biased, scaled], [scaled.output]
+
+
+def of_halves(a, b, bias, other):
+    wide = elementwise("cast", b, element_type=f32)
+    ops, results = with_epilogue(a, wide.output, bias, other)
+    return [wide, *ops], results
 
 
 @settings(max_examples=25, deadline=None)
@@ -61,3 +69,29 @@ def test_depths(check, k) -> None:
 def test_narrow_vectors(check, machine) -> None:
     shapes = [(3, 21), (21, 139), (1, 139), (3, 139)]
     check(GemmDotsFamily(machine), shapes, with_epilogue)
+
+
+@pytest.mark.parametrize(
+    ("machine", "kind"), [(HOST, f16), (HOST, bf16), (AVX2, f16), (AVX2, bf16), (SSE, bf16)]
+)
+@pytest.mark.parametrize("shape", [(1, 37, 21), (3, 16, 64), (2, 150, 133)])
+def test_halves(check, shape, kind, machine) -> None:
+    m, n, k = shape
+    types = [(m, k), TensorType(kind, (k, n)), (1, n), (m, n)]
+    check(GemmDotsFamily(machine), types, of_halves)
+
+
+def test_more_rows_are_for_others() -> None:
+    assert (
+        FAMILY.match(make_group([TensorType(f32, (65, 4)), TensorType(f32, (4, 9))], product))
+        is None
+    )
+
+
+def test_halves_without_an_instruction_are_for_others() -> None:
+    group = make_group(
+        [TensorType(f32, (1, 8)), TensorType(f16, (8, 9)), *[TensorType(f32, (1, 9))] * 2],
+        of_halves,
+    )
+    assert GemmDotsFamily(AVX2).match(group) is not None
+    assert GemmDotsFamily(SSE).match(group) is None

@@ -42,7 +42,7 @@ class Arithmetic(ABC):
 
 
 class FloatArithmetic(Arithmetic):
-    """One f32 number a step."""
+    """One f32 number a step; those of B may be stored in 16 bits."""
 
     group = 1
 
@@ -52,7 +52,8 @@ class FloatArithmetic(Arithmetic):
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """See the base class."""
-        return b.load(e, offset, mask)
+        column = b.load(e, offset, mask)
+        return column if b.element_type == f32 else e.convert(arith.ExtFOp, column, f32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """See the base class."""

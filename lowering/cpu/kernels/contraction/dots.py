@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import f32
 
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, far_column_cycles
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -27,18 +27,33 @@ _BLOCKS = 8
 _MOST_UNROLLED = 8
 """Steps of the reduction that are written down without a loop; of longer ones, two are."""
 
-_SUM_CYCLES = 3.0
-"""For each lane of a vector of results, of adding up its sum: two exchanges and an addition."""
+_STEP_CYCLES, _SUM_CYCLES, _RESULT_CYCLES = 1.25, 3.5, 8.0
+"""A vector of B that is loaded, converted or not, and multiplied; for each lane of a vector of
+results, adding up its sum; what surrounds such a vector. 4 to 16 rows of 64 numbers times 512
+columns take 1.3 to 2.0 times as long as of packed B, on Zen 5 (predicted 1.8 to 2.0)."""
 
-_COLUMN_CYCLES = 8.0
-"""Around a vector of results: its place, and what follows the product."""
+_FAR_FACTOR = 3.0
+"""How much longer lines of B take that come from beyond the first cache than those of packed B,
+whose columns are one stream: one row times 3072 x 768 takes 1.14 of the time, of f16 1.40."""
+
+_LONG_COLUMN, _LONG_COLUMN_FACTOR = 1024, 1.5
+"""Bytes of a column from which on those that are read at once lie on pages of their own, and how
+much slower B moves then."""
+
+
+def moving_factor(size: ContractionSize, unit: VectorUnit) -> float:
+    """How much slower B moves than one stream does."""
+    column = size.depth * size.vector_bytes(unit) // unit.lanes
+    return _LONG_COLUMN_FACTOR if column >= _LONG_COLUMN else 1.0
 
 
 def dot_cycles(size: ContractionSize, unit: VectorUnit) -> float:
     """Of the product, in units of a vector's multiply-add, each of which loads a vector of B."""
-    steps = -(-size.depth // unit.lanes)
-    own = unit.lanes * (steps * size.slowdown + _SUM_CYCLES) + _COLUMN_CYCLES
-    return size.batches * size.rows * -(-size.columns // unit.lanes) * own
+    steps, blocks = -(-size.depth // unit.lanes), -(-size.columns // unit.lanes)
+    row = unit.lanes * (steps * _STEP_CYCLES + _SUM_CYCLES) + _RESULT_CYCLES
+    # The first row alone finds B outside of the first-level cache.
+    far = _FAR_FACTOR * unit.lanes * steps * far_column_cycles(size, unit)
+    return size.batches * blocks * (size.rows * row + far)
 
 
 @dataclass(frozen=True)

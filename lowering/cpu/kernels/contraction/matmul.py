@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type, bf16, f32, i32
-from xdsl.ir import BlockArgument
+from xdsl.dialects.builtin import Float32Type, bf16, f16, f32, i32
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
@@ -20,13 +21,15 @@ from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
 class MatmulMatch:
     """A product of block arguments and its epilogue.
 
-    With `slabs`, `rhs` is the table that the right operand is gathered from.
+    With `slabs`, `rhs` is the table that the right operand is gathered from; if it is `widened`,
+    that operand is `rhs` converted to f32.
     """
 
     op: MatmulOp
@@ -34,6 +37,7 @@ class MatmulMatch:
     rhs: BlockArgument
     points: Pointwise
     slabs: SlabGather | None = None
+    widened: bool = False
 
     @property
     def has_one_rhs(self) -> bool:
@@ -45,7 +49,7 @@ def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
     """The only product of the group: not empty, its right operand read by nothing else.
 
     Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32. The right operand
-    of one of f32 may be gathered from a table.
+    of one of f32 may be gathered from a table, or be converted from f16 or bf16.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
@@ -53,19 +57,43 @@ def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
     op = products[0]
     lhs, rhs = op.lhs, op.rhs
     slabs = None if narrow else slab_gather(rhs)
+    widening = None if narrow else _widening(rhs)
+    apart = widening
     if slabs is not None:
-        rhs = slabs.table
+        rhs, apart = slabs.table, slabs.op
+    elif widening is not None:
+        rhs = widening.operands[0]
     if not isinstance(lhs, BlockArgument) or not isinstance(rhs, BlockArgument) or lhs is rhs:
         return None
     if not has_types(op, narrow):
         return None
-    points = pointwise(group, op, apart=None if slabs is None else slabs.op)
+    points = pointwise(group, op, apart=apart)
     if points is None or rhs in points.leaves or (narrow and lhs in points.leaves):
         return None
     if slabs is not None and slabs.indices in points.leaves:
         return None
     extents = (*shape_of(lhs), *shape_of(rhs))
-    return MatmulMatch(op, lhs, rhs, points, slabs) if min(extents) > 0 else None
+    found = MatmulMatch(op, lhs, rhs, points, slabs, widening is not None)
+    return found if min(extents) > 0 else None
+
+
+def widens_fast(match: MatmulMatch, machine: Machine) -> bool:
+    """Whether the machine has instructions for what is converted as it is loaded, if anything is.
+
+    bf16 is the upper half of an f32; f16 takes F16C on x86.
+    """
+    if not match.widened or element_type_of(match.rhs) == bf16:
+        return True
+    return not machine.architecture.startswith("x86") or "f16c" in machine.enabled_features
+
+
+def _widening(value: SSAValue) -> Operation | None:
+    """What converts `value` from f16 or bf16 for the product alone, if it is f32 and converted."""
+    op = value.owner
+    if not isinstance(op, ELEMENTWISE["cast"]) or not value.has_one_use():
+        return None
+    kinds = element_type_of(op.operands[0]), element_type_of(value)
+    return op if kinds in ((f16, f32), (bf16, f32)) else None
 
 
 def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionSize:
@@ -78,7 +106,8 @@ def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionS
     depth = -(-shape_of(match.lhs)[-1] // step)
     batches, rows = (1, count * m) if match.has_one_rhs else (count, m)
     constants = match.points.constants
-    return ContractionSize(batches, rows, n, depth, 4 * depth, packed, constants)
+    fixed = (batches, rows, n, depth, 4 * depth, packed, constants)
+    return ContractionSize(*fixed, widened=match.widened)
 
 
 def has_types(op: ConvOp | MatmulOp, narrow: bool) -> bool:

@@ -47,6 +47,10 @@ _FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
 """What a line takes that comes from the second-level cache, beside its multiply-adds: where B does,
 tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on Emerald Rapids and on Zen 5."""
 
+_WIDENING_CYCLES = 1.0
+"""Of a vector of B that is converted to f32 as it is loaded: products of 16 rows take 1.06 of the
+time so, those of one or four rows wait for B or for sums anyway."""
+
 _SET_STRIDE, _WAYS = 4096, 8
 """Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""
 
@@ -66,7 +70,7 @@ class ContractionSize:
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
     a step takes than a multiply-add of f32. Of the depth, `share` is made, and of this along
-    `window` what is not with zeros (see `zeros`).
+    `window` what is not with zeros (see `zeros`). B is `widened` from 16 bits as it is loaded.
     """
 
     batches: int
@@ -79,11 +83,16 @@ class ContractionSize:
     slowdown: float = 1.0
     share: float = 1.0
     window: WindowDim | None = None
+    widened: bool = False
 
     @property
     def flops(self) -> int:
         """Multiplications and additions, those with zeros among them."""
         return 2 * self.batches * self.rows * self.columns * self.depth
+
+    def vector_bytes(self, unit: VectorUnit) -> int:
+        """Of a vector of B as it is stored."""
+        return (2 if self.widened else 4) * unit.lanes
 
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
@@ -95,6 +104,8 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
 
     def step(count: int, width: int) -> float:
         products = tile_cycles(count, width, unit) * size.slowdown
+        if size.widened:
+            products = max(products, (count + _WIDENING_CYCLES) * width)
         return products + _FAR_LINE_CYCLES * (count * row_lines + width * vector_lines)
 
     def tile(run: TileRun, width: int) -> float:
@@ -120,7 +131,7 @@ def _far_lines(
     size: ContractionSize, rows: int, vectors: int, unit: VectorUnit
 ) -> tuple[float, float]:
     """Lines from beyond the first-level cache in a step, for each row of A and vector of B."""
-    vector_bytes = 4 * unit.lanes
+    vector_bytes = size.vector_bytes(unit)
     all_columns = -(-size.columns // unit.lanes)
     outside = _columns_outside(size.depth * all_columns * vector_bytes, unit)
     # What is read between two uses of the same: all rows or one tile's, one tile's columns or all.
@@ -130,6 +141,13 @@ def _far_lines(
         4 / _FAR_LINE_BYTES if a_bytes > _FIRST_CACHE_BYTES else 0.0,
         vector_bytes / _FAR_LINE_BYTES if b_bytes > _FIRST_CACHE_BYTES else 0.0,
     )
+
+
+def far_column_cycles(size: ContractionSize, unit: VectorUnit) -> float:
+    """What a vector of B takes longer where all of B comes from beyond the first-level cache."""
+    bytes = size.vector_bytes(unit)
+    is_near = size.depth * bytes * -(-size.columns // unit.lanes) <= _FIRST_CACHE_BYTES
+    return 0.0 if is_near else _FAR_LINE_CYCLES * bytes / _FAR_LINE_BYTES
 
 
 def _columns_outside(b_bytes: int, unit: VectorUnit) -> bool:

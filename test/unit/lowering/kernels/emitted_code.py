@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f32, i32, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -143,6 +143,11 @@ def _plain_product(a: Any, b: Any) -> Any:
     return chain(MatmulOp.on(a, b))
 
 
+def _product_of_halves(a: Any, b: Any) -> Any:
+    wide = elementwise("cast", b, element_type=f32)
+    return chain(wide, MatmulOp.on(a, wide.output))
+
+
 def _pad(x: Any) -> Any:
     return chain(PadOp.get(x, (0, 0, 1, 2), (0, 0, 3, 1), -2.5))
 
@@ -178,7 +183,15 @@ CASES = (
         "gemm", "strided", [(9, 20), (20, 37)], _plain_product, ["ab"] * 3, ONE,
         strides=[(24, 1), None, (40, 1)],
     ),
+    Case(
+        "gemm", "halves", [(9, 20), (20, 37)], _product_of_halves, ["ab", "Ba{two}b", "ab"],
+        TILE, types=(f32, bf16),
+    ),
     Case("gemm-dots", "plain", [(3, 20), (20, 37), (1, 37)], _product, ["ab", "ba", "ab", "ab"]),
+    Case(
+        "gemm-dots", "halves", [(3, 20), (20, 37)], _product_of_halves, ["ab", "ba", "ab"],
+        types=(f32, bf16),
+    ),
     Case(
         "gemm-narrow", "packed", [(9, 20), (20, 37)], _byte_product, ["ab", "BA{two}b2a", "ab"],
         TILE, types=BYTES,

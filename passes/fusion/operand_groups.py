@@ -1,0 +1,90 @@
+"""Groups of one op that makes an operand of a product, put into the product's group."""
+
+from collections.abc import Callable
+from math import inf
+
+from xdsl.ir import Block, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.measured_times import sum_measured
+from braid.dialects.braid.names import union_names
+from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.targets.costs.cost_source import CostSource
+
+Allows = Callable[[LayoutChoice, FusedOp], bool]
+"""Whether a group may be made in these layouts."""
+
+
+def is_operand(product: FusedOp, index: int) -> bool:
+    """Whether nothing but a product of the group reads its input of this number."""
+    inner = list(product.body.block.args[index].uses)
+    return len(inner) == 1 and isinstance(inner[0].operation, MatmulOp)
+
+
+def has_kernels(costs: CostSource, group: FusedOp) -> bool:
+    """Whether kernels run the group, rather than instructions that are issued for its ops."""
+    device = costs.of(group)
+    return device.backend.issue is None and bool(device.kernels.options(group))
+
+
+def seconds(
+    costs: CostSource, group: FusedOp, allows: Allows = lambda choice, group: True
+) -> float:
+    """What the best kernel of the group costs, in whatever layouts are allowed."""
+    choices = costs.of(group).choices(group)
+    return min((cost.seconds for choice, cost in choices if allows(choice, group)), default=inf)
+
+
+def joined(operand: FusedOp, product: FusedOp) -> FusedOp:
+    """One group that does what the two did."""
+    made = operand.outputs[0]
+    outside = [value for value in product.inputs if value is not made]
+    inputs = list(dict.fromkeys((*outside, *operand.inputs)))
+    body = Block(arg_types=[value.type for value in inputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
+    for group in (operand, product):
+        block = group.body.block
+        inner: dict[SSAValue, SSAValue] = {}
+        for argument, value in zip(block.args, group.inputs, strict=True):
+            inner[argument] = values[value]
+        copies = [op.clone(value_mapper=inner) for op in block.ops]
+        if group is operand:
+            end = copies.pop()
+            values[made] = end.operands[0]
+            end.drop_all_references()
+        body.add_ops(copies)
+    assert isinstance(body.last_op, YieldOp)
+    fused = FusedOp(inputs, [value.type for value in product.outputs], body)
+    union_names(fused, operand, product)
+    sum_measured(fused, [operand, product])
+    fused.location = product.location
+    return fused
+
+
+def replace_product(product: FusedOp, both: FusedOp) -> None:
+    """Puts a group that stands before `product` into its place."""
+    for old, new in zip(product.outputs, both.outputs, strict=True):
+        old.replace_all_uses_with(new)
+    Rewriter.erase_op(product)
+
+
+def join_if_faster(
+    operand: FusedOp,
+    product: FusedOp,
+    costs: CostSource,
+    apart: float,
+    allows: Allows = lambda choice, group: True,
+) -> bool:
+    """Puts `operand` into `product` where kernels take less than `apart` seconds so.
+
+    `operand` stays for its other readers, if it has any.
+    """
+    both = joined(operand, product)
+    Rewriter.insert_op(both, InsertPoint.before(product))
+    if not has_kernels(costs, both) or seconds(costs, both, allows) >= apart:
+        Rewriter.erase_op(both)
+        return False
+    replace_product(product, both)
+    return True
