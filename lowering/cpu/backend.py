@@ -57,6 +57,7 @@ class CpuBackend:
         return Preparation(
             before_folding=("extend-half-floats",),
             before_fusion=(
+                "simplify-products",
                 "expand-padding",
                 *(_product_types(precision) if has_halves and rounds else ()),
                 "simplify",

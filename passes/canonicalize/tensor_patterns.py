@@ -157,6 +157,16 @@ def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
                 return
 
 
+def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
+    """A select whose condition is known to be the same everywhere is one of its operands."""
+    assert isinstance(op, ElementwiseOp)
+    condition, chosen, other = op.operands
+    constant = condition.owner
+    known = splat_value(constant) if isinstance(constant, ConstantOp) else None
+    if known is not None and (value := chosen if known else other).type == op.output.type:
+        forward(op, value, rewriter)
+
+
 def clear_rows_behind_product(op: Operation, rewriter: PatternRewriter) -> None:
     """Rows of a product's left operand that are zeros become zeros of its result.
 
@@ -206,6 +216,8 @@ def _patterns_for(op: Operation) -> tuple[_Pattern, ...]:
         return _PATTERNS.get(cast(type[TensorOp], type(op)), ())
     if op.ROW.name == "cast":
         return (drop_identity,)
+    if op.ROW.name == "select":
+        return (pick_branch, repeat_implicitly)
     if op.ROW.name in _NEUTRAL:
         return (drop_neutral_operand, repeat_implicitly)
     return (repeat_implicitly,) if op.ROW.arity > 1 else ()

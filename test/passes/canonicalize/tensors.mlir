@@ -161,3 +161,17 @@ func.func @cleared_rows(%c: tensor<1x4x1xi1>, %k: tensor<1x1x5xi1>, %w: tensor<2
   %7 = braid.matmul %6, %v : (tensor<2x4x5xf16>, tensor<1x5x3xf16>) -> tensor<2x4x3xf16>
   func.return %1, %3, %5, %7 : tensor<2x4x3xf16>, tensor<2x4x3xf16>, tensor<2x4x3xf16>, tensor<2x4x3xf16>
 }
+
+// Which operand a select takes is known; where it would be repeated it stays.
+// CHECK-LABEL: @known_selects
+// CHECK-NEXT:    %[[Z:.*]] = braid.constant {{.*}}true
+// CHECK-NEXT:    %[[S:.*]] = braid.select %[[Z]], %b, %x
+// CHECK-NEXT:    return %x, %y, %[[S]]
+func.func @known_selects(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>, %b: tensor<1x1xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>) {
+  %t = braid.constant {value = dense<true> : tensor<1x1xi1>} : tensor<1x1xi1>
+  %f = braid.constant {value = dense<false> : tensor<1x1xi1>} : tensor<1x1xi1>
+  %0 = braid.select %t, %x, %y : (tensor<1x1xi1>, tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.select %f, %b, %y : (tensor<1x1xi1>, tensor<1x1xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  %2 = braid.select %t, %b, %x : (tensor<1x1xi1>, tensor<1x1xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
+  func.return %0, %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
+}

@@ -1,0 +1,185 @@
+"""`simplify-products`: large operands of products are neither scaled nor repeated before these."""
+
+import math
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.dialects.braid.attribute_names import NAME
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.clusters import run_together, union_placements
+from braid.dialects.braid.constants import ConstantOp, splat_value
+from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import BroadcastOp, ReshapeOp, TransposeOp
+from braid.dialects.braid.names import inherit_names
+from braid.targets.machines.resolve import runs_on, target_of
+
+_VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
+
+_MOST_ROWS = 64
+"""Of a product by an operand that is repeated no longer. Of more rows a copy of it is small beside
+the product, and attention is made by tiles of heads."""
+
+
+@dataclass(frozen=True)
+class SimplifyProductsPass(ModulePass):
+    """Scales small tensors instead of large ones, and repeats no operand for groups of batches.
+
+    In: any module. Out: a number that the right operand of a `braid.matmul` of f32 is multiplied or
+    divided by, perhaps behind what moves it, is applied to the result, where that is smaller: so
+    ONNX's attention scales its keys. A right operand that is repeated for groups of batches, as
+    keys are for several heads of queries, is not: rows of a group are rows of one product, up to
+    64. With `devices` only products on these are changed.
+
+    ```mlir
+    %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
+    %y = braid.matmul %q, %s : … -> tensor<8x1x2048xf32>
+    // %p = braid.matmul %q, %k : … -> tensor<8x1x2048xf32>
+    // %y = braid.mul %p, %c : (tensor<8x1x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x1x2048xf32>
+    ```
+    """
+
+    name = "simplify-products"
+
+    target: str | None = None
+    devices: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Rewrites product by product."""
+        target = target_of(op, self.target)
+        for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
+            if runs_on(product, self.devices, target) and not _is_open(product):
+                _merge_groups(_scale_result(product))
+
+
+def _is_open(product: MatmulOp) -> bool:
+    values = (*product.operands, product.output)
+    return any(DYNAMIC in shape_of(value) or 0 in shape_of(value) for value in values)
+
+
+def _scale_result(product: MatmulOp) -> MatmulOp:
+    """Applies the scale of the right operand to the result if that is smaller; the product then."""
+    views: list[Operation] = []
+    value = product.rhs
+    while isinstance(owner := value.owner, _VIEWS) and value.has_one_use():
+        views.insert(0, owner)
+        value = owner.operands[0]
+    scale = _scaling(value)
+    if scale is None or element_type_of(product.output) != f32:
+        return product
+    if math.prod(shape_of(product.output)) > math.prod(shape_of(value)):
+        return product
+    if not run_together(product, scale, *views):
+        return product
+    operand = scale.operands[0]
+    for view in views:
+        copy = view.clone()
+        copy.operands[0] = operand
+        Rewriter.insert_op(copy, InsertPoint.before(product))
+        operand = copy.results[0]
+    new = _product(product, product.lhs, operand)
+    _replace(product, elementwise(scale.ROW.name, new.output, _number(scale, new)))
+    return new
+
+
+def _scaling(value: SSAValue) -> ElementwiseOp | None:
+    """What multiplies or divides all of a tensor by one number, for one reader."""
+    op = value.owner
+    if not isinstance(op, ElementwiseOp) or op.ROW.name not in ("mul", "div"):
+        return None
+    tensor, number = op.operands
+    constant = splat_value(number.owner) if isinstance(number.owner, ConstantOp) else None
+    if not isinstance(constant, float) or not constant or not math.isfinite(constant):
+        return None
+    return op if value.has_one_use() and tensor.type == op.output.type else None
+
+
+def _number(scale: ElementwiseOp, product: MatmulOp) -> SSAValue:
+    """The number of a scale, behind a product, with as many dims as its result."""
+    constant = scale.operands[1].owner
+    assert isinstance(constant, ConstantOp)
+    one = constant.evaluate()[0].flat[:1].reshape([1] * len(shape_of(product.output)))
+    new = ConstantOp.of(one)
+    Rewriter.insert_op(new, InsertPoint.after(product))
+    return new.output
+
+
+def _merge_groups(product: MatmulOp) -> None:
+    """Makes batches that share their right operand rows of one batch."""
+    turn = product.rhs.owner if isinstance(product.rhs.owner, TransposeOp) else None
+    repeated = product.rhs if turn is None else turn.input
+    shared = _shared(repeated)
+    *batch, rows, depth = shape_of(product.lhs)
+    if shared is None or tuple(batch) != shape_of(product.rhs)[:-2]:
+        return
+    *kept, _, _, _ = shape_of(shared)
+    rows *= batch[-1] // kept[-1]
+    is_swap = turn is None or list(turn.permutation.get_values()) == _swap(len(batch) + 2)
+    if rows > _MOST_ROWS or not is_swap or not run_together(product, *_makers(product)):
+        return
+
+    def made(op: ReshapeOp | TransposeOp) -> SSAValue:
+        union_placements(op, product)
+        op.location = product.location
+        Rewriter.insert_op(op, InsertPoint.before(product))
+        return op.results[0]
+
+    left = made(ReshapeOp.get(product.lhs, (*kept, rows, depth)))
+    right = made(ReshapeOp.get(shared, (*kept, *shape_of(repeated)[-2:])))
+    if turn is not None:
+        right = made(TransposeOp.get(right, _swap(len(kept) + 2)))
+    new = _product(product, left, right)
+    _replace(product, ReshapeOp.get(new.output, shape_of(product.output)))
+
+
+def _shared(value: SSAValue) -> SSAValue | None:
+    """What `value` repeats for groups of its last batch dim: `[…, groups, 1, rows, columns]`."""
+    joined = value.owner
+    repeat = joined.input.owner if isinstance(joined, ReshapeOp) else None
+    if not isinstance(repeat, BroadcastOp):
+        return None
+    before, after = shape_of(repeat.input), shape_of(repeat.output)
+    place = len(before) - 3
+    if place < 1 or before[place] != 1:
+        return None
+    if before != (*after[:place], 1, *after[place + 1 :]):
+        return None
+    whole = (*after[: place - 1], after[place - 1] * after[place], *after[place + 1 :])
+    return repeat.input if shape_of(value) == whole else None
+
+
+def _swap(rank: int) -> list[int]:
+    return [*range(rank - 2), rank - 1, rank - 2]
+
+
+def _makers(product: MatmulOp) -> list[Operation]:
+    """The views that make the right operand."""
+    found: list[Operation] = []
+    value = product.rhs
+    while isinstance(owner := value.owner, _VIEWS):
+        found.append(owner)
+        value = owner.operands[0]
+    return found
+
+
+def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:
+    """The product of other operands, before `product`; it has its attributes, but no names."""
+    new = MatmulOp.on(left, right, accumulator=product.accumulator)
+    new.attributes |= {k: v for k, v in product.attributes.items() if k != NAME}
+    new.location = product.location
+    Rewriter.insert_op(new, InsertPoint.before(product))
+    return new
+
+
+def _replace(product: MatmulOp, last: TensorOp) -> None:
+    """Puts `last`, which ends what is made of another product, into the place of `product`."""
+    Rewriter.insert_op(last, InsertPoint.before(product))
+    inherit_names(product, [last.results[0]], inserted=[last])
+    product.output.replace_all_uses_with(last.results[0])
+    Rewriter.erase_op(product)

@@ -1,0 +1,66 @@
+// RUN: %braid-opt %s -p simplify-products,simplify | filecheck %s
+
+// Keys are not scaled, transposed as they are: scores are fewer.
+// CHECK-LABEL: @scaled
+// CHECK-NEXT:    %[[T:.*]] = braid.transpose %k
+// CHECK-NEXT:    %[[P:.*]] = braid.matmul %q, %[[T]]
+// CHECK-NEXT:    %[[C:.*]] = braid.constant {{.*}}1.250000e-01{{.*}} : tensor<1x1x1xf32>
+// CHECK-NEXT:    %[[Y:.*]] = braid.mul %[[P]], %[[C]] {braid.name = "scores"}
+// CHECK-NEXT:    return %[[Y]]
+func.func @scaled(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf32>) -> tensor<8x1x2048xf32> {
+  %c = braid.constant {value = dense<0.125> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %0 = braid.mul %k, %c {braid.name = "scale"} : (tensor<8x2048x64xf32>, tensor<1x1x1xf32>) -> tensor<8x2048x64xf32>
+  %1 = braid.transpose %0 {permutation = array<i64: 0, 2, 1>} : (tensor<8x2048x64xf32>) -> tensor<8x64x2048xf32>
+  %2 = braid.matmul %q, %1 {braid.name = "scores"} : (tensor<8x1x64xf32>, tensor<8x64x2048xf32>) -> tensor<8x1x2048xf32>
+  func.return %2 : tensor<8x1x2048xf32>
+}
+
+// A larger result; scales that another op reads, that are no one number, or not finite.
+// CHECK-LABEL: @not_scaled
+// CHECK-COUNT-4: braid.matmul
+// CHECK-NEXT:    return
+func.func @not_scaled(%q: tensor<1x256x64xf32>, %k: tensor<1x64x2048xf32>, %r: tensor<1x1x64xf32>, %v: tensor<1x64x1xf32>) -> (tensor<1x256x2048xf32>, tensor<1x1x2048xf32>, tensor<1x64x2048xf32>, tensor<1x1x2048xf32>, tensor<1x1x2048xf32>) {
+  %c = braid.constant {value = dense<0.125> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %i = braid.constant {value = dense<0x7F800000> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %0 = braid.mul %k, %c : (tensor<1x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<1x64x2048xf32>
+  %1 = braid.matmul %q, %0 : (tensor<1x256x64xf32>, tensor<1x64x2048xf32>) -> tensor<1x256x2048xf32>
+  %2 = braid.div %k, %c : (tensor<1x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<1x64x2048xf32>
+  %3 = braid.matmul %r, %2 : (tensor<1x1x64xf32>, tensor<1x64x2048xf32>) -> tensor<1x1x2048xf32>
+  %4 = braid.mul %k, %v : (tensor<1x64x2048xf32>, tensor<1x64x1xf32>) -> tensor<1x64x2048xf32>
+  %5 = braid.matmul %r, %4 : (tensor<1x1x64xf32>, tensor<1x64x2048xf32>) -> tensor<1x1x2048xf32>
+  %6 = braid.mul %k, %i : (tensor<1x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<1x64x2048xf32>
+  %7 = braid.matmul %r, %6 : (tensor<1x1x64xf32>, tensor<1x64x2048xf32>) -> tensor<1x1x2048xf32>
+  func.return %1, %3, %2, %5, %7 : tensor<1x256x2048xf32>, tensor<1x1x2048xf32>, tensor<1x64x2048xf32>, tensor<1x1x2048xf32>, tensor<1x1x2048xf32>
+}
+
+// Four heads of queries read the same keys: they are four rows, times five of their own.
+// CHECK-LABEL: @grouped
+// CHECK-NEXT:    %[[Q:.*]] = braid.reshape %q : (tensor<2x32x5x64xf32>) -> tensor<2x8x20x64xf32>
+// CHECK-NEXT:    %[[T:.*]] = braid.transpose %k
+// CHECK-NEXT:    %[[P:.*]] = braid.matmul %[[Q]], %[[T]] : (tensor<2x8x20x64xf32>, tensor<2x8x64x128xf32>) -> tensor<2x8x20x128xf32>
+// CHECK-NEXT:    %[[Y:.*]] = braid.reshape %[[P]] {braid.name = "scores"} {{.*}} -> tensor<2x32x5x128xf32>
+// CHECK-NEXT:    return %[[Y]]
+func.func @grouped(%q: tensor<2x32x5x64xf32>, %k: tensor<2x8x128x64xf32>) -> tensor<2x32x5x128xf32> {
+  %0 = braid.reshape %k : (tensor<2x8x128x64xf32>) -> tensor<2x8x1x128x64xf32>
+  %1 = braid.broadcast %0 : (tensor<2x8x1x128x64xf32>) -> tensor<2x8x4x128x64xf32>
+  %2 = braid.reshape %1 : (tensor<2x8x4x128x64xf32>) -> tensor<2x32x128x64xf32>
+  %3 = braid.transpose %2 {permutation = array<i64: 0, 1, 3, 2>} : (tensor<2x32x128x64xf32>) -> tensor<2x32x64x128xf32>
+  %4 = braid.matmul %q, %3 {braid.name = "scores"} : (tensor<2x32x5x64xf32>, tensor<2x32x64x128xf32>) -> tensor<2x32x5x128xf32>
+  func.return %4 : tensor<2x32x5x128xf32>
+}
+
+// Heads that follow each other read different keys (tiles instead of groups); too many rows.
+// CHECK-LABEL: @not_grouped
+// CHECK:         braid.matmul {{.*}} -> tensor<32x5x128xf32>
+// CHECK:         braid.matmul {{.*}} -> tensor<32x17x128xf32>
+func.func @not_grouped(%q: tensor<32x5x64xf32>, %m: tensor<32x17x64xf32>, %v: tensor<8x64x128xf32>) -> (tensor<32x5x128xf32>, tensor<32x17x128xf32>) {
+  %0 = braid.reshape %v : (tensor<8x64x128xf32>) -> tensor<1x8x64x128xf32>
+  %1 = braid.broadcast %0 : (tensor<1x8x64x128xf32>) -> tensor<4x8x64x128xf32>
+  %2 = braid.reshape %1 : (tensor<4x8x64x128xf32>) -> tensor<32x64x128xf32>
+  %3 = braid.matmul %q, %2 : (tensor<32x5x64xf32>, tensor<32x64x128xf32>) -> tensor<32x5x128xf32>
+  %4 = braid.reshape %v : (tensor<8x64x128xf32>) -> tensor<8x1x64x128xf32>
+  %5 = braid.broadcast %4 : (tensor<8x1x64x128xf32>) -> tensor<8x4x64x128xf32>
+  %6 = braid.reshape %5 : (tensor<8x4x64x128xf32>) -> tensor<32x64x128xf32>
+  %7 = braid.matmul %m, %6 : (tensor<32x17x64xf32>, tensor<32x64x128xf32>) -> tensor<32x17x128xf32>
+  func.return %3, %7 : tensor<32x5x128xf32>, tensor<32x17x128xf32>
+}
