@@ -23,7 +23,6 @@ GRAPH = (
     "expand-padding",
     "expand-transposed-convolutions",
     "fold-scale-into-weights",
-    "fuse-conversions",
     "fuse-gathers",
     "fuse-shuffles",
     "group-upstream-ops",
