@@ -29,6 +29,9 @@ CACHES = ((8, 8, 511, 64), (8, 8, 2047, 64), (32, 8, 1023, 128))
 WEIGHTS = ((768, 768), (768, 3072), (3072, 768), (4096, 4096), (768, 50257), (1000, 777))
 """Rows and columns that one row is multiplied by."""
 
+LAYERS = ((8, 8, 511, 64), (16, 4, 1023, 64), (32, 8, 2047, 64))
+"""Heads of queries and of keys, keys before, width: layers with rotary positions."""
+
 KINDS = {"f32": TensorProto.FLOAT, "f16": TensorProto.FLOAT16, "bf16": TensorProto.BFLOAT16}
 
 
@@ -115,6 +118,47 @@ def make_append(heads: int, own: int, past: int, width: int, as_op: bool = False
     return _model("append", nodes, inputs, outputs, known)
 
 
+def make_layer(
+    heads: int, own: int, past: int, width: int, kind: int = TensorProto.FLOAT
+) -> ModelProto:
+    """Attention of a decoder with its products: projections, rotary positions, caches, output."""
+    hidden, keys = heads * width, past + 1
+    random = np.random.default_rng(0)
+
+    def matrix(name: str, columns: int) -> TensorProto:
+        weight = random.standard_normal((hidden, columns), np.float32) / hidden**0.5
+        return _number(name, weight, kind)
+
+    angles = np.outer(np.arange(keys), 1e4 ** -(np.arange(width // 2) / (width // 2)))
+    known = [matrix("wq", hidden), matrix("wk", own * width), matrix("wv", own * width)]
+    known += [matrix("wo", hidden), _number("cos", np.cos(angles), kind)]
+    known += [_number("sin", np.sin(angles), kind)]
+    known.append(numpy_helper.from_array(np.array([[past]]), "position"))
+    nodes: list[NodeProto] = []
+    for name, count in (("q", heads), ("k", own), ("v", own)):
+        known.append(numpy_helper.from_array(np.array([1, 1, count, width]), f"{name}_shape"))
+        nodes += [
+            helper.make_node("MatMul", ["x", f"w{name}"], [f"{name}_row"]),
+            helper.make_node("Reshape", [f"{name}_row", f"{name}_shape"], [f"{name}_split"]),
+            helper.make_node("Transpose", [f"{name}_split"], [f"{name}_heads"], perm=[0, 2, 1, 3]),
+        ]
+    for name in ("q", "k"):
+        inputs = [f"{name}_heads", "cos", "sin", "position"]
+        nodes.append(helper.make_node("RotaryEmbedding", inputs, [f"{name}_turned"]))
+    inputs = ["q_turned", "k_turned", "v_heads", "", "past_k", "past_v"]
+    nodes.append(helper.make_node("Attention", inputs, ["sums", "present_k", "present_v"]))
+    known.append(numpy_helper.from_array(np.array([1, 1, hidden]), "row"))
+    nodes += [
+        helper.make_node("Transpose", ["sums"], ["sums_split"], perm=[0, 2, 1, 3]),
+        helper.make_node("Reshape", ["sums_split", "row"], ["sums_row"]),
+        helper.make_node("MatMul", ["sums_row", "wo"], ["y"]),
+    ]
+    old, all_ = (1, own, past, width), (1, own, keys, width)
+    inputs = [("x", kind, (1, 1, hidden)), ("past_k", kind, old), ("past_v", kind, old)]
+    outputs = [("y", kind, (1, 1, hidden)), ("present_k", kind, all_), ("present_v", kind, all_)]
+    return _model("layer", nodes, inputs, outputs, known)
+
+
 def make_product(rows: int, columns: int, kind: int = TensorProto.FLOAT) -> ModelProto:
     """One row times a constant matrix."""
     weight = _number("w", _weight(rows, columns), kind)
@@ -165,6 +209,9 @@ def _models() -> Iterator[tuple[str, Callable[[], ModelProto]]]:
     for sizes in CACHES:
         yield name("append", sizes), partial(make_append, *sizes)
         yield name("append_op", sizes), partial(make_append, *sizes, as_op=True)
+    for sizes in LAYERS:
+        for kind in ("f32", "f16"):
+            yield name("layer", sizes, kind), partial(make_layer, *sizes, KINDS[kind])
     for sizes in WEIGHTS:
         for kind, number in KINDS.items():
             yield name("row", sizes, kind), partial(make_product, *sizes, number)

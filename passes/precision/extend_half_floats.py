@@ -1,5 +1,6 @@
 """`extend-half-floats`: f16 and bf16 are stored, f32 is computed with."""
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 from typing import cast
@@ -24,10 +25,11 @@ from braid.analysis.structure.carried_values import Carried, carried_values
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.accumulation import AccumulatingOp
 from braid.dialects.braid.attribute_names import MODEL_TYPE
-from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of
+from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.indexing import GatherBase
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
     BroadcastOp,
@@ -59,11 +61,12 @@ class ExtendHalfFloatsPass(ModulePass):
     """Computes in f32 what is said in f16 and bf16, and rounds what leaves the computation.
 
     In: any module. Out: ops on f16 and bf16 move them or cast them. What one op computes and
-    another reads is not rounded between them, nor are states that an iteration of a loop computes
-    for the next one; arguments, results, what other control flow carries, what a loop collects, and
-    explicit casts have the types they had, so that results are as close to the exact ones as those
-    of ops that round each time, or closer. Products say which type they had (`braid.model_type`);
-    sums that were in f32 already are sums of f32.
+    another reads is not rounded between them, unless it is joined to more that is stored, such as a
+    cache of keys; nor are states that an iteration of a loop computes for the next one; arguments,
+    results, what other control flow carries, what a loop collects, and explicit casts have the
+    types they had, so that results are as close to the exact ones as those of ops that round each
+    time, or closer. Products say which type they had (`braid.model_type`); sums that were in f32
+    already are sums of f32.
     With `devices` only ops on these are changed.
 
     ```mlir
@@ -171,7 +174,9 @@ class _Extension:
         """Whether `op` is to be one on f32, where these are `computed` in f32."""
         if not isinstance(op, TensorOp) or isinstance(op, (*_TYPED, _CAST)):
             return False
-        if isinstance(op, _MOVING):
+        if isinstance(op, ConcatOp) and _is_mostly_stored(op, computed):
+            computes = False
+        elif isinstance(op, _MOVING):
             computes = any(value in computed for value in op.operands) or self._is_addressing(op)
         elif _writes_into_collection(op):
             computes = op.operands[0] in computed
@@ -236,6 +241,18 @@ class _Extension:
 
 def _is_half(value: SSAValue) -> bool:
     return isinstance(value.type, TensorType) and isinstance(element_type_of(value), _HALF)
+
+
+def _is_mostly_stored(op: ConcatOp, computed: Container[SSAValue]) -> bool:
+    """Whether most of what `op` joins is in memory in 16 bits, as a cache that a key is added to.
+
+    To move that in f32, and back, would take longer than the few numbers are worth.
+    """
+    if any(DYNAMIC in shape_of(value) for value in op.operands):
+        return False
+    sizes = {value: math.prod(shape_of(value)) for value in op.operands}
+    stored = sum(size for value, size in sizes.items() if value not in computed)
+    return 2 * stored > sum(sizes.values())
 
 
 def _writes_into_collection(op: TensorOp) -> bool:

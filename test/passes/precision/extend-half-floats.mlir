@@ -161,3 +161,16 @@ func.func @addressed(%q: tensor<2x1x4xf16>, %k: tensor<2x8x4xf16>) -> (tensor<2x
   %4 = braid.matmul %q, %3 : (tensor<2x1x4xf16>, tensor<1x4x8xf16>) -> tensor<2x1x8xf16>
   func.return %1, %4 : tensor<2x1x8xf16>, tensor<2x1x8xf16>
 }
+
+// A key that was computed is rounded for the cache that it is added to; the other way around most
+// of what is joined is computed.
+// CHECK-LABEL: @cache
+// CHECK:         %[[N:.*]] = braid.cast %{{.*}} : (tensor<2x1x4xf32>) -> tensor<2x1x4xf16>
+// CHECK:         %[[K:.*]] = braid.concat %past, %[[N]] {{.*}} -> tensor<2x8x4xf16>
+// CHECK:         braid.concat {{.*}} -> tensor<2x2x4xf32>
+func.func @cache(%x: tensor<2x1x4xf16>, %past: tensor<2x7x4xf16>) -> (tensor<2x8x4xf16>, tensor<2x2x4xf16>) {
+  %0 = braid.tanh %x : (tensor<2x1x4xf16>) -> tensor<2x1x4xf16>
+  %1 = braid.concat %past, %0 {dim = 1 : i64} : (tensor<2x7x4xf16>, tensor<2x1x4xf16>) -> tensor<2x8x4xf16>
+  %2 = braid.concat %x, %0 {dim = 1 : i64} : (tensor<2x1x4xf16>, tensor<2x1x4xf16>) -> tensor<2x2x4xf16>
+  func.return %1, %2 : tensor<2x8x4xf16>, tensor<2x2x4xf16>
+}
