@@ -1,10 +1,11 @@
 """`simplify-products`: large operands of products are neither scaled nor repeated before these."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -13,11 +14,11 @@ from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together, union_placements
 from braid.dialects.braid.constants import ConstantOp, splat_value
-from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
+from braid.dialects.braid.elementwise import ELEMENTWISE, ElementwiseOp, elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp, TransposeOp
-from braid.dialects.braid.names import inherit_names
+from braid.dialects.braid.names import inherit_names, union_names
 from braid.targets.machines.resolve import runs_on, target_of
 
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
@@ -35,7 +36,8 @@ class SimplifyProductsPass(ModulePass):
     divided by, perhaps behind what moves it, is applied to the result, where that is smaller: so
     ONNX's attention scales its keys. A right operand that is repeated for groups of batches, as
     keys are for several heads of queries, is not: rows of a group are rows of one product, up to
-    64. With `devices` only products on these are changed.
+    64. What converts it from 16 bits does so before it is moved. With `devices` only products on
+    these are changed.
 
     ```mlir
     %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
@@ -55,7 +57,7 @@ class SimplifyProductsPass(ModulePass):
         target = target_of(op, self.target)
         for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
             if runs_on(product, self.devices, target) and not _is_open(product):
-                _merge_groups(_scale_result(product))
+                _merge_groups(_convert_first(_scale_result(product)))
 
 
 def _is_open(product: MatmulOp) -> bool:
@@ -65,11 +67,7 @@ def _is_open(product: MatmulOp) -> bool:
 
 def _scale_result(product: MatmulOp) -> MatmulOp:
     """Applies the scale of the right operand to the result if that is smaller; the product then."""
-    views: list[Operation] = []
-    value = product.rhs
-    while isinstance(owner := value.owner, _VIEWS) and value.has_one_use():
-        views.insert(0, owner)
-        value = owner.operands[0]
+    value, views = _moved(product.rhs)
     scale = _scaling(value)
     if scale is None or element_type_of(product.output) != f32:
         return product
@@ -77,15 +75,59 @@ def _scale_result(product: MatmulOp) -> MatmulOp:
         return product
     if not run_together(product, scale, *views):
         return product
-    operand = scale.operands[0]
+    new = _product(product, product.lhs, _again(views, scale.operands[0], product))
+    _replace(product, elementwise(scale.ROW.name, new.output, _number(scale, new)))
+    _erase_unread([*reversed(views), scale])
+    return new
+
+
+def _convert_first(product: MatmulOp) -> MatmulOp:
+    """Moves the right operand behind its conversion from 16 bits, not before; the product then.
+
+    Products read what is moved where it lies, and convert it as they load it.
+    """
+    conversion = product.rhs.owner
+    if not isinstance(conversion, ELEMENTWISE["cast"]) or not product.rhs.has_one_use():
+        return product
+    value, views = _moved(conversion.operands[0])
+    kinds = element_type_of(value), element_type_of(product.rhs)
+    if not views or kinds not in ((f16, f32), (bf16, f32)):
+        return product
+    if not run_together(product, conversion, *views):
+        return product
+    wide = elementwise("cast", value, element_type=f32)
+    union_names(wide, conversion)
+    wide.location = conversion.location
+    Rewriter.insert_op(wide, InsertPoint.before(product))
+    product.operands[1] = _again(views, wide.output, product)
+    _erase_unread([conversion, *reversed(views)])
+    return product
+
+
+def _moved(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
+    """What `value` is moved from for one reader, and what moves it, in order."""
+    views: list[Operation] = []
+    while isinstance(owner := value.owner, _VIEWS) and value.has_one_use():
+        views.insert(0, owner)
+        value = owner.operands[0]
+    return value, views
+
+
+def _again(views: Sequence[Operation], value: SSAValue, product: MatmulOp) -> SSAValue:
+    """`value` moved by copies of `views`, before the product."""
     for view in views:
         copy = view.clone()
-        copy.operands[0] = operand
+        copy.operands[0] = value
+        type = TensorType(element_type_of(value), shape_of(view.results[0]))
         Rewriter.insert_op(copy, InsertPoint.before(product))
-        operand = copy.results[0]
-    new = _product(product, product.lhs, operand)
-    _replace(product, elementwise(scale.ROW.name, new.output, _number(scale, new)))
-    return new
+        value = Rewriter.replace_value_with_new_type(copy.results[0], type)
+    return value
+
+
+def _erase_unread(ops: Sequence[Operation]) -> None:
+    for op in ops:
+        if op.results[0].first_use is None:
+            Rewriter.erase_op(op)
 
 
 def _scaling(value: SSAValue) -> ElementwiseOp | None:

@@ -64,3 +64,17 @@ func.func @not_grouped(%q: tensor<32x5x64xf32>, %m: tensor<32x17x64xf32>, %v: te
   %7 = braid.matmul %m, %6 : (tensor<32x17x64xf32>, tensor<32x64x128xf32>) -> tensor<32x17x128xf32>
   func.return %3, %7 : tensor<32x5x128xf32>, tensor<32x17x128xf32>
 }
+
+// Behind a scale, keys were transposed in 16 bits.
+// CHECK-LABEL: @converted
+// CHECK-NEXT:    %[[W:.*]] = braid.cast %k {braid.name = "wide"} : (tensor<8x2048x64xf16>) -> tensor<8x2048x64xf32>
+// CHECK-NEXT:    %[[T:.*]] = braid.transpose %[[W]] {{.*}} -> tensor<8x64x2048xf32>
+// CHECK-NEXT:    %[[P:.*]] = braid.matmul %q, %[[T]]
+func.func @converted(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf16>) -> tensor<8x1x2048xf32> {
+  %c = braid.constant {value = dense<0.125> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %0 = braid.transpose %k {permutation = array<i64: 0, 2, 1>} : (tensor<8x2048x64xf16>) -> tensor<8x64x2048xf16>
+  %1 = braid.cast %0 {braid.name = "wide"} : (tensor<8x64x2048xf16>) -> tensor<8x64x2048xf32>
+  %2 = braid.mul %1, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
+  %3 = braid.matmul %q, %2 {braid.name = "scores"} : (tensor<8x1x64xf32>, tensor<8x64x2048xf32>) -> tensor<8x1x2048xf32>
+  func.return %3 : tensor<8x1x2048xf32>
+}
