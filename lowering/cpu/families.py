@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from braid.lowering.cpu.kernels.border import BorderFamily
+from braid.lowering.cpu.kernels.concat import ConcatFamily
 from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
@@ -50,6 +51,7 @@ def cpu_families(
         PoolFamily(machine),
         NormalizationFamily(machine),
         MovementFamily(machine),
+        ConcatFamily(machine),
         ScatterFamily(machine),
         ElementwiseFamily(machine),
     )

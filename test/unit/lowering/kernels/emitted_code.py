@@ -26,7 +26,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.movement import PadOp, SliceOp, TransposeOp
+from braid.dialects.braid.movement import ConcatOp, PadOp, SliceOp, TransposeOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
@@ -148,6 +148,10 @@ def _product_of_halves(a: Any, b: Any) -> Any:
     return chain(wide, MatmulOp.on(a, wide.output))
 
 
+def _joined(x: Any, y: Any) -> Any:
+    return chain(ConcatOp.get([x, y], 1))
+
+
 def _pad(x: Any) -> Any:
     return chain(PadOp.get(x, (0, 0, 1, 2), (0, 0, 3, 1), -2.5))
 
@@ -183,6 +187,7 @@ CASES = (
         "gemm", "strided", [(9, 20), (20, 37)], _plain_product, ["ab"] * 3, ONE,
         strides=[(24, 1), None, (40, 1)],
     ),
+    Case("concat", "pieces", [(2, 9, 8192), (2, 1, 8192)], _joined, ["abc"] * 3),
     Case(
         "gemm", "halves", [(9, 20), (20, 37)], _product_of_halves, ["ab", "Ba{two}b", "ab"],
         TILE, types=(f32, bf16),
