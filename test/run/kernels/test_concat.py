@@ -80,12 +80,17 @@ def test_short_pieces_are_for_others(shape) -> None:
 def test_a_part_of_a_cache_is_read_where_it_lies(tmp_path) -> None:
     path = tmp_path / "part.mlir"
     path.write_text("""
-      func.func @main(%x: tensor<2x9x2049xf32>, %k: tensor<2x1x2049xf32>) -> tensor<2x6x2049xf32> {
-        %0 = braid.slice %x {offsets = array<i64: 0, 3, 0>, sizes = array<i64: 2, 5, 2049>, strides = array<i64: 1, 1, 1>} : (tensor<2x9x2049xf32>) -> tensor<2x5x2049xf32>
-        %1 = braid.concat %0, %k {dim = 1 : i64} : (tensor<2x5x2049xf32>, tensor<2x1x2049xf32>) -> tensor<2x6x2049xf32>
+      func.func @main(%x: tensor<2x9x2049xf32>, %k: tensor<2x1x2049xf32>)
+          -> tensor<2x6x2049xf32> {
+        %0 = braid.slice %x {
+          offsets = array<i64: 0, 3, 0>, sizes = array<i64: 2, 5, 2049>,
+          strides = array<i64: 1, 1, 1>
+        } : (tensor<2x9x2049xf32>) -> tensor<2x5x2049xf32>
+        %1 = braid.concat %0, %k {dim = 1 : i64}
+          : (tensor<2x5x2049xf32>, tensor<2x1x2049xf32>) -> tensor<2x6x2049xf32>
         func.return %1 : tensor<2x6x2049xf32>
       }
-    """)  # fmt: skip
+    """)
     x = np.random.default_rng(0).standard_normal((2, 9, LONG), np.float32)
     k = np.random.default_rng(1).standard_normal((2, 1, LONG), np.float32)
     model = braid.compile(path)
