@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i64
@@ -23,7 +24,6 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, row_major_strides
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -44,6 +44,7 @@ class ConcatFamily(VectorFamily):
 
     name: str = "concat"
     version: int = 1
+    anchors: ClassVar = (ConcatOp,)
 
     def match(self, group: FusedOp) -> "_Pieces | None":
         """One concatenation of numbers with static shapes, not written where it lies."""
@@ -98,7 +99,7 @@ class _Pieces(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic."""
-        return moving_seconds(stored_bytes(self.group, choice), self.unit)
+        return self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A part of a piece per grid iteration."""

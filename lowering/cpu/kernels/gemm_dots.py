@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles, moving_factor
 from braid.lowering.cpu.kernels.contraction.matmul import (
@@ -19,7 +21,6 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 )
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, stored_bytes
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -38,6 +39,7 @@ class GemmDotsFamily(VectorFamily):
 
     name: str = "gemm-dots"
     version: int = 1
+    anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments; the rest is elementwise."""
@@ -67,7 +69,7 @@ class _Product(VectorCandidate):
     def seconds(self, choice: LayoutChoice) -> float:
         """Of multiplying and adding up, or of memory where that is slower."""
         size = matmul_size(self.found, packed=False)
-        moved = moving_seconds(stored_bytes(self.group, choice), self.unit)
+        moved = self.moving_seconds(choice)
         moved *= moving_factor(size, self.unit)
         return max(dot_cycles(size, self.unit) / self.unit.fma_rate, moved)
 
