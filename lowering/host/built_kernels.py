@@ -15,6 +15,7 @@ from typing import Any
 from xdsl.dialects import func
 
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.discard import discard
 from braid.lowering.common.generic_text import module_text
 from braid.lowering.host.codegen.compiler import anonymous_text, with_symbol
 from braid.passes.outlining.outline_kernels import outlined_group
@@ -72,7 +73,7 @@ class _Emitted:
     """A kernel that is still to be compiled."""
 
     needs: KernelNeeds
-    kernel: Kernel
+    text: str
 
 
 class BuiltKernels:
@@ -168,15 +169,17 @@ def _recorded(order: _Order, cache: ObjectCache, generator: str) -> _Recorded | 
 
 def _emitted(order: _Order) -> _Emitted:
     kernel = order.emit()
-    return _Emitted(needs_of(kernel), kernel)
+    made = _Emitted(needs_of(kernel), anonymous_text(kernel))
+    discard(kernel.module)
+    return made
 
 
 def _compiled(
     emitted: Mapping[str, _Emitted], compile: Compiler, cache: ObjectCache, generator: str
 ) -> dict[str, bytes]:
     """Return the object by key, with no symbol yet."""
-    names = [one.kernel.symbol for one in emitted.values()]
-    texts = [anonymous_text(one.kernel) for one in emitted.values()]
+    names = [one.needs.symbol for one in emitted.values()]
+    texts = [one.text for one in emitted.values()]
     objects: dict[str, bytes] = {}
     compiled = compile(names, texts)
     for (record, one), (key, object_code) in zip(emitted.items(), compiled, strict=True):

@@ -26,7 +26,7 @@ class ConvAmxFamily(AmxFamily):
     """
 
     name: str = "conv-amx"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":

@@ -51,7 +51,7 @@ class ConvWinogradFamily(VectorFamily):
     """
 
     name: str = "conv-winograd"
-    version: int = 8
+    version: int = 9
     anchors: ClassVar = (ConvOp,)
     is_approximate: ClassVar[bool] = True
 

@@ -29,7 +29,7 @@ class GemmAmxFamily(AmxFamily):
     """
 
     name: str = "gemm-amx"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":

@@ -46,7 +46,7 @@ class MovementFamily(VectorFamily):
     """
 
     name: str = "movement"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (ReorderOp, TransposeOp, ReshapeOp)
 
     def match(self, group: FusedOp) -> "_Copy | None":

@@ -37,7 +37,7 @@ def prefetches(size: int, outputs: int, stride: int = 1, *, addend: bool = False
     choice = candidate_of(FAMILY, make_group(types, build)).layouts[0]
     candidate = candidate_of(FAMILY, make_group(types, build, choice))
     kernel = candidate.emit("kernel", next(candidate.space(0)))
-    return str(kernel.module).count("llvm.prefetch")
+    return str(kernel.module).count("memref.prefetch")
 
 
 @pytest.fixture

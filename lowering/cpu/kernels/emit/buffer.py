@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import MemRefType, i32, i64
-from xdsl.dialects.llvm import CallIntrinsicOp, IntToPtrOp
+from xdsl.dialects.builtin import BoolAttr, IntegerAttr, MemRefType, UnregisteredOp, i32, i64
+from xdsl.dialects.llvm import IntToPtrOp
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.strided_storage import span
@@ -45,7 +45,7 @@ class Buffer:
         """A vector from `offset` on; lanes that the mask turns off are 0 and not read."""
         type = e.vector_type(self.element_type)
         if mask is None:
-            return e.insert(vector.LoadOp(self.ref, [e.index(offset)], type))
+            return e.make(vector.LoadOp, [self.ref, e.index(offset)], type)
         zero = e.constant(0, type)
         return e.insert(vector.MaskedLoadOp(self.ref, [e.index(offset)], mask, zero))
 
@@ -56,8 +56,15 @@ class Buffer:
 
         It is wanted in the cache of this `level`, 1 to 3.
         """
-        hints = [e.constant(number, i32) for number in (int(to_write), 4 - level, 1)]
-        e.effect(CallIntrinsicOp("llvm.prefetch.p0", [self.pointer(e, offset), *hints], []))
+        prefetch = UnregisteredOp.with_name("memref.prefetch").create(
+            operands=[self.ref, e.index(offset)],
+            properties={
+                "isWrite": BoolAttr.from_bool(to_write),
+                "localityHint": IntegerAttr(4 - level, i32),
+                "isDataCache": BoolAttr.from_bool(True),
+            },
+        )
+        e.effect(prefetch)
 
     def address(self, e: Emitter, offset: Index) -> Index:
         """Of the element at `offset`."""
@@ -80,7 +87,8 @@ class Buffer:
 
     def load_scalar(self, e: Emitter, offset: Index) -> Value:
         """One element."""
-        return e.insert(memref.LoadOp.get(self.ref, [e.index(offset)]))
+        type = cast(MemRefType[Any], self.ref.type).element_type
+        return e.make(memref.LoadOp, [self.ref, e.index(offset)], type)
 
     def splat(self, e: Emitter, offset: Index) -> Value:
         """One element in every lane."""
@@ -89,7 +97,7 @@ class Buffer:
     def store(self, e: Emitter, value: Value, offset: Index, mask: Value | None = None) -> None:
         """Writes a vector from `offset` on, without the lanes that the mask turns off."""
         if mask is None:
-            e.effect(vector.StoreOp(value, self.ref, [e.index(offset)]))
+            e.effect(vector.StoreOp.create(operands=[value, self.ref, e.index(offset)]))
         else:
             if bytes_of(self.element_type) < _WHOLE_BYTES:
                 mask = e.insert(arith.AndIOp(mask, e.unknown_mask()))

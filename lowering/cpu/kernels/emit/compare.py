@@ -9,31 +9,31 @@ from xdsl.ir import Attribute
 
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 
-_FLOAT_PREDICATES = (
+_FLOATS = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",
     "ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true",
 )  # fmt: skip
-_INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_INTEGERS = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
+_FLOAT_PREDICATES = {
+    name: {"predicate": IntegerAttr(number, i64), "fastmath": FastMathFlagsAttr("none")}
+    for number, name in enumerate(_FLOATS)
+}
+_INTEGER_PREDICATES = {
+    name: {"predicate": IntegerAttr(number, i64)} for number, name in enumerate(_INTEGERS)
+}
 
 
 def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
     """`predicate` (as `arith.cmpf` and `arith.cmpi` name them) of a and b, an i1 for each."""
-    results = [e.vector_type(i1) if isinstance(a.type, VectorType) else i1]
+    result = e.vector_type(i1) if isinstance(a.type, VectorType) else i1
     if _is_float(a):
-        number = IntegerAttr(_FLOAT_PREDICATES.index(predicate), i64)
-        properties = {"predicate": number, "fastmath": FastMathFlagsAttr("none")}
-        return e.insert(
-            arith.CmpfOp.create(operands=[a, b], result_types=results, properties=properties)
-        )
-    number = IntegerAttr(_INTEGER_PREDICATES.index(predicate), i64)
-    return e.insert(
-        arith.CmpiOp.create(operands=[a, b], result_types=results, properties={"predicate": number})
-    )
+        return e.make(arith.CmpfOp, [a, b], result, _FLOAT_PREDICATES[predicate])
+    return e.make(arith.CmpiOp, [a, b], result, _INTEGER_PREDICATES[predicate])
 
 
 def choose(e: Emitter, condition: Value, a: Value, b: Value) -> Value:
     """a where the condition holds, else b."""
-    return e.insert(arith.SelectOp.create(operands=[condition, a, b], result_types=[a.type]))
+    return e.make(arith.SelectOp, [condition, a, b], a.type)
 
 
 def at_least(e: Emitter, x: Value, bound: Value) -> Value:

@@ -149,13 +149,13 @@ class Functions:
         return self.e.insert(op)
 
     def _add(self, a: Value, b: Value) -> Value:
-        return self._do(arith.AddfOp(a, b))
+        return self.e.apply(arith.AddfOp, a, b)
 
     def _sub(self, a: Value, b: Value) -> Value:
-        return self._do(arith.SubfOp(a, b))
+        return self.e.apply(arith.SubfOp, a, b)
 
     def _mul(self, a: Value, b: Value) -> Value:
-        return self._do(arith.MulfOp(a, b))
+        return self.e.apply(arith.MulfOp, a, b)
 
     def _fma(self, a: Value, b: Value, c: Value) -> Value:
         return self.e.fma(a, b, c)

@@ -24,9 +24,9 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 Emit = Callable[[Emitter, Sequence[Value]], Value]
 
 
-def _op(constructor: Callable[..., Operation]) -> Emit:
-    """One upstream op with the same operands."""
-    return lambda e, a: e.insert(constructor(*a))
+def _op(op: type[Operation]) -> Emit:
+    """One upstream op with the same operands, whose result has their type."""
+    return lambda e, a: e.apply(op, *a)
 
 
 def _math(name: str) -> Emit:

@@ -18,7 +18,7 @@ Step = Callable[[Index, Value | None, Value], Value]
 
 def added(e: Emitter, a: Value, b: Value) -> Value:
     """a + b."""
-    return e.insert(arith.AddfOp(a, b))
+    return e.apply(arith.AddfOp, a, b)
 
 
 def larger(e: Emitter, a: Value, b: Value) -> Value:

@@ -57,8 +57,8 @@ def _output_line(e: Emitter, matrix: Matrix, line: Sequence[Value]) -> list[Valu
     while place < len(line):
         first, second = line[place], line[place + 1] if place + 1 < len(line) else None
         if second is not None and is_pair(columns[place], columns[place + 1]):
-            sum = e.insert(arith.AddfOp(first, second))
-            difference = e.insert(arith.SubfOp(first, second))
+            sum = e.apply(arith.AddfOp, first, second)
+            difference = e.apply(arith.SubfOp, first, second)
             for row, factor in enumerate(columns[place]):
                 terms[row].append((factor, difference if row % 2 else sum))
             place += 2
@@ -76,12 +76,12 @@ def _sum(e: Emitter, terms: Iterable[tuple[float, Value]]) -> Value:
     for factor, vector in present:
         if total is None:
             total = (
-                vector if factor == 1 else e.insert(arith.MulfOp(vector, _splat(e, factor, vector)))
+                vector if factor == 1 else e.apply(arith.MulfOp, vector, _splat(e, factor, vector))
             )
         elif factor == 1:
-            total = e.insert(arith.AddfOp(total, vector))
+            total = e.apply(arith.AddfOp, total, vector)
         elif factor == -1:
-            total = e.insert(arith.SubfOp(total, vector))
+            total = e.apply(arith.SubfOp, total, vector)
         else:
             total = e.fma(vector, _splat(e, factor, vector), total)
     assert total is not None, "a row of the matrix is 0"
