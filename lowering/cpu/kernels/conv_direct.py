@@ -117,7 +117,9 @@ class _Convolution(VectorCandidate):
         problem = _contraction(stored.contraction(tile.vectors * lanes))
         kernel = ContractionKernel(problem, tile, lanes, bool(chosen["columns_outside"]))
         body, in_place = kernel.iteration, problem.in_place
-        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
+        return grid_kernel(
+            self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
+        )
 
     def _problem(self, choice: LayoutChoice) -> ConvContraction:
         if any(layout.strides is not None for layout in (*choice.operands, *choice.results)):

@@ -108,7 +108,9 @@ class _Product(VectorCandidate):
         if overlap_of(self.group) == self.found.lhs.index and can_overlap(problem):
             return overlapping_kernel(self.group, symbol, self.unit, OverlappedGemm(kernel))
         body, in_place = kernel.iteration, problem.in_place
-        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, in_place)
+        return grid_kernel(
+            self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
+        )
 
     def _choice(self, rhs: Layout) -> LayoutChoice:
         operands, results = (

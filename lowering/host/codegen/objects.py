@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from braid.lowering.common.function_attributes import UNROLLED
 from braid.lowering.host.codegen.half_floats import with_conversions
 from braid.lowering.host.codegen.llvm_text import (
     bfloat_as_integers,
@@ -18,7 +19,7 @@ _OPTIMIZATION_LEVEL = 3
 OPTIONS = {"opt": _OPTIMIZATION_LEVEL, "reloc": "pic", "codemodel": "small"}
 """Of LLVM's code generator. Position-independent: an object serves in process and in a library."""
 
-VERSION = 3
+VERSION = 4
 """Of what makes an object of a module's text, besides `OPTIONS`: raised with what changes that."""
 
 
@@ -47,10 +48,11 @@ def _optimized(llvm_ir: str, target: Any) -> Any:
     module.triple = target.triple
     module.data_layout = str(target.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=_OPTIMIZATION_LEVEL)
+    # Of loops alone: no kernel computes the same of neighbours elsewhere, and in a host program to
+    # look for it takes as long as all other passes.
     tuning.loop_vectorization = True
-    tuning.slp_vectorization = True
     # Copies wait for memory, however long their code is; it can be thousands of stores.
-    tuning.loop_unrolling = not only_moves_vectors(text)
+    tuning.loop_unrolling = not (f'"{UNROLLED}"' in text or only_moves_vectors(text))
     builder = llvm.create_pass_builder(target, tuning)
     builder.getModulePassManager().run(module, builder)
     return module

@@ -22,6 +22,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.element_types import signless
+from braid.lowering.common.function_attributes import mark_unrolled
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -72,14 +73,19 @@ def grid_kernel(
     scratch_bytes: int = 0,
     around: Around | None = None,
     prepared: Prepared | None = None,
+    *,
+    is_unrolled: bool = False,
 ) -> Kernel:
     """A kernel of `group` that runs `body` for each of its iterations [begin, end).
 
     The last of the body's buffers is scratch of f32, if there is any: a multiple of 64 bytes. A
     call runs the two parts of `around` before its first iteration and after its last one, and
-    `prepared` before the iterations that share it.
+    `prepared` before the iterations that share it. LLVM leaves the loops of a kernel that
+    `is_unrolled` as they are.
     """
     module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes, around, prepared)
+    if is_unrolled:
+        mark_unrolled(cast(func.FuncOp, module.body.block.first_op))
     return Kernel(symbol, module, grid, scratch_bytes, in_place)
 
 

@@ -1,0 +1,12 @@
+"""What kernels say to LLVM about their functions."""
+
+from xdsl.dialects.builtin import ArrayAttr, StringAttr
+from xdsl.dialects.func import FuncOp
+
+UNROLLED = "braid-unrolled"
+"""Loops stay as they are, since whoever wrote them has unrolled what gains by it."""
+
+
+def mark_unrolled(function: FuncOp) -> None:
+    """Keeps LLVM from unrolling loops of the module that this function is in."""
+    function.attributes["llvm.passthrough"] = ArrayAttr([StringAttr(UNROLLED)])
