@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import f32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import match_convolution
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -35,7 +36,7 @@ class ConvDepthwiseFamily(VectorFamily):
     """
 
     name: str = "conv-depthwise"
-    version: int = 8
+    version: int = 9
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
@@ -45,10 +46,18 @@ class ConvDepthwiseFamily(VectorFamily):
         found = found or match_convolution(group, narrow=True)
         if found is None or not found.is_depthwise or found.op.accumulator == f32:
             return None
-        x, weight, points = found.input, found.weight, found.points
-        combine = _multiply_add_integers if integers else _multiply_add
-        wider = found.op.accumulator
-        return _Depthwise(group, self.unit, found.op, x, weight, points, 0, combine, wider)
+        return _Depthwise(
+            group,
+            self.unit,
+            found.op.output,
+            found.windows,
+            found.input,
+            found.weight,
+            found.points,
+            0,
+            _multiply_add_integers if integers else _multiply_add,
+            found.op.accumulator,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,20 +99,20 @@ class _Depthwise(WindowCandidate):
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step, at the part of the peak that was measured."""
-        efficiency = _EFFICIENCY[_vectors_of(choice)]
+        efficiency = _EFFICIENCY[_vectors_of(choice.operands[self.input.index])]
         efficiency *= _STRIDED_EFFICIENCY if self._is_strided else 1.0
         return 2 * self.steps / (self.unit.flops * efficiency)
 
     @property
     def _is_strided(self) -> bool:
-        return self.op.windows.strides[-1] > 1
+        return self.windows.strides[-1] > 1
 
 
-def _vectors_of(choice: LayoutChoice) -> str:
-    """What vectors hold, by the result's layout."""
-    if choice.results[0].is_row_major:
+def _vectors_of(layout: Layout) -> str:
+    """What vectors hold, by the layout of the input."""
+    if layout.is_row_major:
         return "lines"
-    return "channels" if choice.results[0].is_permutation else "blocks"
+    return "channels" if layout.is_permutation else "blocks"
 
 
 def _multiply_add_integers(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:

@@ -16,6 +16,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, RequantizeOp
+from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction import narrow_kernel
@@ -201,6 +202,17 @@ def test_pools(check, machine, kind, combine) -> None:
         return [op], [op.output]
 
     arrays = [bytes_of(kind, 1, 20, 9, 37)]
+    check(PoolFamily(machine), types_of(arrays), build, arrays=arrays)
+
+
+@MACHINES
+@pytest.mark.parametrize("kind", [U8, I8], ids=["u8", "i8"])
+def test_sums_of_images(check, machine, kind) -> None:
+    def build(x):
+        op = ReduceOp.get(x, "add", [3, 2], accumulator=i32)
+        return [op], [op.output]
+
+    arrays = [bytes_of(kind, 1, 32, 9, 7)]
     check(PoolFamily(machine), types_of(arrays), build, arrays=arrays)
 
 

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, f32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from test.machines import AVX512, HOST
 from test.run.kernels.conftest import candidate_of, make_group
@@ -44,6 +46,41 @@ def test_whole_image(check) -> None:
         return [op], [op.output]
 
     check(FAMILY, [(2, 33, 7, 18)], build)
+
+
+@pytest.mark.parametrize("kind", ["add", "maximum", "minimum", "mul"])
+@pytest.mark.parametrize("shape", [(2, 33, 7, 9), (1, 288, 3, 4), (2, 16, 1, 1), (1, 40, 21)])
+def test_reduction_of_images(check, kind, shape) -> None:
+    def build(x):
+        op = ReduceOp.get(x, kind, range(2, len(shape)))
+        scaled = elementwise("neg", op.output)
+        return [op, scaled], [scaled.results[0]]
+
+    check(FAMILY, [shape], build)
+
+
+@pytest.mark.parametrize("dims", [[1], [2], [1, 2, 3], [0, 2, 3]])
+def test_reductions_of_other_dims_are_left(dims) -> None:
+    def build(x):
+        op = ReduceOp.get(x, "add", dims)
+        return [op], [op.output]
+
+    assert FAMILY.match(make_group([TensorType(f32, (1, 16, 9, 9))], build)) is None
+
+
+def test_lines_of_whole_images_are_one_loop() -> None:
+    """Also in blocks of channels; the result lies as row-major does, whatever the layout."""
+
+    def build(x):
+        op = ReduceOp.get(x, "add", [2, 3])
+        return [op], [op.output]
+
+    types = [TensorType(f32, (1, 64, 9, 11))]
+    for choice in candidate_of(PoolFamily(AVX512), make_group(types, build)).layouts:
+        assert choice.results[0].is_row_major
+        candidate = candidate_of(PoolFamily(AVX512), make_group(types, build, choice))
+        kernel = candidate.emit("pool", next(candidate.space(0)))
+        assert str(kernel.module).count("scf.for") == 2, "the grid, and 99 pixels"
 
 
 @pytest.mark.parametrize(("kind", "stride"), [("max", 1), ("add", 2)])

@@ -13,7 +13,7 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
     TileStore,
     tile_masks,
 )
-from braid.lowering.cpu.kernels.windows.problem import MAX_UNROLLED_WINDOW, WindowProblem
+from braid.lowering.cpu.kernels.windows.problem import WindowProblem
 
 _LEAST_PLACES = 16
 """Iterations of a grid without channels: fewer would not occupy the threads of usual machines."""
@@ -212,16 +212,17 @@ class _TileWriter:
     def _accumulate(self, base: Index) -> Accumulators:
         """Loops over the window's lines, and over its columns where they are many."""
         e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
-        width = problem.windows.size[-1]
+        *lines, width = problem.joined.size
         type = e.vector_type(self.buffers[problem.x].element_type)
         values: Sequence[Value] = [e.constant(problem.neutral, type)] * (self.count * vectors)
 
         def line(start: Index, tap: Index, values: Sequence[Value]) -> Sequence[Value]:
-            if width <= MAX_UNROLLED_WINDOW:
+            if problem.is_short:
                 return self._columns(start, tap, range(width), values)
             return e.carry(0, width, 1, values, lambda x, v: self._columns(start, tap, [x], v))
 
-        values = over_lines(e, problem.windows, problem.input_strides[1:-2], base, values, line)
+        strides = problem.input_strides[1 : 1 + len(lines)]
+        values = over_lines(e, problem.joined, strides, base, values, line)
         return [list(values[i * vectors : (i + 1) * vectors]) for i in range(self.count)]
 
     def _columns(

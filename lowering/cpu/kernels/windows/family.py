@@ -5,15 +5,14 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.ir import Attribute, BlockArgument
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
@@ -30,6 +29,7 @@ from braid.lowering.cpu.kernels.windows.problem import (
     NEAR_BYTES,
     Combine,
     WindowProblem,
+    has_lines,
     stored_tensors,
     used_lanes,
     window_layouts,
@@ -39,14 +39,15 @@ from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 @dataclass(frozen=True, eq=False)
 class WindowCandidate(VectorCandidate):
-    """An op over unpadded windows of a block argument and its epilogue.
+    """An op over unpadded windows of a block argument, whose result is `anchor`, and its epilogue.
 
     Takes feature maps channels last, in blocks of a vector, or first for small strides. Every
     output is the `combine` of the inputs in its window, each with the weight if there is one,
     from `neutral` on; both are combined in `accumulator` where there is one.
     """
 
-    op: ConvOp | PoolOp
+    anchor: SSAValue
+    windows: Windows
     input: BlockArgument
     weight: BlockArgument | None
     points: Pointwise
@@ -61,12 +62,12 @@ class WindowCandidate(VectorCandidate):
     @property
     def steps(self) -> int:
         """How often `combine` is computed."""
-        return math.prod((*self.points.shape, *self.op.windows.size))
+        return math.prod((*self.points.shape, *self.windows.size))
 
     @property
     def has_lines(self) -> bool:
         """Whether vectors run along lines, in the types of the group."""
-        return stored_choice(self.group).results[0].is_row_major
+        return has_lines(self.points.shape, stored_choice(self.group).results[0])
 
     @property
     def is_near(self) -> bool:
@@ -76,7 +77,7 @@ class WindowCandidate(VectorCandidate):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Channels last, then in blocks, then first."""
-        layouts = window_layouts(self.op.windows, self.points.shape[1], self.unit.lanes)
+        layouts = window_layouts(self.windows, self.points.shape, self.unit.lanes)
         choices = map(self._choice, layouts)
         return [c for c in choices if stored_tensors(self.input, self.points, c) is not None]
 
@@ -98,9 +99,9 @@ class WindowCandidate(VectorCandidate):
         stored = stored_tensors(self.input, self.points, stored_choice(self.group))
         assert stored is not None, "the family was asked for layouts it did not offer"
         problem = WindowProblem(
-            anchor=self.op.output,
+            anchor=self.anchor,
             points=self.points,
-            windows=self.op.windows,
+            windows=self.windows,
             stored=stored,
             lanes=self.unit.lanes,
             x=self.input.index,
@@ -114,7 +115,15 @@ class WindowCandidate(VectorCandidate):
         def body(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             kernel.iteration(e, self._widened(buffers), index)
 
-        return grid_kernel(self.group, symbol, self.unit, kernel.grid, body, problem.in_place)
+        return grid_kernel(
+            self.group,
+            symbol,
+            self.unit,
+            kernel.grid,
+            body,
+            problem.in_place,
+            is_unrolled=not problem.is_short,
+        )
 
     def _widened(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
         """The buffers, of which those of input and weight are read as the accumulator."""
@@ -128,9 +137,14 @@ class WindowCandidate(VectorCandidate):
         return result
 
     def _choice(self, layout: Layout) -> LayoutChoice:
-        """Feature maps in `layout`, the weight with channels innermost unless they are lines."""
+        """Feature maps in `layout`, the weight with channels innermost unless they are lines.
+
+        Results of one number for each channel are row-major, which is as they lie in `layout`.
+        """
+        single = math.prod(self.points.shape[2:]) == 1
+        result = Layout.row_major(layout.rank) if single else layout
         fixed = {self.input.index: layout}
         if self.weight is not None:
             first = layout.is_row_major
             fixed[self.weight.index] = layout if first else outputs_innermost(layout.rank)
-        return uniform_choice(self.group, layout, fixed)
+        return uniform_choice(self.group, result, fixed)

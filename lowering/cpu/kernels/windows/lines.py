@@ -10,7 +10,7 @@ from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
 from braid.lowering.cpu.kernels.windows.channels import WindowChannels, over_lines
-from braid.lowering.cpu.kernels.windows.problem import WindowProblem
+from braid.lowering.cpu.kernels.windows.problem import WindowProblem, has_lines
 from braid.targets.kernels.kernel_family import Schedule
 
 
@@ -142,7 +142,7 @@ class _LineWriter:
 
 def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowChannels | WindowLines:
     """The kernel for the result's layout: `columns` count only where vectors hold channels."""
-    if problem.stored[-1].layout.is_row_major:
+    if has_lines(problem.points.shape, problem.stored[-1].layout):
         return WindowLines(problem, schedule["vectors"])
     return WindowChannels(problem, schedule["columns"], schedule["vectors"])
 

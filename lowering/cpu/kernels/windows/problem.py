@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -59,6 +60,29 @@ class WindowProblem:
         """
         return self._strides(self.stored[0])
 
+    @cached_property
+    def joined(self) -> Windows:
+        """The windows, with lines that lie behind each other in memory as one: of whole images."""
+        windows, strides = self.windows, self.input_strides[1:-1]
+        outer, length = len(windows.size) - 1, windows.size[-1]
+        while outer and strides[outer - 1] == length * strides[-1]:
+            if set(windows.dilations[outer - 1 :]) != {1}:
+                break
+            outer -= 1
+            length *= windows.size[outer]
+        return Windows(
+            (*windows.size[:outer], length),
+            (*windows.strides[:outer], windows.strides[-1]),
+            (*windows.dilations[:outer], windows.dilations[-1]),
+            (0,) * (outer + 1),
+            (0,) * (outer + 1),
+        )
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the innermost dim of windows is unrolled."""
+        return self.joined.size[-1] <= MAX_UNROLLED_WINDOW
+
     @property
     def output_strides(self) -> list[tuple[int, ...]]:
         """The same of the leaves of the epilogue, then of the result."""
@@ -85,22 +109,32 @@ def stored_tensors(
     arguments = (input, *points.leaves)
     operands = [Stored(shape_of(a), choice.operands[a.index]) for a in arguments]
     tensors = (*operands, Stored(points.shape, choice.results[0]))
-    dim = len(points.shape) - 1 if choice.results[0].is_row_major else 1
+    dim = len(points.shape) - 1 if has_lines(points.shape, choice.results[0]) else 1
     return tensors if all(tensor.stride(dim) <= 1 for tensor in tensors) else None
 
 
-def window_layouts(windows: Windows, channels: int, lanes: int) -> list[Layout]:
-    """The layouts that some kernel takes on both sides, the preferred one first."""
-    rank = 2 + len(windows.size)
+def has_lines(shape: Sequence[int], layout: Layout) -> bool:
+    """Whether vectors run along lines of a result: not where each is a single number."""
+    return layout.is_row_major and shape[-1] > 1
+
+
+def window_layouts(windows: Windows, shape: Sequence[int], lanes: int) -> list[Layout]:
+    """The layouts that some kernel takes on both sides, the preferred one first.
+
+    `shape` is that of the result.
+    """
+    rank = len(shape)
     layouts = [Layout.channels_last(rank)]
-    if rank == 4 and channels % lanes == 0:
+    if rank == 4 and shape[1] % lanes == 0:
         layouts.append(Layout.channel_blocks(rank, lanes))
-    if windows.strides[-1] <= MAX_LINE_STRIDE and windows.size[-1] <= MAX_UNROLLED_WINDOW:
-        layouts.append(Layout.row_major(rank))
+    lines = Layout.row_major(rank)
+    near = windows.strides[-1] <= MAX_LINE_STRIDE and windows.size[-1] <= MAX_UNROLLED_WINDOW
+    if near and has_lines(shape, lines):
+        layouts.append(lines)
     return layouts
 
 
 def used_lanes(shape: Sequence[int], layout: Layout, lanes: int) -> float:
     """Which part of the lanes of vectors along channels, or along lines, holds a result."""
-    extent = shape[-1] if layout.is_row_major else shape[1]
+    extent = shape[-1] if has_lines(shape, layout) else shape[1]
     return extent / (-(-extent // lanes) * lanes)
