@@ -51,7 +51,7 @@ class ConvWinogradFamily(VectorFamily):
     """
 
     name: str = "conv-winograd"
-    version: int = 9
+    version: int = 10
     anchors: ClassVar = (ConvOp,)
     is_approximate: ClassVar[bool] = True
 

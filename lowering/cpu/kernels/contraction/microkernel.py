@@ -140,6 +140,9 @@ def _reduce(
         return _multiply_add(e, operands, tile, a_base, b_base, initial)
     dim, inner = reduction[0], reduction[1:]
     a_stride, b_stride = dim.strides
+    if not inner:
+        # Else LLVM tries all ways to add up the terms of every address in the loop.
+        a_base, b_base = e.opaque(a_base), e.opaque(b_base)
     unroll = 1 if inner else min(tile.unroll, dim.extent)
 
     def at(position: Index, sums: Sequence[Value]) -> Sequence[Value]:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     VectorType,
     f32,
     i1,
+    i64,
 )
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -264,6 +265,14 @@ class Emitter:
         name = f"llvm.arithmetic.fence.v{self.lanes}f32"
         fenced = self.insert(CallIntrinsicOp(name, [bits], [bits.type]))
         return self.insert(vector.BitcastOp(fenced, value.type))
+
+    def opaque(self, index: Index) -> Index:
+        """The same index, about which LLVM knows nothing: it takes no addresses apart across it."""
+        if isinstance(index, int):
+            return index
+        bits = self.make(arith.IndexCastOp, [index], i64)
+        same = self.insert(llvm.InlineAsmOp("", "=r,0", [bits], [i64]))
+        return self.make(arith.IndexCastOp, [same], _INDEX)
 
     def mask(self, count: Index) -> Value:
         """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""

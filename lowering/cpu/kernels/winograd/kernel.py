@@ -156,15 +156,17 @@ class _Block:
         image, place = self._origin(tile)
         strides, source = problem.input_strides, self.buffers[problem.input]
         rows, columns = (
-            [e.mul(at, stride) for at in self._inputs(place[dim], dim)]
-            for dim, stride in enumerate(strides[-2:])
+            self._inputs(place[dim], dim, stride) for dim, stride in enumerate(strides[-2:])
         )
         origin = e.dot(image, strides[:-2])
 
-        def vector(base: Index, target: Index, channel: Index, mask: Value | None) -> None:
-            lines = [e.add(e.add(base, row), channel) for row in rows]
+        def vector(
+            lines: Sequence[Index], target: Index, channel: Index, mask: Value | None
+        ) -> None:
+            starts = [e.add(line, channel) for line in lines]
             inputs = [
-                [source.load(e, e.add(line, column), mask) for column in columns] for line in lines
+                [source.load(e, e.add(start, column), mask) for column in columns]
+                for start in starts
             ]
             found = transformed_input(e, kernel.transforms.of_input, inputs)
             start = e.add(target, channel)
@@ -175,23 +177,29 @@ class _Block:
 
         def plane(number: Index) -> None:
             base = e.add(origin, e.mul(number, problem.plane_stride))
+            lines = [e.opaque(e.add(base, row)) for row in rows]
             target = e.mul(tile, kernel.row_elements)
             target = e.add(target, e.mul(number, kernel.plane_elements))
             if whole:
-                e.loop(0, whole, e.lanes, lambda channel: vector(base, target, channel, None))
+                e.loop(0, whole, e.lanes, lambda channel: vector(lines, target, channel, None))
             if whole < problem.channels:
-                vector(base, target, whole, e.tail_mask(problem.channels - whole))
+                vector(lines, target, whole, e.tail_mask(problem.channels - whole))
 
         e.loop(0, problem.planes, 1, plane)
 
-    def _inputs(self, tile: Index, dim: int) -> list[Index]:
-        """Where the inputs of a tile lie along a dim: the last ones inside of the image."""
+    def _inputs(self, tile: Index, dim: int, stride: int) -> list[Index]:
+        """Elements to the inputs of a tile along a dim: the last ones are inside of the image.
+
+        LLVM takes them as they are: it would add up the terms of 36 addresses in many ways.
+        """
         e, problem = self.e, self.kernel.problem
-        start = e.mul(tile, problem.results)
+        start, steps = e.mul(tile, problem.results), range(self.kernel.transforms.tile)
         last = problem.shape[dim] + 1
-        inside = problem.shape[dim] % problem.results == 0
-        found = [e.add(start, step) for step in range(self.kernel.transforms.tile)]
-        return found if inside else [e.minimum(at, last) for at in found]
+        if problem.shape[dim] % problem.results == 0:
+            first = e.opaque(e.mul(start, stride))
+            return [e.add(first, step * stride) for step in steps]
+        found = [e.minimum(e.add(start, step), last) for step in steps]
+        return [e.opaque(e.mul(at, stride)) for at in found]
 
     def _multiply(self, block: Index, place: Index) -> None:
         """The products of one place of all tiles with a block of output channels."""
