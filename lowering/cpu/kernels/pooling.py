@@ -39,7 +39,7 @@ class PoolFamily(VectorFamily):
 
     name: str = "pool"
     version: int = 7
-    anchors: ClassVar = (PoolOp,)
+    anchors: ClassVar = (PoolOp, ReduceOp)
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
