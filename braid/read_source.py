@@ -18,11 +18,9 @@ from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dynamic_shapes.open_model import Bounds, Buckets
-from braid.frontends.mlir import BYTECODE_MAGIC, decode_mlir, read_mlir_text
 from braid.frontends.onnx import import_onnx, read_model_bytes
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.sources.reading import read_mlir
 from braid.sources.source_model import Parameters, SourceModel
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import set_target, target_name
@@ -136,6 +134,8 @@ def _is_size(value: object) -> bool:
 
 def _is_text(data: bytes) -> bool:
     """Whether these are the bytes of text, or of MLIR's bytecode: protobuf has other bytes."""
+    from braid.frontends.mlir.files import BYTECODE_MAGIC
+
     return data.startswith(BYTECODE_MAGIC) or _CONTROL.search(data) is None
 
 
@@ -154,6 +154,9 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
         name = source.graph.name or "model"
         return SourceModel(name, imported.module, imported.parameters)
     if isinstance(source, bytes):
+        from braid.frontends.mlir.files import decode_mlir
+        from braid.sources.reading import read_mlir
+
         _refuse_shapes(shapes)
         module = read_mlir(context, decode_mlir(source, _BYTES), _BYTES)
         return SourceModel("model", _in_braid(context, module), {})
@@ -163,6 +166,9 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
             imported = import_onnx(path, shapes=shapes)
             return SourceModel(path.stem, imported.module, imported.parameters)
         case ".mlir":
+            from braid.frontends.mlir.files import read_mlir_text
+            from braid.sources.reading import read_mlir
+
             _refuse_shapes(shapes)
             module = read_mlir(context, read_mlir_text(path), str(path))
             parameters = parameters_of(module, path.parent)

@@ -4,12 +4,15 @@ import sys
 from collections.abc import Sequence
 
 from braid.support.collector import end_without_search, rare_collections
+from braid.tools.idle_threads import sleep_between_products
 from braid.tools.interrupts import INTERRUPTED, ended_by_interrupts
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `braid-opt` with `argv` (by default, the process's); returns the exit status."""
     try:
+        if argv is None:
+            sleep_between_products()
         with rare_collections():  # what is imported stays, too
             with ended_by_interrupts(is_program=argv is None):
                 from braid.tools.opt.command import run_command

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Sequence
 
 from braid.support.collector import end_without_search
+from braid.tools.idle_threads import sleep_between_products
 from braid.tools.interrupts import INTERRUPTED, ended_by_interrupts
 
 
@@ -13,6 +14,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     A mistake of the user is one diagnostic on standard error and status 1.
     """
     try:
+        if argv is None:
+            sleep_between_products()
         with ended_by_interrupts(is_program=argv is None):
             from braid.tools.app import run_command
         if argv is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -106,6 +105,8 @@ class _Search:
         if self._done():
             return
         self._exchange(self.deadline.share(_EXCHANGING))
+        from concurrent.futures import ThreadPoolExecutor  # brings logging
+
         with ThreadPoolExecutor(1) as beside:
             improving = beside.submit(self._improve) if self.workers > 1 else None
             with suppress(OutOfTime):

@@ -5,7 +5,6 @@ module at a time, so that it is known which one ended a worker.
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
@@ -38,6 +37,8 @@ def ask_workers(
     An answer that is text says what is wrong. The requests with the largest `amounts` go first.
     Raises BraidError with the label of one that has none; the others are then given up.
     """
+    from concurrent.futures import ThreadPoolExecutor  # brings logging
+
     answers: dict[int, Any] = {}
     pending: SimpleQueue[int] = SimpleQueue()
     # The longest first: a long one at the end would leave the other workers idle.
