@@ -117,8 +117,10 @@ class TargetAttr(ParametrizedAttribute):
 def layout_of(tensor: Attribute) -> Layout:
     """The layout in which a tensor of this type is stored: row-major if it does not say."""
     tensor_type = cast("TensorType[Any]", tensor)
-    if isinstance(tensor_type.encoding, LayoutAttr):
-        return tensor_type.encoding.layout
+    encoding = tensor_type.encoding
+    # Asked first, since it is by far the cheapest to say no to: no other class inherits from it.
+    if not isinstance(encoding, NoneAttr) and isinstance(encoding, LayoutAttr):
+        return encoding.layout
     return Layout.row_major(tensor_type.get_num_dims())
 
 

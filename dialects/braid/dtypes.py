@@ -113,11 +113,10 @@ def is_stored_only(element_type: Attribute) -> bool:
 
 def to_numpy(element_type: Attribute) -> np.dtype:
     """numpy's name for an element type. Raises UnsupportedError if it has none."""
-    if isinstance(element_type, IntegerType):
+    dtype = _ALL_FLOATS.get(type(element_type))
+    if dtype is None and isinstance(element_type, IntegerType):
         width = cast(IntegerType, element_type).width.data
         dtype = _ALL_INTEGERS.get((width, is_unsigned(cast(IntegerType, element_type))))
-    else:
-        dtype = _ALL_FLOATS.get(type(element_type))
     if dtype is not None:
         return np.dtype(dtype)
     raise UnsupportedError(f"element type {element_type} is not supported")
