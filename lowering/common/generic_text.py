@@ -37,11 +37,12 @@ class _Writer:
         if op.results:
             write(f"{', '.join(map(self._value, op.results))} = ")
         attributes: Mapping[str, Attribute] = op.attributes
-        name = op.name
-        if isinstance(op, UnregisteredOp):
+        name, operands = op.name, tuple(op.operands)
+        if name == UnregisteredOp.name:
+            assert isinstance(op, UnregisteredOp)
             name = op.op_name.data
             attributes = {k: v for k, v in attributes.items() if v is not op.op_name}
-        write(f'"{name}"({", ".join(map(self._value, op.operands))})')
+        write(f'"{name}"({", ".join(map(self._value, operands))})')
         if op.successors:
             write(f" [{', '.join(f'^{self._blocks[block]}' for block in op.successors)}]")
         if op.properties:
@@ -53,8 +54,8 @@ class _Writer:
             write(")")
         if attributes:
             write(f" {self._dictionary(attributes)}")
-        operands = ", ".join(self._text(operand.type) for operand in op.operands)
-        write(f" : ({operands}) -> {self._results(op)}")
+        types = ", ".join([self._text(operand.type) for operand in operands])
+        write(f" : ({types}) -> {self._results(op)}")
 
     def _region(self, region: Region, line: str) -> None:
         for index, block in enumerate(region.blocks):
@@ -81,7 +82,7 @@ class _Writer:
 
     def _results(self, op: Operation) -> str:
         types = [self._text(result.type) for result in op.results]
-        single = len(types) == 1 and not isinstance(op.results[0].type, FunctionType)
+        single = len(types) == 1 and type(op.results[0].type) is not FunctionType
         return types[0] if single else f"({', '.join(types)})"
 
     def _dictionary(self, attributes: Mapping[str, Attribute]) -> str:
@@ -90,7 +91,7 @@ class _Writer:
     def _entries(self, attributes: Iterable[tuple[str, Attribute]]) -> Iterable[str]:
         for key, attribute in attributes:
             name = key if key.isidentifier() and key.isascii() else _literal(key)
-            if isinstance(attribute, UnitAttr):
+            if type(attribute) is UnitAttr:
                 yield name
             else:
                 yield f"{name} = {self._text(attribute)}"

@@ -7,9 +7,10 @@ called.
 
 import hashlib
 import os
+import re
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import StringAttr, SymbolRefAttr
+from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
 
 from braid.lowering.common.generic_text import module_text
@@ -43,18 +44,14 @@ PLACEHOLDER = "braid_kernel_".ljust(128, "_")
 
 def anonymous_text(kernel: Kernel) -> str:
     """The text of the kernel's module with the placeholder as the kernel's symbol."""
-    named: list[FuncOp] = []
-    for op in kernel.module.walk():
-        if isinstance(op, FuncOp) and op.sym_name.data == kernel.symbol:
-            named.append(op)
-        for name, attribute in op.properties.items():
-            if isinstance(attribute, SymbolRefAttr):
-                assert attribute.root_reference.data != kernel.symbol, f"{name}: a kernel calls"
-    for op in named:
+    own = [op for op in kernel.module.ops if isinstance(op, FuncOp)]
+    own = [op for op in own if op.sym_name.data == kernel.symbol]
+    for op in own:
         op.sym_name = StringAttr(PLACEHOLDER)
     text = module_text(kernel.module)
-    for op in named:
+    for op in own:
         op.sym_name = StringAttr(kernel.symbol)
+    assert not re.search(rf"@{re.escape(kernel.symbol)}\b", text), "a kernel calls itself"
     return text
 
 
