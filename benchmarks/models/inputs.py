@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from onnx import helper
@@ -23,7 +24,7 @@ def random_inputs(path: Path, seed: int = 1) -> dict[str, np.ndarray[Any, np.dty
         tensor = value.type.tensor_type
         shape = [dim.dim_value for dim in tensor.shape.dim]
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
-        if dtype.kind == "f":
+        if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
             arrays[value.name] = rng.standard_normal(shape).astype(dtype)
         else:
             arrays[value.name] = rng.integers(0, TOKENS if shape else 8, shape).astype(dtype)
