@@ -22,7 +22,7 @@ from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.costs.kernel_choice import KernelChoice
-from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.family_calls import Match, is_own
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
 from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
 from braid.targets.machines.machine import Machine
@@ -170,7 +170,9 @@ def _recorded(order: _Order, cache: ObjectCache, generator: str) -> _Recorded | 
 def _emitted(order: _Order) -> _Emitted:
     kernel = order.emit()
     made = _Emitted(needs_of(kernel), anonymous_text(kernel))
-    discard(kernel.module)
+    # Other packages may hand out one module twice.
+    if order.match is None or is_own(order.match.family):
+        discard(kernel.module)
     return made
 
 
