@@ -1,12 +1,13 @@
 """`apply-rematerialization`: copies of producers next to the ops that they were picked for."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -44,8 +45,11 @@ class RecomputeSubgraph:
     values: tuple[SSAValue, ...]
 
 
-def copy_set(chosen: DecidedSet) -> RecomputeSubgraph:
-    """Puts copies of the members in front of the reader, which does not read them yet."""
+def copy_set(chosen: DecidedSet, numbers: Iterator[int]) -> RecomputeSubgraph:
+    """Puts copies of the members in front of the reader, which does not read them yet.
+
+    Those of one fusion group are one of the next of `numbers`.
+    """
     mapping: dict[SSAValue, SSAValue] = {}
     copies: list[Operation] = []
     for member in chosen.members:
@@ -59,7 +63,22 @@ def copy_set(chosen: DecidedSet) -> RecomputeSubgraph:
     read = [chosen.reader.operands[index] for index in chosen.operands]
     for value in read:
         _copy_views(value, mapping, chosen.reader)
+    regroup(dict.fromkeys(value.owner for value in mapping.values()), numbers)
     return RecomputeSubgraph(chosen, tuple(copies), tuple(mapping[value] for value in read))
+
+
+def regroup(copies: Iterable[object], numbers: Iterator[int]) -> None:
+    """Fuses copies with each other where their ops are fused, and not with these.
+
+    A group that is in two places could not be one kernel.
+    """
+    fresh: dict[Attribute, Attribute] = {}
+    for copy in copies:
+        if isinstance(copy, Operation) and FUSION_GROUP in copy.attributes:
+            given = copy.attributes[FUSION_GROUP]
+            if given not in fresh:
+                fresh[given] = IntegerAttr(next(numbers), i64)
+            copy.attributes[FUSION_GROUP] = fresh[given]
 
 
 def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -> Operation:
@@ -114,13 +133,14 @@ def erase_unused(ops: Sequence[Operation]) -> None:
 
 
 def mark_fused(
-    subgraphs: Sequence[RecomputeSubgraph], rules: RematerializationRules, first_group: int
+    subgraphs: Sequence[RecomputeSubgraph],
+    rules: RematerializationRules,
+    numbers: Iterator[int],
 ) -> None:
     """Puts copies that fuse into their reader, at once or in steps, into a group with it.
 
-    No cycle arises: only the reader's results leave the group. Groups get numbers from a first on.
+    No cycle arises: only the reader's results leave the group. Groups get the next of `numbers`.
     """
-    number = first_group
     for subgraph in subgraphs:
         reader = subgraph.source.reader
         group: set[Operation] = {reader}
@@ -131,23 +151,22 @@ def mark_fused(
         if len(group) == 1:
             continue
         if FUSION_GROUP not in reader.attributes:
-            reader.attributes[FUSION_GROUP] = IntegerAttr(number, i64)
-            number += 1
+            reader.attributes[FUSION_GROUP] = IntegerAttr(next(numbers), i64)
         for op in group:
             op.attributes[FUSION_GROUP] = reader.attributes[FUSION_GROUP]
 
 
 def recompute_sets(function: FuncOp, rules: RematerializationRules) -> None:
     """Applies the sets decided on for `function`."""
-    group = first_free_number(function)
+    numbers = count(first_free_number(function))
     sets = read_sets(function)
-    subgraphs = [copy_set(chosen) for chosen in sets]
+    subgraphs = [copy_set(chosen, numbers) for chosen in sets]
     for subgraph in subgraphs:
         connect(subgraph)
     clear_sets(function)
     members = {member for chosen in sets for member in chosen.members}
     erase_unused([op for op in function.walk() if op in members])
-    mark_fused(subgraphs, rules, group)
+    mark_fused(subgraphs, rules, numbers)
 
 
 def recompute_in_order(function: FuncOp) -> None:
@@ -167,8 +186,10 @@ def recompute_in_order(function: FuncOp) -> None:
             location=source_location(function),
             hint="run apply-order before select-rematerialization",
         )
+    numbers = count(first_free_number(function))
     for block, order in zip(blocks, orders, strict=True):
-        replay(block, order)
+        for copy in replay(block, order):
+            regroup([copy], numbers)
     del function.attributes[ORDER]
 
 

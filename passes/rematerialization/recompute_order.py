@@ -50,8 +50,8 @@ def schedule_positions(graph: MemoryGraph, sequence: Sequence[int]) -> list[int]
     return order
 
 
-def replay(block: Block, order: Sequence[int]) -> int:
-    """Makes the ops of `block` run in `order`; returns how many copies that took.
+def replay(block: Block, order: Sequence[int]) -> list[Operation]:
+    """Makes the ops of `block` run in `order`; returns the copies that are made for it.
 
     Every run reads what the last run before it made. The first run of an op is the op itself, so
     it keeps its identity; the others are copies with the same names. Ops without effects that do
@@ -64,6 +64,7 @@ def replay(block: Block, order: Sequence[int]) -> int:
     operands = {op: tuple(op.operands) for op in ops}
     runs: dict[Operation, int] = {}
     sequence: list[Operation] = []
+    copies: list[Operation] = []
     for position in order:
         op = ops[position]
         count = runs.setdefault(op, 0)
@@ -73,6 +74,7 @@ def replay(block: Block, order: Sequence[int]) -> int:
             run.operands = operands[op]
             run.attributes[RECOMPUTED] = IntegerAttr(count, i64)
             run.location = op.location
+            copies.append(run)
         _read_latest(run, latest)
         sequence.append(run)
         latest.update(zip(op.results, run.results, strict=True))
@@ -81,7 +83,7 @@ def replay(block: Block, order: Sequence[int]) -> int:
         _read_latest(terminator, latest)
     for op in reversed([op for op in ops if op not in runs]):
         op.erase()
-    return len(sequence) - len(runs)
+    return copies
 
 
 def _terminator(block: Block) -> Operation | None:

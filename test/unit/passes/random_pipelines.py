@@ -23,6 +23,7 @@ GRAPH = (
     "expand-padding",
     "expand-transposed-convolutions",
     "fold-scale-into-weights",
+    "fuse-conversions",
     "fuse-gathers",
     "fuse-shuffles",
     "group-upstream-ops",
