@@ -20,6 +20,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.names import inherit_names, union_names
 from braid.targets.machines.resolve import runs_on, target_of
+from braid.targets.numerics import Numerics, numerics_chosen
 
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
 
@@ -37,7 +38,7 @@ class SimplifyProductsPass(ModulePass):
     ONNX's attention scales its keys. A right operand that is repeated for groups of batches, as
     keys are for several heads of queries, is not: rows of a group are rows of one product, up to
     64. What converts it from 16 bits does so before it is moved. With `devices` only products on
-    these are changed.
+    these are changed; with strict numerics nothing is scaled later.
 
     ```mlir
     %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
@@ -57,7 +58,10 @@ class SimplifyProductsPass(ModulePass):
         target = target_of(op, self.target)
         for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
             if runs_on(product, self.devices, target) and not _is_open(product):
-                _merge_groups(_convert_first(_scale_result(product)))
+                # Strictly, what a scale keeps small must not overflow before it.
+                is_strict = numerics_chosen() is Numerics.STRICT
+                scaled = product if is_strict else _scale_result(product)
+                _merge_groups(_convert_first(scaled))
 
 
 def _is_open(product: MatmulOp) -> bool:

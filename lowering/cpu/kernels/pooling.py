@@ -1,5 +1,6 @@
 """Pooling: vectors run over channels or along lines."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -29,11 +30,17 @@ _MOST_MAXIMA = 16
 """Vectors of a tile: more leave no registers for what windows share."""
 
 
+_LEAST_VECTORS, _MOST_PIXELS = 4, 1 << 14
+"""Vectors of channels, and pixels, of a reduction that is taken as pooling: each channel has one
+sum. Few of them wait for each other, and one of many numbers is less exact."""
+
+
 @dataclass(frozen=True)
 class PoolFamily(VectorFamily):
     """`braid.pool` of f32 or bytes in one to three dims, unpadded, with an elementwise epilogue.
 
-    A `braid.reduce` of all spatial dims is one with a window as large as the image.
+    A `braid.reduce` of all spatial dims is one with a window as large as the image, where there are
+    many channels and not too many pixels.
     Layouts: channels last, in blocks of a vector, or first for strides of at most 2.
     """
 
@@ -49,7 +56,7 @@ class PoolFamily(VectorFamily):
         op, kind = ops[0], element_type_of(x)
         if not (kind == Float32Type() or is_byte(kind)) or len(shape_of(x)) not in RANKS:
             return None
-        pooling = _pooling(op)
+        pooling = _pooling(op, self.unit.lanes)
         if pooling is None or pooling.windows.is_padded or min(shape_of(x)) == 0:
             return None
         points = pointwise(group, op)
@@ -79,11 +86,13 @@ class _Pooling:
     neutral: float
 
 
-def _pooling(op: PoolOp | ReduceOp) -> _Pooling | None:
-    """None for a reduction of other dims than all but images and channels."""
+def _pooling(op: PoolOp | ReduceOp, lanes: int) -> _Pooling | None:
+    """None for a reduction of other dims than all but images and channels, or of few channels."""
     if isinstance(op, PoolOp):
         return _Pooling(op.windows, op.combine, op.padding_value)
-    _, _, *spatial = shape_of(op.input)
+    _, channels, *spatial = shape_of(op.input)
+    if channels < _LEAST_VECTORS * lanes or math.prod(spatial) > _MOST_PIXELS:
+        return None
     if sorted(op.dims.get_values()) != list(range(2, 2 + len(spatial))):
         return None
     ones, zeros = (1,) * len(spatial), (0,) * len(spatial)

@@ -110,3 +110,23 @@ def test_many_keys(kind: str, as_op: bool) -> None:
     new, old = (1, 4, 1, 64), (1, 4, 2047, 64)
     shapes = dict(zip(NAMES, ((1, 16, 1, 64), new, new, old, old, (1, 1, 1, 2048)), strict=True))
     check(model(shapes, KINDS[kind][1], as_op, False), shapes, kind, False)
+
+
+def test_strictly_small_scales_keep_products_from_overflow() -> None:
+    ports = [
+        helper.make_tensor_value_info("q", TensorProto.FLOAT, [2, 4, 8]),
+        helper.make_tensor_value_info("k", TensorProto.FLOAT, [2, 8, 64]),
+    ]
+    nodes = [
+        helper.make_node("Mul", ["k", "scale"], ["scaled"]),
+        helper.make_node("MatMul", ["q", "scaled"], ["y"]),
+    ]
+    scale = numpy_helper.from_array(np.array(1e-20, np.float32), "scale")
+    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "scaled", ports, [result], [scale])
+    strict = braid.compile(helper.make_model(graph, ir_version=10), numerics="strict")
+    random = np.random.default_rng(0)
+    q = 1e10 * random.standard_normal((2, 4, 8)).astype(np.float32)
+    k = 1e30 * random.standard_normal((2, 8, 64)).astype(np.float32)
+    exact = q.astype(np.float64) @ (k.astype(np.float64) * 1e-20)
+    np.testing.assert_allclose(strict(q, k), exact, rtol=1e-4, atol=1e-6 * abs(exact).max())

@@ -11,6 +11,7 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
@@ -81,6 +82,10 @@ def pool(pad):
     ]  # fmt: skip
 
 
+def whole_image(x):
+    return [ReduceOp.get(x, "add", (2, 3))]
+
+
 IMAGE = tensor(1, 8, 6, 6)
 
 
@@ -100,6 +105,9 @@ IMAGE = tensor(1, 8, 6, 6)
         ([IMAGE, tensor(8, 4, 3, 3)], conv(groups=2), {"conv-direct"}),
         ([IMAGE], pool(0), {"pool"}),
         ([IMAGE], pool(1), set()),
+        ([tensor(1, 64, 14, 14)], whole_image, {"pool"}),
+        ([tensor(1, 63, 14, 14)], whole_image, set()),  # few sums, which wait for each other
+        ([tensor(1, 64, 129, 128)], whole_image, set()),  # each of too many numbers
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 1)], {"normalization"}),
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 0)], set()),
         ([tensor(2, 3)], lambda x: [TransposeOp.get(x, (1, 0))], {"movement"}),
