@@ -212,7 +212,7 @@ def test_sums_of_images(check, machine, kind) -> None:
         op = ReduceOp.get(x, "add", [3, 2], accumulator=i32)
         return [op], [op.output]
 
-    arrays = [bytes_of(kind, 1, 32, 9, 7)]
+    arrays = [bytes_of(kind, 1, 72, 9, 7)]
     check(PoolFamily(machine), types_of(arrays), build, arrays=arrays)
 
 
