@@ -63,22 +63,23 @@ def copy_set(chosen: DecidedSet, numbers: Iterator[int]) -> RecomputeSubgraph:
     read = [chosen.reader.operands[index] for index in chosen.operands]
     for value in read:
         _copy_views(value, mapping, chosen.reader)
-    regroup(dict.fromkeys(value.owner for value in mapping.values()), numbers)
+    regroup([value.op for value in mapping.values() if isinstance(value, OpResult)], numbers)
     return RecomputeSubgraph(chosen, tuple(copies), tuple(mapping[value] for value in read))
 
 
-def regroup(copies: Iterable[object], numbers: Iterator[int]) -> None:
+def regroup(copies: Iterable[Operation], numbers: Iterator[int]) -> None:
     """Fuses copies with each other where their ops are fused, and not with these.
 
     A group that is in two places could not be one kernel.
     """
     fresh: dict[Attribute, Attribute] = {}
-    for copy in copies:
-        if isinstance(copy, Operation) and FUSION_GROUP in copy.attributes:
-            given = copy.attributes[FUSION_GROUP]
-            if given not in fresh:
-                fresh[given] = IntegerAttr(next(numbers), i64)
-            copy.attributes[FUSION_GROUP] = fresh[given]
+    for copy in dict.fromkeys(copies):
+        given = copy.attributes.get(FUSION_GROUP)
+        if given is None:
+            continue
+        if given not in fresh:
+            fresh[given] = IntegerAttr(next(numbers), i64)
+        copy.attributes[FUSION_GROUP] = fresh[given]
 
 
 def _copy(op: Operation, mapping: dict[SSAValue, SSAValue], reader: Operation) -> Operation:

@@ -6,24 +6,11 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from test.machines import AVX2, HOST, SSE
+from test.run.kernels.products import product, with_epilogue
 
 FAMILY = GemmFamily(HOST)
-
-
-def product(a, b):
-    op = MatmulOp.on(a, b)
-    return [op], [op.output]
-
-
-def with_epilogue(a, b, bias, other):
-    op = MatmulOp.on(a, b)
-    biased = elementwise("add", op.output, bias)
-    scaled = elementwise("mul", biased.output, other)
-    bounded = elementwise("maximum", scaled.output, bias)
-    return [op, biased, scaled, bounded], [bounded.output]
 
 
 @settings(max_examples=25, deadline=None)

@@ -6,24 +6,12 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, bf16, f16, f32
 
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from test.machines import AVX2, HOST, SSE
 from test.run.kernels.conftest import make_group
+from test.run.kernels.products import product, with_epilogue
 
 FAMILY = GemmDotsFamily(HOST)
-
-
-def product(a, b):
-    op = MatmulOp.on(a, b)
-    return [op], [op.output]
-
-
-def with_epilogue(a, b, bias, other):
-    op = MatmulOp.on(a, b)
-    biased = elementwise("add", op.output, bias)
-    scaled = elementwise("mul", biased.output, other)
-    return [op, biased, scaled], [scaled.output]
 
 
 def of_halves(a, b, bias, other):

@@ -10,7 +10,7 @@ IN_ORDER = ("select-rematerialization{budget=500 time-limit=0.5}", "apply-remate
 
 
 @pytest.mark.parametrize("decisions", [RECOMPUTED, IN_ORDER], ids=["sets", "order"])
-@pytest.mark.parametrize("seed", [11, 263, 275, 287])
+@pytest.mark.parametrize("seed", [11, 263, 275, 287, 292])
 def test_what_is_fused_before_it_is_recomputed_can_be_outlined(seed, decisions) -> None:
     module = random_module(seed, seed % 12 + 1, parameters=0.3)
     pipeline = ("select-fusion", *decisions, "apply-fusion")
