@@ -13,6 +13,9 @@ from braid.dialects.braid.regions import FusedOp
 PREPARE = "prepare"
 """Symbol of the function that compilation runs once to make the prepared parameters."""
 
+_KEY = "prepared/"
+"""What keys of its results begin with, before a number."""
+
 _MAX_ELEMENTS = 1 << 18
 """A result larger than this is computed at compile time only if it is not much larger than
 what it is made of: weights that are repeated many times would fill the memory."""
@@ -58,6 +61,17 @@ class ParameterExpressions:
             else:
                 self._known[current] = all(self._known[owner] for owner in ops)
         return self._known[op]
+
+
+def first_free_key(keys: Iterable[str]) -> int:
+    """The least number of a key above those of `keys`, of which others than ours do not count."""
+    numbers = (key.removeprefix(_KEY) for key in keys if key.startswith(_KEY))
+    return max((int(n) for n in numbers if n.isdecimal()), default=-1) + 1
+
+
+def prepared_key(number: int) -> str:
+    """The key of a result of `@prepare`."""
+    return f"{_KEY}{number}"
 
 
 def computed_beforehand() -> ParameterExpressions:

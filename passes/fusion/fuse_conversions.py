@@ -15,6 +15,7 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import is_transposed_view
 from braid.analysis.storage.view_groups import only_op
+from braid.analysis.structure.parameter_expressions import first_free_key, prepared_key
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
@@ -110,7 +111,7 @@ class _Prepared:
         assert self.function is not None
         last = self.function.body.block.last_op
         assert isinstance(last, ReturnOp)
-        key = f"prepared/{1 + max(int(key.rpartition('/')[2]) for key in self.results)}"
+        key = prepared_key(first_free_key(self.results))
         self.results[key] = value
         last.operands = list(self.results.values())
         types = [made.type for made in self.results.values()]

@@ -17,7 +17,12 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.nesting import ops_outside_groups
-from braid.analysis.structure.parameter_expressions import PREPARE, computed_beforehand
+from braid.analysis.structure.parameter_expressions import (
+    PREPARE,
+    computed_beforehand,
+    first_free_key,
+    prepared_key,
+)
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.clusters import clear_placement
@@ -44,7 +49,7 @@ class _Prepare:
     def key_of(self, value: SSAValue) -> str:
         """The key under which the known `value` is a parameter."""
         if value not in self.keys:
-            key = f"prepared/{self.next_number}"
+            key = prepared_key(self.next_number)
             self.next_number += 1
             self.keys[value] = key
             self.results[key] = self._copy(value)
@@ -92,8 +97,7 @@ def _existing(module: ModuleOp) -> _Prepare:
             keys = cast(ArrayAttr[StringAttr], func.attributes[PREPARED_KEYS])
             names = [key.data for key in keys]
             prepare.results = dict(zip(names, last.arguments, strict=True))
-            numbers = [int(name.rpartition("/")[2]) for name in names]
-            prepare.next_number = max(numbers, default=-1) + 1
+            prepare.next_number = first_free_key(names)
             Rewriter.erase_op(last)
             func.body.detach_block(block)
             prepare.block = block
