@@ -1,4 +1,6 @@
-"""CPU seconds of compiling whole models in fresh processes: nothing cached, and all kernels cached.
+"""CPU seconds of compiling whole models in fresh processes.
+
+With nothing in the cache, with all kernels in it, and with the model itself in it.
 
 ``python -m benchmarks.compile_time MODEL.onnx… --rounds 5 --json o.json`` starts a process for each
 compilation, and counts all that it and the processes it started took, from the start of Python to
@@ -21,35 +23,37 @@ from benchmarks.arguments import output_file
 from benchmarks.provenance import provenance
 
 COMPILE = "import sys, braid; braid.compile(sys.argv[1])"
-IMPORT = "import braid"
+LIMIT = "BRAID_CACHE_LIMIT"
+"""Of the bytes of models that are kept, not of those of kernels."""
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """CPU seconds of each round."""
+    """CPU seconds of each round: with nothing, the kernels, or the model in the cache."""
 
     model: str
     python: str
     cold: tuple[float, ...]
     warm: tuple[float, ...]
+    again: tuple[float, ...]
 
     def line(self) -> str:
         """A row of the table: medians, and the least and the most."""
         columns = [
             f"{statistics.median(own):>6.2f} ({min(own):.2f} to {max(own):.2f})"
-            for own in (self.cold, self.warm)
+            for own in (self.cold, self.warm, self.again)
         ]
-        return f"{self.model:<18} {columns[0]:>24} {columns[1]:>24}  {self.python}"
+        return f"{self.model:<18} {' '.join(f'{own:>24}' for own in columns)}  {self.python}"
 
 
-def cpu_seconds(command: list[str], cache: str) -> float:
-    """Of a process and its children, all that they took.
+def cpu_seconds(command: list[str], cache: str, **given: str) -> float:
+    """Of a process and its children, all that they took; `given` are variables beside.
 
     Raises:
         CalledProcessError: it failed.
 
     """
-    environment = {**os.environ, "BRAID_CACHE_DIR": cache}
+    environment = {**os.environ, "BRAID_CACHE_DIR": cache, **given}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -61,15 +65,15 @@ def cpu_seconds(command: list[str], cache: str) -> float:
 
 def measure(model: Path, pythons: list[str], rounds: int) -> list[Measurement]:
     """Compile in turns, each time without and then with what the first compilation left."""
-    cold: dict[str, list[float]] = {python: [] for python in pythons}
-    warm: dict[str, list[float]] = {python: [] for python in pythons}
+    rows: dict[str, list[tuple[float, float, float]]] = {python: [] for python in pythons}
     for _ in range(rounds):
         for python in pythons:
             command = [python, "-c", COMPILE, str(model.resolve())]
             with tempfile.TemporaryDirectory() as cache:
-                cold[python].append(cpu_seconds(command, cache))
-                warm[python].append(cpu_seconds(command, cache))
-    return [Measurement(model.stem, p, tuple(cold[p]), tuple(warm[p])) for p in pythons]
+                cold = cpu_seconds(command, cache)
+                warm = cpu_seconds(command, cache, **{LIMIT: "0"})
+                rows[python].append((cold, warm, cpu_seconds(command, cache)))
+    return [Measurement(model.stem, python, *zip(*rows[python], strict=True)) for python in pythons]
 
 
 def main() -> None:
@@ -80,7 +84,8 @@ def main() -> None:
     parser.add_argument("--pythons", nargs="+", default=[sys.executable])
     parser.add_argument("--json", type=output_file)
     options = parser.parse_args()
-    print(f"{'model':<18} {'cold CPU s':>24} {'warm CPU s':>24}")
+    columns = ("nothing cached, CPU s", "kernels cached", "the model cached")
+    print(f"{'model':<18} {' '.join(f'{name:>24}' for name in columns)}")
     measured: list[Measurement] = []
     for model in options.models:
         for own in measure(model, options.pythons, options.rounds):

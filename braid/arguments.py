@@ -1,28 +1,12 @@
-"""Arguments of the Python API that types do not check: numbers, pipelines, models."""
+"""Pipelines as the Python API takes them."""
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import cast
 
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.support.errors import BraidError, check_kinds
-
-
-def check_seconds(name: str, value: object) -> None:
-    """Raises BraidError unless `value` is a time that is not negative, or None."""
-    if value is None:
-        return
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not 0 <= cast(float, value) < math.inf:
-        raise BraidError(f"{name} is {value!r}, expected a number of seconds")
-
-
-def as_target(target: object) -> str | None:
-    """The name of a target, or the path of its file, as text; raises BraidError for others."""
-    check_kinds(paths={"target": target})
-    return None if target is None else str(target)
+from braid.support.errors import BraidError
 
 
 def as_passes(passes: object) -> tuple[ModulePass, ...]:

@@ -6,10 +6,14 @@ Nothing of the compiler is imported for it.
 import hashlib
 import json
 import mmap
+import operator
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
+from braid.compile_options import CompileOptions
 from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import map_regular
 from braid.support.installation import installation_stamp
@@ -27,43 +31,125 @@ _OTHER_FILES = {
     ".mlir": (b"braid.parameters", b".toml"),
 }
 """What a model holds that reads other files, by its suffix."""
+_NOT_KEPT = (
+    "passes",  # which may do anything
+    "emulate",  # what is emulated is timed, for devices that are not here
+    "kernels",  # of libraries, of which more than one version may be found
+    "on_miss",
+    "on_miss_seconds",
+    "measure_orders",
+    "order_seconds",
+)
+"""Options with which models have no key, unless their values are the default ones."""
+_OF_THE_PROCESS = ("threads", "jobs", "load")
+"""Options that bear on this process alone."""
+_FILES = ("parameters", "use_profile")
+"""Options that are files, of which the key has digests."""
+_DEFAULTS = CompileOptions()
 
 
-def compilation_key(path: Path, *, target: str | None, options: Mapping[str, object]) -> str | None:
-    """A digest of all that bears on what the model at `path` is compiled to.
+@dataclass(frozen=True)
+class SourceState:
+    """A model in a file or in bytes, and a digest of what it was.
 
-    These are the bytes of the file and its name, `options`, the target's file, the processor,
-    whether its tile registers may be used, how many of its cores there are for braid, the records,
-    all that is installed, and variables of the environment. None for a model whose tensors are in
-    other files, and for what cannot be read: whoever compiles it says what is wrong.
+    `stamp` is what the system says of the file, which is another one when the file is changed.
     """
-    suffix = path.suffix.lower()
-    if suffix not in _OTHER_FILES:
+
+    source: str | os.PathLike[str] | bytes
+    name: str
+    digest: str
+    stamp: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"'{self.name}'"
+
+    def now(self) -> "SourceState | None":
+        """As it is now; None where it is no model any more. Read again only if it was changed."""
+        if isinstance(self.source, bytes) or _stamp(self.source) == self.stamp:
+            return self
+        return state_of(self.source)
+
+
+def state_of(source: object) -> SourceState | None:
+    """The state of a model, None for what is neither a file nor bytes, or reads other files.
+
+    Nor is there one of what cannot be read: whoever compiles it says what is wrong.
+    """
+    if isinstance(source, bytes):
+        patterns = [text for texts in _OTHER_FILES.values() for text in texts]
+        if any(text in source for text in patterns):
+            return None
+        return SourceState(source, "<bytes>", _digest(source), ())
+    if not isinstance(source, str | os.PathLike):
+        return None
+    path = Path(cast(str, source))
+    stamp, patterns = _stamp(path), _OTHER_FILES.get(path.suffix.lower())
+    if patterns is None or stamp is None:
         return None
     try:
         data = map_regular(path)
-        if any(data.find(text) >= 0 for text in _OTHER_FILES[suffix]):
+        if any(data.find(text) >= 0 for text in patterns):
             return None
-        model = _digest(data)
-        described = None
-        if target is not None and target.endswith(".toml"):
-            described = _digest(map_regular(target))
+        return SourceState(path.absolute(), path.name, _digest(data), stamp)
     except (OSError, ValueError):
         return None
-    facts = {
-        "model": (path.name, model),
-        "options": dict(options),
-        "target": (target, described),
-        "machine": (processor(), may_use_tiles(), len(os.sched_getaffinity(0))),
-        "records": default_store().stamp(),
-        "installation": installation_stamp(),
-        "environment": {
-            name: value
-            for name, value in os.environ.items()
-            if (name.startswith("BRAID_") or name in _TOOLS) and name not in _WITHOUT_EFFECT
-        },
-    }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
+    """A digest of all that bears on what a model is compiled to with these options.
+
+    These are the bytes of the file and its name, the options and the files that they name, the
+    processor, whether its tile registers may be used, how many of its cores there are for braid,
+    the records, all that is installed, and variables of the environment. None with options whose
+    effect is not told by their values.
+    """
+    given = {name: value for name, value in vars(options).items() if _is_given(name, value)}
+    if not given.keys().isdisjoint(_NOT_KEPT):
+        return None
+    try:
+        files = {name: _digest(map_regular(given[name])) for name in _FILES if name in given}
+        if str(given.get("target", "")).endswith(".toml"):
+            files["target"] = _digest(map_regular(given["target"]))
+        facts = {
+            "model": (source.name, source.digest),
+            "options": {n: v for n, v in given.items() if n not in (*_OF_THE_PROCESS, *_FILES)},
+            "files": files,
+            "machine": (processor(), may_use_tiles(), len(os.sched_getaffinity(0))),
+            "records": default_store().stamp(),
+            "installation": installation_stamp(),
+            "environment": {
+                name: value
+                for name, value in os.environ.items()
+                if (name.startswith("BRAID_") or name in _TOOLS) and name not in _WITHOUT_EFFECT
+            },
+        }
+        text = json.dumps(facts, sort_keys=True, default=_plain)
+    except (OSError, ValueError, TypeError):
+        return None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _is_given(name: str, value: object) -> bool:
+    """Whether an option says anything else than its default."""
+    is_empty = isinstance(value, Mapping | tuple | list) and not value
+    return not is_empty and value != getattr(_DEFAULTS, name)
+
+
+def _plain(value: object) -> Any:
+    """A value of an option that JSON has no form for. Raises TypeError for what is none."""
+    if isinstance(value, Mapping):
+        return dict(cast(Mapping[str, object], value))
+    if isinstance(value, os.PathLike):
+        return os.fspath(cast("os.PathLike[str]", value))
+    return operator.index(cast(int, value))
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _digest(data: mmap.mmap | bytes) -> str:

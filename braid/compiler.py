@@ -1,50 +1,40 @@
-"""The compiler as a function: from a model in any form to one that can be called."""
+"""The compiler as a function: from a model in any form to one that can be called.
+
+What was compiled before is loaded, and nothing of the compiler imported for it.
+"""
 
 import os
 from collections.abc import Sequence
-from functools import partial
+from typing import TYPE_CHECKING
 
-from xdsl.passes import ModulePass
-
-from braid.arguments import as_passes, as_target, check_seconds
-from braid.dynamic_shapes.open_model import Bounds, Buckets
-from braid.emulation import emulating_backends
-from braid.execution.elsewhere import (
-    ElsewhereExecutor,
-    missing_here,
-)
-from braid.execution.executors import Executor, NativeExecutor, check_threads
-from braid.graph_pipeline import Decisions
-from braid.lower_source import Lowering
-from braid.lowered_model import LoweredModel, package_of
-from braid.lowering.host.codegen.loaded_code import load_objects
-from braid.lowering.host.descriptor import SYMBOL
-from braid.memory_budget import parse_budget
-from braid.model import Model, Package
-from braid.on_miss import ON_MISS_SECONDS, MissRule
-from braid.passes.partition.assign_devices import Strategy
-from braid.read_source import ModelSource, Shapes, read_source
-from braid.runtime.native import NativeModel, emulating, register_plugins
-from braid.sources.source_model import Parameters
+from braid.artifact_slot import slot_of
+from braid.compile_options import ON_MISS_SECONDS, CompileOptions
+from braid.model import Model
 from braid.support.errors import check_kinds
-from braid.support.forks import compiling
-from braid.support.shared_objects import need_libraries
-from braid.targets.numerics import with_numerics
-from braid.universe import make_context
+from braid.support.lazy import lazy_module
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+    from braid.dynamic_shapes.open_model import Bounds, Buckets
+    from braid.passes.partition.assign_devices import Strategy
+    from braid.read_source import ModelSource, Shapes
+    from braid.sources.source_model import Parameters
+
+_compiling = lazy_module("braid.compile_source")
 
 
-@compiling()
 def compile(
-    source: ModelSource,
+    source: "ModelSource",
     *,
     target: str | os.PathLike[str] | None = None,
     cpu: str | None = None,
     gpu_arch: str | None = None,
     threads: int = 1,
-    shapes: Shapes | None = None,
-    shape_buckets: Buckets | None = None,
-    shape_bounds: Bounds | None = None,
-    parameters: Parameters | str | os.PathLike[str] | None = None,
+    shapes: "Shapes | None" = None,
+    shape_buckets: "Buckets | None" = None,
+    shape_bounds: "Bounds | None" = None,
+    parameters: "Parameters | str | os.PathLike[str] | None" = None,
     jobs: int | None = None,
     profile: bool = False,
     use_profile: str | os.PathLike[str] | None = None,
@@ -54,7 +44,7 @@ def compile(
     measure_orders: float | None = None,
     inter_op_threads: int = 1,
     order_seconds: float | None = None,
-    partition: Strategy | None = None,
+    partition: "Strategy | None" = None,
     pin: Sequence[str] = (),
     integers: bool = True,
     emulate: bool = False,
@@ -64,7 +54,8 @@ def compile(
     precision: str | None = None,
     on_miss: str = "default",
     on_miss_seconds: float = ON_MISS_SECONDS,
-    passes: str | Sequence[ModulePass] | None = None,
+    cache: bool = True,
+    passes: "str | Sequence[ModulePass] | None" = None,
 ) -> Model:
     """Compile a model for a target and load it into this process.
 
@@ -107,181 +98,49 @@ def compile(
     how many had a record. `passes`, or their text such as `"canonicalize,cse"`, run instead of
     the default pipeline.
 
+    What is compiled of a file or of bytes is kept as an artifact in the user's cache
+    (`$BRAID_CACHE_DIR`), and is loaded when the same model is compiled with the same options, by
+    the same installation for the same machine. Not with `cache=False`, nor where `passes`,
+    `kernels`, `on_miss`, `order_seconds` or `measure_orders` are given, weights as arrays, or
+    `emulate`.
+
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
         InfeasibleError: it cannot run within the memory budget.
 
     """
-    _check_numbers(threads, inter_op_threads, jobs, measure_orders, order_seconds)
-    check_kinds(
-        texts={"cpu": cpu, "gpu_arch": gpu_arch, "recompute": recompute},
-        paths={"use_profile": use_profile},
-        flags={"profile": profile, "integers": integers, "emulate": emulate, "load": load},
-    )
-    check_seconds("on_miss_seconds", on_miss_seconds)
-    miss = MissRule.of(on_miss, on_miss_seconds)
-    budget = None if memory_budget is None else parse_budget(memory_budget)
-    chosen = None if passes is None else as_passes(passes)
-    context = make_context()
-    read = partial(
-        read_source,
-        context,
-        source,
-        target=as_target(target),
-        cpu=cpu,
-        gpu_arch=gpu_arch,
-        shapes=shapes,
-        parameters=parameters,
-        buckets=shape_buckets,
-        bounds=shape_bounds,
-    )
-    decisions = Decisions(
-        recompute=recompute,
-        order_seconds=order_seconds,
-        jobs=jobs,
-        use_profile=use_profile,
-        unseen=unseen,
-        partition=partition,
-        pin=pin,
-        integers=integers,
-        measure_orders=measure_orders,
-        inter_op_threads=inter_op_threads,
-        on_miss=miss,
-    )
-    lowering = Lowering(context, read, decisions, profile)
-    with (
-        emulating_backends(emulate),
-        with_numerics(numerics, precision),
-        miss.kernels_from(kernels),
-    ):
-        lowered = lowering.within(budget, chosen)
-    return _load(lowered, threads, emulate) if load else _packaged(lowered)
-
-
-def _check_numbers(
-    threads: int,
-    inter_op_threads: int,
-    jobs: int | None,
-    measure_orders: float | None,
-    order_seconds: float | None,
-) -> None:
-    """Raises BraidError for counts and times that there cannot be."""
-    check_threads(threads)
-    check_threads(inter_op_threads, "inter_op_threads", least=1)
-    if jobs is not None:
-        check_threads(jobs, "jobs", least=1)
-    check_seconds("measure_orders", measure_orders)
-    check_seconds("order_seconds", order_seconds)
-
-
-def _load(lowered: LoweredModel, threads: int, emulate: bool) -> Model:
-    """The model in this process, which runs on so many threads, if its code is for this machine."""
-    machine, code = lowered.target.host_device.machine, lowered.code
-    if (reason := missing_here(machine)) is not None:
-        return _packaged(
-            lowered,
-            f"the model is compiled for CPU '{machine.name}' and cannot run here: {reason}",
-            "save it and run it there, or compile it without a CPU",
-        )
-    package = package_of(lowered)
-    need_libraries(code.libraries, "the model")
-    loaded = load_objects(code.objects)
-    if package.manifest.runs_on:
-        register_plugins()
-    with emulating(emulate):
-        native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
-    streams = code.description.inter_op_streams
-    executor = NativeExecutor(native, max(threads, streams) if threads else 0)
-    return _model(package, executor, lowered)
-
-
-def _packaged(
-    lowered: LoweredModel,
-    reason: str = "the model was compiled to be saved, not to run",
-    hint: str = "compile it without load=False, or load what is saved",
-) -> Model:
-    """The model to be saved."""
-    return _model(package_of(lowered), ElsewhereExecutor(reason, hint), lowered)
-
-
-def _model(package: Package, executor: Executor, lowered: LoweredModel) -> Model:
-    manifest = package.manifest
-    return Model(
-        manifest.inputs,
-        manifest.outputs,
-        executor,
-        manifest.arena_bytes,
-        package,
-        lowered.memory,
-        lowered.kernels,
-    )
-
-
-def emit_model(
-    source: ModelSource,
-    stage: str,
-    *,
-    target: str | None = None,
-    cpu: str | None = None,
-    gpu_arch: str | None = None,
-    shapes: Shapes | None = None,
-    shape_buckets: Buckets | None = None,
-    shape_bounds: Bounds | None = None,
-    jobs: int | None = None,
-    profile: bool = False,
-    use_profile: str | os.PathLike[str] | None = None,
-    unseen: float | None = None,
-    order_seconds: float | None = None,
-    recompute: str | None = None,
-    partition: Strategy | None = None,
-    pin: Sequence[str] = (),
-    integers: bool = True,
-    kernels: str | None = None,
-    numerics: str | None = None,
-    precision: str | None = None,
-    on_miss: str = "default",
-    on_miss_seconds: float = ON_MISS_SECONDS,
-    emulate: bool = False,
-) -> str | bytes:
-    """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
-
-    The backends of the target may have further ones; the others are as for `compile`.
-
-    Raises:
-        BraidError: as `compile`, or there is no such stage.
-
-    """
-    if jobs is not None:
-        check_threads(jobs, "jobs", least=1)
-    check_seconds("on_miss_seconds", on_miss_seconds)
-    miss = MissRule.of(on_miss, on_miss_seconds)
-    context = make_context()
-
-    read = partial(
-        read_source,
-        context,
-        source,
+    options = CompileOptions(
         target=target,
         cpu=cpu,
         gpu_arch=gpu_arch,
+        threads=threads,
         shapes=shapes,
-        buckets=shape_buckets,
-        bounds=shape_bounds,
-    )
-    decisions = Decisions(
-        recompute=recompute,
-        order_seconds=order_seconds,
+        shape_buckets=shape_buckets,
+        shape_bounds=shape_bounds,
+        parameters=parameters,
         jobs=jobs,
+        profile=profile,
         use_profile=use_profile,
         unseen=unseen,
+        memory_budget=memory_budget,
+        recompute=recompute,
+        measure_orders=measure_orders,
+        inter_op_threads=inter_op_threads,
+        order_seconds=order_seconds,
         partition=partition,
         pin=pin,
         integers=integers,
-        on_miss=miss,
+        emulate=emulate,
+        load=load,
+        kernels=kernels,
+        numerics=numerics,
+        precision=precision,
+        on_miss=on_miss,
+        on_miss_seconds=on_miss_seconds,
+        passes=passes,
     )
-    with (
-        emulating_backends(emulate),
-        with_numerics(numerics, precision),
-        miss.kernels_from(kernels),
-    ):
-        return Lowering(context, read, decisions, profile).at_stage(stage)
+    options.check()
+    check_kinds(flags={"cache": cache})
+    slot = slot_of(source, options) if cache else None
+    kept = None if slot is None else slot.find()
+    return _compiling.compile_source(source, options, slot) if kept is None else kept

@@ -16,11 +16,11 @@ from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
 from braid.memory_budget import check_budget, fits, with_budget
-from braid.model import RecordCount
 from braid.on_miss import selecting_passes
 from braid.passes.infrastructure.reproducer import run_reproducibly
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.passes.storage.memory_report import memory_report
+from braid.runtime.manifest import RecordCount
 from braid.sources.signature import check_model
 from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import Diagnostic, emit

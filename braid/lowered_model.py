@@ -3,6 +3,10 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
@@ -10,18 +14,20 @@ from braid.dialects.braid.variants import program_functions
 from braid.execution.elsewhere import described_dims, described_specs
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.model_code import DeviceCode, ModelCode
-from braid.model import Package, RecordCount
-from braid.packaging.weights import fill_weights
-from braid.passes.storage.memory_report import MemoryReport
+from braid.model import Package
+from braid.packaging.weights import aligned_bytes, fill_weights
 from braid.read_source import chain_parameters
+from braid.runtime.artifact import Contents, fill_artifact
 from braid.runtime.manifest import (
     DeviceCodeSpec,
     DeviceSpec,
     Manifest,
+    RecordCount,
     ResourceSpec,
     WeightSpec,
 )
 from braid.sources.source_model import Parameters, SourceModel
+from braid.support.memory_report import MemoryReport
 from braid.targets.machines.target import Target
 
 
@@ -47,14 +53,38 @@ def all_parameters(model: SourceModel) -> Parameters:
 
 def package_of(lowered: LoweredModel) -> Package:
     """Compiled code with its weights filled."""
+    return _package(lowered, aligned_bytes(lowered.code.description.weights_bytes))
+
+
+def write_lowered(lowered: LoweredModel, path: Path) -> Package:
+    """Write compiled code and its weights, which are filled where they lie in the file.
+
+    The weights of what is returned are those in the file, mapped to memory.
+
+    Raises:
+        BraidError: there is no C compiler to link it, or the file cannot be written.
+
+    """
+
+    packages: list[Package] = []
+
+    def fill(weights: NDArray[np.uint8]) -> Contents:
+        package = _package(lowered, weights)
+        packages.append(package)
+        return package.manifest, package.link(package.objects), package.devices
+
+    fill_artifact(path, lowered.code.description.weights_bytes, fill)
+    return packages[0]
+
+
+def _package(lowered: LoweredModel, weights: NDArray[np.uint8]) -> Package:
+    """Compiled code, and its weights, which are stored in `weights`."""
     model, code = lowered.model, lowered.code
-    weights = fill_weights(
-        program_functions(model.module), code.description.weights_bytes, all_parameters(model)
-    )
-    manifest = _manifest(lowered, weights.index)
+    index = fill_weights(weights, program_functions(model.module), all_parameters(model))
+    manifest = _manifest(lowered, index)
     device_code = b"".join(part for own in code.devices for part in own.code.parts)
     link = partial(link_shared_object, libraries=code.libraries)
-    return Package(manifest, code.objects, weights.data, link, device_code)
+    return Package(manifest, code.objects, weights, link, device_code)
 
 
 def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
@@ -76,6 +106,9 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
             DeviceSpec(device.name, device.plugin) for device in lowered.code.description.devices
         ),
         libraries=lowered.code.libraries,
+        inter_op_streams=description.inter_op_streams,
+        memory=lowered.memory,
+        kernels=lowered.kernels,
     )
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.passes.storage.memory_report import MemoryReport
 from braid.support.byte_sizes import format_size, parse_size
 from braid.support.errors import BraidError, InfeasibleError
+from braid.support.memory_report import MemoryReport
 
 _FUSION = "select-fusion"
 """Ops are still on their own then, and what is recomputed may be fused with its reader."""

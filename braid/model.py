@@ -3,24 +3,26 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from braid.dynamic_shapes.binding import bind_inputs, bind_outputs, in_order
-from braid.execution.executors import Executor, NativeExecutor, check_threads
+from braid.execution.executors import (
+    ElsewhereExecutor,
+    Executor,
+    NativeExecutor,
+)
 from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
-from braid.runtime.manifest import Manifest, TensorSpec
+from braid.runtime.manifest import NO_KERNELS, Manifest, RecordCount, TensorSpec
 from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
 from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
-from braid.support.errors import BraidError, check_kinds
+from braid.support.errors import BraidError, check_kinds, check_threads
+from braid.support.memory_report import MemoryReport
 from braid.support.shared_objects import need_libraries
-
-if TYPE_CHECKING:
-    from braid.passes.storage.memory_report import MemoryReport
 
 Array = NDArray[Any]
 
@@ -44,31 +46,28 @@ class Package:
         write_artifact(path, self.manifest, code, self.weights, self.devices)
 
 
-class RecordCount(NamedTuple):
-    """Of `total` kernels of a model `recorded` have a record of a search, by which they are made.
+@dataclass(frozen=True)
+class KeptArtifact:
+    """An artifact that stands for what was compiled; `package` is what it was written from."""
 
-    Of these `searched` were searched while it was compiled.
-    """
+    artifact: Artifact
+    package: Callable[[], Package]
 
-    recorded: int = 0
-    total: int = 0
-    searched: int = 0
+    @property
+    def manifest(self) -> Manifest:
+        """That of the artifact."""
+        return self.artifact.manifest
 
-    def __str__(self) -> str:
-        now = f", {self.searched} kernels searched now" if self.searched else ""
-        return f"{self.recorded} of {self.total} kernels have a record of a search{now}"
-
-
-_NO_KERNELS = RecordCount()
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy; raises `BraidError` as `Artifact.write` does."""
+        self.artifact.write(path)
 
 
 class Model:
     """A model that can be called, from any number of threads at once.
 
     `inputs` and `outputs` describe the tensors by name, dtype and shape; `arena_bytes` is the
-    memory for intermediates that each thread that calls the model takes. `memory` says what is in
-    it, for every function of a model that was just compiled, and `kernels` how many of its kernels
-    are made by records of searches.
+    memory for intermediates that each thread that calls the model takes.
     """
 
     def __init__(
@@ -77,16 +76,12 @@ class Model:
         outputs: tuple[TensorSpec, ...],
         executor: Executor,
         arena_bytes: int = 0,
-        package: Package | Artifact | None = None,
-        memory: "Sequence[MemoryReport]" = (),
-        kernels: RecordCount = _NO_KERNELS,
+        package: Package | Artifact | KeptArtifact | None = None,
     ) -> None:
         """Put a model together; users call `braid.compile`, `interpret` or `load`."""
         self.inputs = inputs
         self.outputs = outputs
         self.arena_bytes = arena_bytes
-        self.memory = tuple(memory)
-        self.kernels = kernels
         self._executor = executor
         self._package = package
 
@@ -184,6 +179,16 @@ class Model:
         self._executor.reset_profile()
 
     @property
+    def memory(self) -> tuple[MemoryReport, ...]:
+        """What is in the arena, for every function; empty of what is interpreted."""
+        return () if self._package is None else self._package.manifest.memory
+
+    @property
+    def kernels(self) -> RecordCount:
+        """How many kernels are made by records of searches."""
+        return NO_KERNELS if self._package is None else self._package.manifest.kernels
+
+    @property
     def devices(self) -> dict[str, str]:
         """The devices beside the host that functions are launched on, and what runs each."""
         manifest = None if self._package is None else self._package.manifest
@@ -238,7 +243,7 @@ class Model:
                 `path` then stays.
 
         """
-        self._packaged().write(path)
+        self.packaged().write(path)
 
     def save_c_library(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a shared object (`.so`), and a header for C beside it (`.h`).
@@ -252,7 +257,9 @@ class Model:
         """
         from braid.packaging.c_library import write_c_library
 
-        package = self._packaged()
+        package = self.packaged()
+        if isinstance(package, KeptArtifact):
+            package = package.package()
         if isinstance(package, Artifact):
             raise BraidError(
                 "a model that was loaded from an artifact cannot become a C library",
@@ -260,7 +267,8 @@ class Model:
             )
         write_c_library(path, package.manifest, package.objects, package.weights)
 
-    def _packaged(self) -> Package | Artifact:
+    def packaged(self) -> Package | Artifact | KeptArtifact:
+        """What is saved. Raises BraidError where the model is interpreted."""
         if self._package is None:
             raise BraidError(
                 "an interpreted model has no code to save", hint="use braid.compile instead"
@@ -271,7 +279,8 @@ class Model:
 def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = False) -> Model:
     """Load an artifact; `threads` is the number of threads of each run, 0 for all.
 
-    With `emulate`, functions for devices that are missing run on the host.
+    Kernels that were compiled to run side by side do so on no fewer threads than they need. With
+    `emulate`, functions for devices that are missing run on the host.
 
     Manifest and code are checked for damage here, the weights before the first run. An artifact is
     native code, which runs with the rights of this process: load only what you trust.
@@ -284,13 +293,35 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
     check_threads(threads)
     check_kinds(flags={"emulate": emulate})
     artifact = read_artifact(_checked_path(path))
-    need_libraries(artifact.manifest.libraries, f"model '{artifact.manifest.model}' of '{path}'")
-    if artifact.manifest.runs_on:
-        register_plugins()
     with emulating(emulate):
-        native = NativeModel.from_artifact(artifact)
-    executor = NativeExecutor(native, threads)
-    return Model(native.inputs, native.outputs, executor, native.arena_bytes, artifact)
+        return model_of(artifact, artifact, threads)
+
+
+def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int) -> Model:
+    """The model that runs an artifact on so many threads, and is saved as `package`.
+
+    Raises:
+        BraidError: as `load`.
+
+    """
+    manifest = artifact.manifest
+    need_libraries(manifest.libraries, f"model '{manifest.model}' of '{artifact.path}'")
+    if manifest.runs_on:
+        register_plugins()
+    native = NativeModel.from_artifact(artifact)
+    executor = NativeExecutor(native, max(threads, manifest.inter_op_streams) if threads else 0)
+    return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
+
+
+def saved_model(
+    package: Package | KeptArtifact,
+    reason: str = "the model was compiled to be saved, not to run",
+    hint: str = "compile it without load=False, or load what is saved",
+) -> Model:
+    """The model that is saved as `package`, and when it is called says `reason` and `hint`."""
+    manifest = package.manifest
+    executor = ElsewhereExecutor(reason, hint)
+    return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
 
 
 def _checked_path(path: object) -> "str | os.PathLike[str]":

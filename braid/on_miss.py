@@ -7,14 +7,12 @@ from enum import StrEnum
 
 from xdsl.passes import ModulePass
 
+from braid.compile_options import ON_MISS_SECONDS
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, did_you_mean
 from braid.targets.backends import Kernels, grouping_of, kernels_from
 from braid.targets.costs.schedule_records import was_searched
 from braid.targets.machines.target import Target
-
-ON_MISS_SECONDS = 600.0
-"""How long kernels are searched where nothing else is said."""
 
 _SELECT = "select-schedules"
 

@@ -5,9 +5,10 @@ files without Python. Each section carries a digest, and so does the table of th
 section is used before its digest was compared.
 """
 
+import mmap
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from pathlib import Path
@@ -33,6 +34,8 @@ _SECTION = struct.Struct("<IIQQQ")
 _DIGEST = struct.Struct("<Q")
 
 Bytes = NDArray[np.uint8]
+Contents = tuple[Manifest, bytes, bytes]
+"""The manifest, the code, and the code of other devices."""
 
 
 class SectionKind(IntEnum):
@@ -70,27 +73,71 @@ def write_artifact(
 
     """
     check_index(manifest.weights, weights.size)
-    manifest, devices = _stored_once(manifest, code, devices)
-    text = manifest.to_json().encode()
-    contents = {
-        SectionKind.MANIFEST: np.frombuffer(text, np.uint8),
-        SectionKind.CODE: np.frombuffer(code, np.uint8),
-        SectionKind.WEIGHTS: weights,
-    }
-    if devices:
-        contents[SectionKind.DEVICES] = np.frombuffer(devices, np.uint8)
-    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(contents))
-    end = len(header) + _SECTION.size * len(contents) + _DIGEST.size
-    offsets: dict[SectionKind, int] = {}
-    for kind, content in contents.items():
-        offsets[kind] = _align_up(end, WEIGHTS_ALIGN if kind is SectionKind.WEIGHTS else 8)
-        end = offsets[kind] + content.size
-        header += _SECTION.pack(kind, 0, offsets[kind], content.size, digest(content))
+    contents = _contents(manifest, code, devices)
+    offsets = _offsets(contents, weights.size)
+    contents[SectionKind.WEIGHTS] = weights
     with atomic_file(path) as file:
-        file.write(header + _DIGEST.pack(digest(header)))
-        for kind, content in contents.items():
+        file.write(_header(contents, offsets))
+        for kind in offsets:
             file.write(bytes(offsets[kind] - file.tell()))
+            file.write(contents[kind].data)
+
+
+def fill_artifact(
+    path: str | os.PathLike[str], weights_bytes: int, fill: Callable[[Bytes], Contents]
+) -> None:
+    """Write an artifact whose weights `fill` stores where they lie in the file, mapped to memory.
+
+    So that they need not be in memory beside the file. `fill` is given `weights_bytes` zeros, and
+    gives all that `write_artifact` takes else. Nothing waits for the disk.
+
+    Raises:
+        BraidError: as `write_artifact`, or what `fill` raises.
+
+    """
+    with atomic_file(path, durable=False) as file:
+        # Where the disk is full, to write to memory that is mapped would kill the process.
+        os.posix_fallocate(file.fileno(), 0, WEIGHTS_ALIGN + weights_bytes)
+        mapped = mmap.mmap(file.fileno(), WEIGHTS_ALIGN + weights_bytes)
+        weights = np.frombuffer(mapped, np.uint8)[WEIGHTS_ALIGN:]
+        manifest, code, devices = fill(weights)
+        check_index(manifest.weights, weights_bytes)
+        contents = _contents(manifest, code, devices)
+        offsets = _offsets(contents, weights_bytes)
+        for kind, content in contents.items():
+            file.seek(offsets[kind])
             file.write(content.data)
+        file.seek(0)
+        file.write(_header({**contents, SectionKind.WEIGHTS: weights}, offsets))
+
+
+def _contents(manifest: Manifest, code: bytes, devices: bytes) -> dict[SectionKind, Bytes]:
+    """The sections beside the weights, in the order in which they are written."""
+    manifest, devices = _stored_once(manifest, code, devices)
+    contents = {SectionKind.MANIFEST: manifest.to_json().encode(), SectionKind.CODE: code}
+    if devices:
+        contents[SectionKind.DEVICES] = devices
+    return {kind: np.frombuffer(content, np.uint8) for kind, content in contents.items()}
+
+
+def _offsets(contents: Mapping[SectionKind, Bytes], weights_bytes: int) -> dict[SectionKind, int]:
+    """Where sections begin: the weights first, since nothing else has a place before it is made."""
+    offsets = {SectionKind.WEIGHTS: WEIGHTS_ALIGN}
+    end = WEIGHTS_ALIGN + weights_bytes
+    for kind, content in contents.items():
+        offsets[kind] = -(-end // 8) * 8
+        end = offsets[kind] + content.size
+    return offsets
+
+
+def _header(contents: Mapping[SectionKind, Bytes], offsets: Mapping[SectionKind, int]) -> bytes:
+    """The header, the table of sections and the digest of both."""
+    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(contents))
+    for kind in SectionKind:
+        if kind in contents:
+            size, digest_ = contents[kind].size, digest(contents[kind])
+            header += _SECTION.pack(kind, 0, offsets[kind], size, digest_)
+    return header + _DIGEST.pack(digest(header))
 
 
 def _stored_once(manifest: Manifest, code: bytes, devices: bytes) -> tuple[Manifest, bytes]:
@@ -103,10 +150,6 @@ def _stored_once(manifest: Manifest, code: bytes, devices: bytes) -> tuple[Manif
         specs.append(replace(spec, offset=found if found >= 0 else len(rest), in_code=found >= 0))
         rest += content if found < 0 else b""
     return replace(manifest, devices=tuple(specs)), rest
-
-
-def _align_up(value: int, alignment: int) -> int:
-    return -(-value // alignment) * alignment
 
 
 @dataclass(frozen=True)

@@ -44,15 +44,20 @@ class ArtifactCache:
             remove(path)
         return None
 
-    def put(self, key: str, write: Callable[[Path], None]) -> None:
-        """Keep what `write` writes, if the directory takes it; then remove what is too much."""
-        path = self._path(key)
+    def put(self, key: str, write: Callable[[Path], object]) -> Path | None:
+        """Keep what `write` writes, if the directory takes it; then remove what is too much.
+
+        Returns where it is, None where it could not be written.
+        """
+        path, written = self._path(key), False
         with suppress(OSError, BraidError):
             path.parent.mkdir(parents=True, exist_ok=True)
             if path.is_symlink() or (path.exists() and not path.is_file()):
                 remove(path)
             write(path)
+            written = True
         self._trim()
+        return path if written else None
 
     def files(self) -> Iterator[Path]:
         """What stands where artifacts do, in the order of the names."""

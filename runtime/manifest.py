@@ -3,9 +3,10 @@
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, NamedTuple, NoReturn, TypeVar, cast
 
 from braid.support.errors import BraidError
+from braid.support.memory_report import MemoryReport, TensorMemory
 
 _T = TypeVar("_T")
 _LARGEST = 2**63
@@ -99,6 +100,24 @@ class DeviceCodeSpec:
     resources: tuple[ResourceSpec, ...] = ()
 
 
+class RecordCount(NamedTuple):
+    """Of `total` kernels of a model `recorded` have a record of a search, by which they are made.
+
+    Of these `searched` were searched while it was compiled.
+    """
+
+    recorded: int = 0
+    total: int = 0
+    searched: int = 0
+
+    def __str__(self) -> str:
+        now = f", {self.searched} kernels searched now" if self.searched else ""
+        return f"{self.recorded} of {self.total} kernels have a record of a search{now}"
+
+
+NO_KERNELS = RecordCount()
+
+
 @dataclass(frozen=True)
 class Manifest:
     """An artifact's description.
@@ -111,6 +130,8 @@ class Manifest:
     the host, in the order in which it runs; `runs_on` are the devices that functions are launched
     on, all of which are there when the artifact is loaded. `libraries` are the names of shared
     libraries of others that the code calls, which the system's loader has to find.
+    `inter_op_streams` is on how many threads kernels run side by side, `memory` what was planned
+    for each function, and `kernels` how many kernels are made by records of searches.
     """
 
     model: str
@@ -126,6 +147,9 @@ class Manifest:
     devices: tuple[DeviceCodeSpec, ...] = ()
     runs_on: tuple[DeviceSpec, ...] = ()
     libraries: tuple[str, ...] = ()
+    inter_op_streams: int = 1
+    memory: tuple[MemoryReport, ...] = ()
+    kernels: RecordCount = NO_KERNELS
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -155,6 +179,13 @@ class Manifest:
                 devices=_read_all(fields, "devices", _read_device) if "devices" in fields else (),
                 runs_on=_read_all(fields, "runs_on", _read_spec) if "runs_on" in fields else (),
                 libraries=_read_list(fields, "libraries", str) if "libraries" in fields else (),
+                inter_op_streams=_read(fields, "inter_op_streams", int)
+                if "inter_op_streams" in fields
+                else 1,
+                memory=_read_all(fields, "memory", _read_memory) if "memory" in fields else (),
+                kernels=_read_count(_read_list(fields, "kernels", int))
+                if "kernels" in fields
+                else NO_KERNELS,
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -241,3 +272,33 @@ def _read_resource(fields: Any) -> ResourceSpec:
         _read(fields, "used", float),
         _read(fields, "available", float),
     )
+
+
+def _read_memory(fields: Any) -> MemoryReport:
+    return MemoryReport(
+        _read(fields, "function", str),
+        _read(fields, "arena_bytes", int),
+        _read(fields, "lower_bound", int),
+        _read(fields, "output_bytes", int),
+        _read(fields, "weights_bytes", int),
+        _read(fields, "peak_op", str),
+        _read_all(fields, "live", _read_tensor_memory),
+        _read_all(fields, "largest", _read_tensor_memory),
+        _read(fields, "slot_bytes", int),
+    )
+
+
+def _read_tensor_memory(fields: Any) -> TensorMemory:
+    return TensorMemory(
+        _read(fields, "name", str),
+        _read(fields, "type", str),
+        _read(fields, "bytes", int),
+        _read(fields, "space", str),
+        _read(fields, "offset", int),
+    )
+
+
+def _read_count(numbers: tuple[int, ...]) -> RecordCount:
+    if len(numbers) != len(NO_KERNELS):
+        raise ValueError(f"'kernels' holds {len(numbers)} numbers, expected {len(NO_KERNELS)}")
+    return RecordCount(*numbers)

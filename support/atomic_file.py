@@ -116,7 +116,7 @@ def _open_directly(path: Path) -> Generator[IO[bytes], None, None]:
 def _replace(path: Path, durable: bool) -> Generator[IO[bytes], None, None]:
     temporary = _temporary_beside(path)
     try:
-        with temporary.open("wb") as file:
+        with temporary.open("w+b") as file:  # may be mapped
             yield file
             file.flush()
             if durable:

@@ -47,6 +47,21 @@ def handle_diagnostics(handler: Handler) -> Generator[None]:
         _handler.reset(token)
 
 
+@contextmanager
+def passing_on_diagnostics() -> Generator[list[Diagnostic]]:
+    """The diagnostics emitted within the `with` block, which the handler around it gets too."""
+    emitted: list[Diagnostic] = []
+    outer = _handler.get()
+
+    def note(diagnostic: Diagnostic) -> None:
+        emitted.append(diagnostic)
+        if outer is not None:
+            outer(diagnostic)
+
+    with handle_diagnostics(note):
+        yield emitted
+
+
 def emit(diagnostic: Diagnostic) -> None:
     """Hand `diagnostic` to the innermost handler, if there is one."""
     if (handler := _handler.get()) is not None:

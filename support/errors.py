@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from numbers import Integral
 from types import MappingProxyType
 
 
@@ -114,6 +115,20 @@ def check_kinds(
         for name, value in values.items():
             if value is not None and not isinstance(value, kinds):
                 raise BraidError(f"{name} is {value!r:.200}, expected {what}")
+
+
+def check_threads(threads: object, what: str = "threads", least: int = 0) -> None:
+    """Raise `BraidError` unless a number of threads is one."""
+    if isinstance(threads, bool) or not isinstance(threads, Integral):
+        raise BraidError(f"{what} is {threads!r}, expected a whole number")
+    threads = int(threads)
+    if threads < least:
+        raise BraidError(
+            f"{what} is {threads}, expected at least {least}",
+            hint="0 stands for all CPUs" if least == 0 else None,
+        )
+    if threads >= 2**31:
+        raise BraidError(f"{what} is {threads}, expected at most {2**31 - 1}")
 
 
 def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:

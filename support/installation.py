@@ -18,15 +18,26 @@ def installation_stamp() -> str:
     files of braid and of the packages that add to it by entry points. Nothing is imported.
     """
     digest = hashlib.sha256(sys.version.encode())
-    packages = {_OWN}
-    for directory in map(Path, dict.fromkeys(sys.path)):
-        for metadata in sorted(directory.glob("*.dist-info")):
-            digest.update(f"\0{metadata.name}".encode())
-            packages |= _extensions(metadata / "entry_points.txt")
-    for package in sorted(packages):
+    for metadata in _distributions():
+        digest.update(f"\0{metadata.name}".encode())
+    for package in sorted(stamped_packages()):
         for line in _files(package):
             digest.update(f"\0{line}".encode())
     return digest.hexdigest()
+
+
+def stamped_packages() -> frozenset[str]:
+    """The names of braid and of the packages that add to it by entry points."""
+    found = {_OWN}
+    for metadata in _distributions():
+        found |= _extensions(metadata / "entry_points.txt")
+    return frozenset(found)
+
+
+def _distributions() -> Iterator[Path]:
+    """What is said of each distribution, in the order of the search path."""
+    for directory in map(Path, dict.fromkeys(sys.path)):
+        yield from sorted(directory.glob("*.dist-info"))
 
 
 def _extensions(entry_points: Path) -> set[str]:

@@ -48,7 +48,7 @@ class LazyModule:
         self._load = load
 
     def __getattr__(self, name: str) -> Any:
-        with _loading:
+        with _loading, rare_collections():
             found = getattr(self._load(), name)
         setattr(self, name, found)  # asked for once
         return found

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from braid.support.cache_files import RECORDS, cache_directory
+from braid.support.compile_scope import compile_setting
 from braid.support.records.file_store import FileStore
 from braid.support.records.given_records import GivenRecords
 from braid.support.records.record import LOCATION, Fields, Record, RecordStore, is_storable
@@ -29,7 +30,9 @@ __all__ = [
     "reading",
 ]
 
-_GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = ContextVar("given", default=None)
+_GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = compile_setting(
+    "given_records", None
+)
 
 
 def default_store() -> RecordStore:

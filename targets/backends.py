@@ -9,6 +9,7 @@ from functools import cache
 from typing import cast
 
 from braid.dialects.braid.regions import FusedOp
+from braid.support.compile_scope import compile_setting
 from braid.support.entry_points import installed_backend, installed_backends, installed_families
 from braid.support.errors import BraidError
 from braid.targets.backend import Backend, Grouping, Job, KernelMeter, Measuring, Unmeasured
@@ -23,9 +24,9 @@ from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
 from braid.targets.numerics import Numerics, numerics_chosen
 
-_HIDDEN = ContextVar("_HIDDEN", default=False)
+_HIDDEN = compile_setting("without_families", default=False)
 """Whether kernel families are left out."""
-_STAND_IN: ContextVar[Callable[[str], Backend] | None] = ContextVar("_STAND_IN", default=None)
+_STAND_IN: ContextVar[Callable[[str], Backend] | None] = compile_setting("stand_ins", None)
 """What makes a backend for a name that no installed package has."""
 
 
@@ -54,7 +55,7 @@ class _Choice:
 
 
 _GENERATED = _Choice()
-_KERNELS = ContextVar("_KERNELS", default=_GENERATED)
+_KERNELS = compile_setting("kernels", _GENERATED)
 
 
 def backend(name: str) -> Backend:

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from enum import StrEnum
 from typing import TypeVar
 
+from braid.support.compile_scope import compile_setting
 from braid.support.errors import BraidError, did_you_mean
 
 VARIABLE, PRECISION_VARIABLE = "BRAID_NUMERICS", "BRAID_PRECISION"
@@ -31,8 +32,8 @@ class Precision(StrEnum):
 
 
 _Choice = TypeVar("_Choice", Numerics, Precision)
-_NUMERICS: ContextVar[Numerics | None] = ContextVar("_NUMERICS", default=None)
-_PRECISION: ContextVar[Precision | None] = ContextVar("_PRECISION", default=None)
+_NUMERICS: ContextVar[Numerics | None] = compile_setting("numerics", None)
+_PRECISION: ContextVar[Precision | None] = compile_setting("precision", None)
 
 
 def numerics_chosen() -> Numerics:

@@ -1,19 +1,13 @@
 """Models whose code is for another machine than this one: described, saved, never run here."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from braid.dialects.braid.dtypes import to_numpy
-from braid.execution.request_stream import RequestStream
 from braid.lowering.host.descriptor import ModelDescription, Port
-from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import DimSpec, TensorSpec
-from braid.runtime.native import ProfileEntry, cpu_supports
-from braid.support.errors import BraidError
+from braid.runtime.native import cpu_supports
 from braid.targets.machines.cpus import NATIVE, cpu_machine, needed_features
 from braid.targets.machines.machine import Machine
 
@@ -25,33 +19,6 @@ def missing_here(machine: Machine) -> str | None:
         return f"its code is for {machine.architecture}, this machine is {here}"
     missing = next((name for name in needed_features(machine) if not cpu_supports(name)), None)
     return None if missing is None else f"its code needs '{missing}', which this CPU has not"
-
-
-@dataclass(frozen=True)
-class ElsewhereExecutor:
-    """Refuses to run, and says why, and by `hint` what to do."""
-
-    reason: str
-    hint: str
-
-    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[NDArray[Any]]:
-        """Raises BraidError."""
-        raise BraidError(self.reason, hint=self.hint)
-
-    def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Raises BraidError."""
-        raise BraidError(self.reason, hint=self.hint)
-
-    def launched_seconds(self) -> dict[str, float]:
-        """Return nothing: nothing was launched."""
-        return {}
-
-    def profile(self) -> dict[str, ProfileEntry]:
-        """Nothing ran."""
-        return {}
-
-    def reset_profile(self) -> None:
-        """Do nothing: nothing ran."""
 
 
 def described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:

@@ -1,6 +1,7 @@
-"""What runs a model: compiled code, or the interpreter."""
+"""What runs a model: compiled code, or the interpreter; or why nothing does."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -44,19 +45,6 @@ class Executor(Protocol):
         With `goes_on`, a request that fails does not end it.
         """
         ...
-
-
-def check_threads(threads: object, what: str = "threads", least: int = 0) -> None:
-    """Raise `BraidError` unless a number of threads is one."""
-    if isinstance(threads, bool) or not isinstance(threads, int | np.integer):
-        raise BraidError(f"{what} is {threads!r}, expected a whole number")
-    if threads < least:
-        raise BraidError(
-            f"{what} is {threads}, expected at least {least}",
-            hint="0 stands for all CPUs" if least == 0 else None,
-        )
-    if threads >= 2**31:
-        raise BraidError(f"{what} is {threads}, expected at most {2**31 - 1}")
 
 
 class NativeExecutor:
@@ -166,3 +154,30 @@ class InterpreterExecutor:
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream that interprets each request when it is handed in."""
         return InterpretedStream(lambda inputs: self.run(inputs, None))
+
+
+@dataclass(frozen=True)
+class ElsewhereExecutor:
+    """Refuses to run, and says why, and by `hint` what to do."""
+
+    reason: str
+    hint: str
+
+    def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
+        """Raises BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
+        """Raises BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def launched_seconds(self) -> dict[str, float]:
+        """Return nothing: nothing was launched."""
+        return {}
+
+    def profile(self) -> dict[str, ProfileEntry]:
+        """Nothing ran."""
+        return {}
+
+    def reset_profile(self) -> None:
+        """Do nothing: nothing ran."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -24,27 +23,18 @@ Array = NDArray[Any]
 _ALIGNMENT = 64
 
 
-@dataclass(frozen=True)
-class WeightsSection:
-    """The bytes of the section, and what lies where, in the order of the offsets."""
-
-    data: NDArray[np.uint8]
-    index: tuple[WeightSpec, ...]
-
-
 def fill_weights(
-    functions: Sequence[FuncOp], size: int, parameters: Mapping[str, Array]
-) -> WeightsSection:
-    """Store the parameters and constants of planned functions in a section of `size` bytes.
+    data: NDArray[np.uint8], functions: Sequence[FuncOp], parameters: Mapping[str, Array]
+) -> tuple[WeightSpec, ...]:
+    """Store the parameters and constants of planned functions in `data`, the bytes of a section.
 
     Each is written to its place once, in the layout of its type, so that the weights of a device
-    take memory once.
+    take memory once. Returns what lies where, in the order of the offsets.
 
     Raises:
         BraidError: a parameter has no value, or one of another shape or dtype.
 
     """
-    data = aligned_bytes(size)
     placed: dict[int, ConstantOp | ParameterOp] = {}
     for function in functions:
         begin = function.attributes.get(WEIGHTS_OFFSET)
@@ -64,7 +54,7 @@ def fill_weights(
         stored = data[offset : offset + count].view(array.dtype).reshape(shape)
         store(array, layout, stored)
         index.append(WeightSpec(name, stored.dtype.name, stored.shape, offset, stored.nbytes))
-    return WeightsSection(data, tuple(index))
+    return tuple(index)
 
 
 def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:

@@ -8,6 +8,7 @@ from xdsl.ir import SSAValue
 
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.node import Node
+from braid.support.compile_scope import note_extension
 from braid.support.entry_points import entry_points_of
 from braid.support.errors import BraidError
 
@@ -48,6 +49,7 @@ def importer(*op_types: str, since: int = 1, domain: str = "") -> Callable[[Impo
     """Registers a function as the importer of ops of a domain, from its opset `since` on."""
 
     def register(function: Importer) -> Importer:
+        note_extension(function.__module__)
         for op_type in op_types:
             versions = _importers.setdefault((domain, op_type), [])
             versions.append((since, function))

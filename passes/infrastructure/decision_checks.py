@@ -8,7 +8,6 @@ for them; tests and fuzzing always do.
 import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from importlib import import_module
 
 from xdsl.context import Context
@@ -16,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
+from braid.support.compile_scope import compile_setting
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 
 Check = Callable[[ModulePass, ModuleOp, Sequence[Remark]], None]
@@ -50,7 +50,7 @@ def check_of(pass_: ModulePass) -> Check | None:
 VARIABLE = "BRAID_VERIFY_DECISIONS"
 """Environment variable: anything but nothing and `0` checks all claims, in child processes too."""
 
-_asked: ContextVar[bool] = ContextVar("braid_verify_decisions", default=False)
+_asked = compile_setting("verify_decisions", default=False)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.execution.elsewhere import missing_here
 from braid.read_source import read_source
 from braid.runtime.artifact import read_artifact
@@ -116,7 +117,7 @@ def test_models_need_what_their_kernels_ask_for(made, asked: list[str], tmp_path
     ],
 )
 def test_code_has_the_vectors_of_its_cpu(cpu: str, present: str, absent: str) -> None:
-    text = emit_model(net(), "asm", cpu=cpu)
+    text = emit_model(net(), "asm", CompileOptions(cpu=cpu))
     assert isinstance(text, str)
     assert present in text and absent not in text
 

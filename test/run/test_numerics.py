@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.support.errors import BraidError
 from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 
@@ -51,7 +52,7 @@ def test_results(operands, numerics, bound) -> None:
 def test_weights_are_transformed_where_they_are_known(operands) -> None:
     x, w = operands
     known, argument = (emit_model(model(text), "mlir") for text in (PARAMETER, ""))
-    strict = emit_model(model(PARAMETER), "mlir", numerics="strict")
+    strict = emit_model(model(PARAMETER), "mlir", CompileOptions(numerics="strict"))
     assert "winograd" in known and "winograd" not in argument and "winograd" not in strict
     result = braid.compile(model(""))(x, w)
     expected = braid.interpret(model(""))(x, w)

@@ -7,7 +7,8 @@ import pytest
 from xdsl.dialects.builtin import bf16
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.cpu.kernels.contraction.arithmetic import HalfArithmetic
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -89,7 +90,7 @@ def test_products_of_f32_by_request() -> None:
 
 @needs_instruction
 def test_what_products_read_is_stored_in_bf16() -> None:
-    text = emit_model(model("f32"), "mlir", precision="bf16")
+    text = emit_model(model("f32"), "mlir", CompileOptions(precision="bf16"))
     assert isinstance(text, str)
     assert text.count("accumulator = f32") == 2
     assert "tensor<48x9x3x3xbf16" in text and "tensor<1x36x36xbf16" in text

@@ -1,7 +1,6 @@
 """`braid compile`: a model as one artifact file, or at a stage of its lowering."""
 
 import json
-import shutil
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -36,7 +35,6 @@ from braid.tools.commands.compile_options import (
     files_written,
     given_options,
     is_stage,
-    reuse_options,
     what_to_emit,
 )
 from braid.tools.commands.option_groups import grouped
@@ -64,8 +62,8 @@ from braid.tools.commands.result_options import ResultOptions
 from braid.tools.outputs import STANDARD_OUTPUT, check_outputs, write_files
 
 if TYPE_CHECKING:
+    from braid.compile_options import CompileOptions
     from braid.model import Model
-    from braid.tools.commands.artifact_slot import ArtifactSlot
 
 
 @dataclass(frozen=True)
@@ -152,11 +150,14 @@ class WayOptions:
 
     def enter(self, context: typer.Context) -> None:
         """Let all that is compiled until the command ends be compiled so."""
-        from braid.emulation import emulating_backends
-        from braid.passes.infrastructure.decision_checks import verifying_decisions
+        if self.verify_decisions:
+            from braid.passes.infrastructure.decision_checks import verifying_decisions
 
-        context.with_resource(verifying_decisions(self.verify_decisions))
-        context.with_resource(emulating_backends(self.emulate))
+            context.with_resource(verifying_decisions())
+        if self.emulate:
+            from braid.emulation import emulating_backends
+
+            context.with_resource(emulating_backends(wanted=True))
 
 
 @grouped
@@ -176,66 +177,40 @@ def compile_model(
     The artifact is one file that braid run, braid.load and the C runtime load. It is kept, and
     copied where the same model is compiled again with the same options.
     """
+    from braid.compile_options import CompileOptions
+    from braid.tools.commands.models import compile_or_load
+
     what = what_to_emit(written.emit, written.output, source.target)
     check_options(given_options(context), what)
     output = written.output or default_output(model, what)
     check_binary(output, what)
     check_outputs(*files_written(output, what), memory.memory_json)
     given, decided = source.arguments, decisions.arguments
-    slot = None
-    if way.cache and what == ARTIFACT and (options := reuse_options(context)) is not None:
-        from braid.tools.commands.artifact_slot import ArtifactSlot
-
-        options = {"shapes": given["shapes"], "profile": decisions.profile, **options}
-        slot = ArtifactSlot(model, target=source.target, options=options)
-        if _copy_kept(slot, output):
-            return
-    results.enter(context)
+    options = CompileOptions(
+        **given,
+        **decided,
+        memory_budget=memory.memory_budget,
+        measure_orders=order.measure_orders,
+        inter_op_threads=order.inter_op_threads,
+        emulate=way.emulate,
+        numerics=results.numerics,
+        precision=results.precision,
+        load=False,
+    )
     way.enter(context)
     if order.measure_layouts is not None:
+        results.enter(context)
         _measure_layouts(model, order.measure_layouts, given)
     if output is None or is_stage(what):
-        _emit_stage(model, what, output, given, decided)
+        _emit_stage(model, what, output, options)
         return
-    from braid.compiler import compile
-    from braid.tools.commands.diagnostics import compiling
-
-    with compiling(model) as shown:
-        compiled = compile(
-            model,
-            memory_budget=memory.memory_budget,
-            measure_orders=order.measure_orders,
-            inter_op_threads=order.inter_op_threads,
-            load=False,
-            **given,
-            **decided,
-        )
-        _save(compiled, what, output, memory.memory_json)
-    if slot is not None and not shown and not compiled.kernels.recorded:
-        slot.keep(compiled.save)
+    # A shared object is linked from more than an artifact has.
+    compiled = compile_or_load(model, options, cache=way.cache and what == ARTIFACT)
+    _save(compiled, what, output, memory.memory_json)
     if compiled.kernels.recorded or decisions.on_miss != "default":
         print(compiled.kernels, file=sys.stderr)
     if memory.memory_report:  # last: a reader that goes away takes nothing with it
         print("\n\n".join(map(str, compiled.memory)))
-
-
-def _copy_kept(slot: "ArtifactSlot", output: Path | None) -> bool:
-    """Whether an artifact was kept there, and is now the output.
-
-    Raises BraidError where the output cannot be written.
-    """
-    from braid.support.atomic_file import atomic_file
-
-    kept = slot.find()
-    if output is None or kept is None:
-        return False
-    try:
-        source = kept.open("rb")
-    except OSError:  # removed a moment ago, for one that was used later
-        return False
-    with source, atomic_file(output) as file:
-        shutil.copyfileobj(source, file, 2**20)
-    return True
 
 
 def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> None:
@@ -254,19 +229,13 @@ def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> No
     print(report, file=sys.stderr)
 
 
-def _emit_stage(
-    model: Path,
-    stage: str,
-    output: Path | None,
-    source: SourceArguments,
-    decisions: DecisionArguments,
-) -> None:
+def _emit_stage(model: Path, stage: str, output: Path | None, options: "CompileOptions") -> None:
     """Write a stage of the lowering to `output`, or print it."""
-    from braid.compiler import emit_model
+    from braid.compile_source import emit_model
     from braid.tools.commands.diagnostics import compiling
 
     with compiling(model):
-        content = emit_model(model, stage, **source, **decisions)
+        content = emit_model(model, stage, options)
     data = content.encode() if isinstance(content, str) else content
     write_files({STANDARD_OUTPUT if output is None else output: data})
 

@@ -20,27 +20,6 @@ _SUFFIXES = {
 }
 _STAGES = {".bin": "stream", ".txt": "stream-text"}
 """What a file of this suffix is for targets that have such a stage."""
-_OF_THE_KEY = frozenset(
-    f"--{name}"
-    for name in (
-        "cpu",
-        "gpu-arch",
-        "integers",
-        "inter-op-threads",
-        "memory-budget",
-        "numerics",
-        "precision",
-        "partition",
-        "pin",
-        "recompute",
-        "shape-bound",
-        "shape-buckets",
-    )
-)
-"""Options whose values say, with target, shapes and profile, what an artifact is."""
-_OF_NO_KEY = frozenset(
-    ("model", "--output", "--emit", "--shape", "--target", "--jobs", "--profile", "--cache")
-)
 MEMORY_OPTIONS = ("--memory-budget", "--memory-report", "--memory-json")
 
 
@@ -210,22 +189,6 @@ def what_to_emit(emit: str | None, output: Path | None, target: str | None) -> s
             hint="braid compile --help says what each is",
         )
     return emit
-
-
-def reuse_options(context: typer.Context) -> Mapping[str, object] | None:
-    """What an artifact of before must have been compiled with to serve again.
-
-    None where options were given that ask for more than an artifact, or read or measure what is
-    not in the key of a compilation.
-    """
-    given = given_options(context)
-    if not given <= _OF_THE_KEY | _OF_NO_KEY:
-        return None
-    return {
-        parameter.opts[-1].removeprefix("--"): str(context.params[parameter.name])
-        for parameter in context.command.params
-        if parameter.opts[-1] in given & _OF_THE_KEY
-    }
 
 
 def default_output(model: Path, emit: str) -> Path | None:

@@ -221,10 +221,11 @@ def _read(
 
 def _timelines(model: Path, what: ModelOptions) -> "tuple[TimelineView, ...]":
     """Of the circuits of the model."""
-    from braid.compiler import emit_model
+    from braid.compile_options import CompileOptions
+    from braid.compile_source import emit_model
     from braid.tools.explain.circuit_view import STAGE, circuit_views
 
-    return circuit_views(str(emit_model(model, STAGE, **what.arguments)))
+    return circuit_views(str(emit_model(model, STAGE, CompileOptions(**what.arguments))))
 
 
 def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bool:

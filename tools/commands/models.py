@@ -1,16 +1,15 @@
 """Opening the model that a command was given, whatever kind of file it is."""
 
-from collections.abc import Mapping
-from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from braid.artifact_slot import slot_of
+from braid.compile_options import CompileOptions
 from braid.model import Model, load
+from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.targets.simulator.stream_bytes import MAGIC
-from braid.tools.commands.artifact_slot import ArtifactSlot
-from braid.tools.commands.diagnostics import compiling
+from braid.tools.commands.diagnostics import compiling, show_diagnostic
 from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
 from braid.tools.commands.result_options import ResultOptions, refuse_option
 
@@ -62,62 +61,38 @@ def open_model(
         from braid.interpreted import interpret as interpret_model
 
         return interpret_model(path, shapes=fixed)
-    options = _Options(target, gpu_arch, fixed, profile, emulate, results)
-    if not cache or emulate:  # what is emulated is timed, for devices that are not here
-        return _compile(path, options, threads, jobs)[0]
-    return _load_or_compile(path, options, threads, jobs)
+    options = CompileOptions(
+        target=target,
+        gpu_arch=gpu_arch,
+        threads=threads,
+        shapes=fixed,
+        jobs=jobs,
+        profile=profile,
+        emulate=emulate,
+        numerics=results.numerics,
+        precision=results.precision,
+    )
+    return compile_or_load(path, options, cache=cache)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """What bears on what a model is compiled to."""
+def compile_or_load(path: Path, options: CompileOptions, *, cache: bool) -> Model:
+    """Compile a source model, and show that; with `cache`, load one that was compiled before.
 
-    target: str | None
-    gpu_arch: str | None
-    shapes: Mapping[str, tuple[int, ...]]
-    profile: bool
-    emulate: bool
-    results: ResultOptions
+    Raises:
+        BraidError: what reading or compiling finds wrong.
 
-
-def _load_or_compile(path: Path, options: _Options, threads: int, jobs: int | None) -> Model:
-    """The model as it was compiled before; else it is compiled, and kept.
-
-    Models that passes warn of are compiled each time, so that the warnings are seen.
     """
-    bearing: dict[str, object] = {"shapes": options.shapes, "profile": options.profile}
-    bearing |= options.results.given
-    if options.gpu_arch is not None:
-        bearing["gpu_arch"] = options.gpu_arch
-    slot = ArtifactSlot(path, target=options.target, options=bearing)
-    kept = slot.find()
+    slot = None
+    with handle_diagnostics(show_diagnostic):
+        if cache:
+            slot = slot_of(path, options)
+        kept = None if slot is None else slot.find()
     if kept is not None:
-        with suppress(BraidError):  # whoever compiles it says what is missing, such as a device
-            return load(kept, threads=threads)
-    model, is_silent = _compile(path, options, threads, jobs)
-    if is_silent:
-        slot.keep(model.save)
-    return model
+        return kept
+    from braid.compile_source import compile_source
 
-
-def _compile(path: Path, options: _Options, threads: int, jobs: int | None) -> tuple[Model, bool]:
-    """The model, and whether nothing was warned of."""
-    from braid.compiler import compile
-
-    with compiling(path) as shown:
-        model = compile(
-            path,
-            target=options.target,
-            gpu_arch=options.gpu_arch,
-            threads=threads,
-            shapes=options.shapes,
-            jobs=jobs,
-            profile=options.profile,
-            emulate=options.emulate,
-            numerics=options.results.numerics,
-            precision=options.results.precision,
-        )
-    return model, not shown
+    with compiling(path):
+        return compile_source(path, options, slot)
 
 
 def _check_target(path: Path, target: str) -> None:

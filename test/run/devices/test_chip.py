@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.backend import STREAM
 from braid.lowering.npu.lower_block import lower_to_instructions
@@ -81,7 +82,9 @@ def test_the_artifact_holds_every_stream_and_its_time(tmp_path: Path) -> None:
 
 
 def test_without_control_flow_the_stream_is_that_of_the_whole() -> None:
-    text = emit_model(module(STRAIGHT), "stream-text", target="npu-small", jobs=1, order_seconds=0)
+    text = emit_model(
+        module(STRAIGHT), "stream-text", CompileOptions(target="npu-small", jobs=1, order_seconds=0)
+    )
     assert isinstance(text, str)
     whole = lower_to_instructions(module(STRAIGHT).body.block.first_op.body.block, CHIP)
     assert from_text(text).instructions == whole.instructions
@@ -89,4 +92,6 @@ def test_without_control_flow_the_stream_is_that_of_the_whole() -> None:
 
 def test_several_streams_are_no_file_of_one() -> None:
     with pytest.raises(BraidError, match="the model has 3 parts at stage 'stream', expected one"):
-        emit_model(module(BRANCHES), "stream", target="npu-small", jobs=1, order_seconds=0)
+        emit_model(
+            module(BRANCHES), "stream", CompileOptions(target="npu-small", jobs=1, order_seconds=0)
+        )

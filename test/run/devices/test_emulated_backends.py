@@ -11,7 +11,8 @@ import pytest
 
 import braid
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import BraidError
 from braid.tools.cli import main
@@ -210,9 +211,11 @@ def test_commands(board: str, chain: Path, tmp_path: Path, capsys, monkeypatch) 
 
 
 def test_stages_of_the_lowering(board: str, chain: Path) -> None:
-    assert "braid.stage_seconds" in emit_model(str(chain), "mlir", target=board, emulate=True)
+    assert "braid.stage_seconds" in emit_model(
+        str(chain), "mlir", CompileOptions(target=board, emulate=True)
+    )
     with pytest.raises(BraidError, match="--emulate"):
-        emit_model(str(chain), "mlir", target=board)
+        emit_model(str(chain), "mlir", CompileOptions(target=board))
 
 
 def test_the_host_is_not_emulated(chain: Path, board: str) -> None:

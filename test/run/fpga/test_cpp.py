@@ -5,7 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules
@@ -85,6 +86,6 @@ def test_rules_of_synthesis(name: str) -> None:
 
 
 def test_braid_compile_shows_the_text() -> None:
-    text = str(emit_model(MAXIMUM, "hls-cpp", target="fpga-zynq7020"))
+    text = str(emit_model(MAXIMUM, "hls-cpp", CompileOptions(target="fpga-zynq7020")))
     assert 'extern "C" void cluster_' in text
     assert not list(broken_rules(text))

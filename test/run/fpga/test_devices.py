@@ -13,7 +13,8 @@ import pytest
 from onnx import ModelProto
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.lowering.fpga.rtl import verilate
 from braid.lowering.fpga.rtl.verilate import lint, shared_library
 from braid.support.errors import BraidError
@@ -75,7 +76,7 @@ def test_transposes_and_a_flatten_between_a_convolution_and_a_product() -> None:
     np.testing.assert_array_equal(result, braid.compile(model)(x))
     predicted = compiled.device_seconds()["fpga:0"]
     assert compiled.launched_seconds()["fpga:0"] == pytest.approx(predicted, abs=1e-8)
-    shown = str(emit_model(model, "hls", target="fpga-sim"))
+    shown = str(emit_model(model, "hls", CompileOptions(target="fpga-sim")))
     assert shown.count("braid_hls.design") == 1
     assert shown.count("braid_hls.permute") == 2
 
@@ -92,7 +93,7 @@ def test_a_launch_takes_as_long_as_was_predicted(small: ModelProto) -> None:
 
 
 def test_frames_and_resources_are_those_of_the_report(small: ModelProto, tmp_path: Path) -> None:
-    text = str(emit_model(small, "report", target="fpga-sim"))
+    text = str(emit_model(small, "report", CompileOptions(target="fpga-sim")))
     (frames,) = re.findall(r"([\d,]+) frames per second", text)
     slices, tables = (
         re.findall(rf"{name} +([\d,]+) of", text)[0] for name in ("DSP slices", "look-up tables")
@@ -110,7 +111,7 @@ def test_frames_and_resources_are_those_of_the_report(small: ModelProto, tmp_pat
 
 def unpacked(model: ModelProto, folder: Path, **options: Any) -> Path:
     """The only project in the archive of `--emit=hls-project`."""
-    content = emit_model(model, "hls-project", **options)
+    content = emit_model(model, "hls-project", CompileOptions(**options))
     assert isinstance(content, bytes)
     folder.mkdir(exist_ok=True)
     subprocess.run(["tar", "x", "-C", folder], input=content, check=True)
@@ -147,7 +148,7 @@ def test_a_project_names_its_part(small: ModelProto, tmp_path: Path) -> None:
     text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
     path.write_text(re.sub("^part = .*\n", "", text, flags=re.MULTILINE))
     with pytest.raises(BraidError, match="machine 'xc7z020' does not say which part"):
-        emit_model(small, "hls-project", target=str(path))
+        emit_model(small, "hls-project", CompileOptions(target=str(path)))
 
 
 def test_a_model_without_circuits_has_no_project() -> None:
@@ -157,9 +158,11 @@ def test_a_model_without_circuits_has_no_project() -> None:
       func.return %y : tensor<1x2x3x3xf32>
     }"""
     with pytest.raises(BraidError, match=r"nothing of the model .* 'hls-project': .* cpu:0"):
-        emit_model(text.encode(), "hls-project", target="fpga-u280")
+        emit_model(text.encode(), "hls-project", CompileOptions(target="fpga-u280"))
     with pytest.raises(BraidError, match="pinned to fpga") as error:
-        emit_model(text.encode(), "hls", target="fpga-u280", pin=["op:maximum=fpga"])
+        emit_model(
+            text.encode(), "hls", CompileOptions(target="fpga-u280", pin=["op:maximum=fpga"])
+        )
     assert "lanes of f32" in str(error.value)
 
 
@@ -200,7 +203,7 @@ def test_ops_are_put_elsewhere_by_hand(small: ModelProto) -> None:
     model = braid.compile(small, target="fpga-sim", pin=["op:pool=cpu"])
     x = image(small)
     np.testing.assert_array_equal(model(x), braid.compile(small)(x))
-    shown = str(emit_model(small, "hls", target="fpga-sim", pin=["op:pool=cpu"]))
+    shown = str(emit_model(small, "hls", CompileOptions(target="fpga-sim", pin=["op:pool=cpu"])))
     assert shown.count("braid_hls.design") == 2 and 'label = "pool"' not in shown
 
 
@@ -211,7 +214,7 @@ def test_small_circuits_leave_more_of_the_part_to_others(tmp_path: Path) -> None
     text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
     path.write_text(text.replace("lut = 53_200", "lut = 4_500"))
     model = quantized(plain(1, 16, (12, 14)))
-    shown = str(emit_model(model, "report", target=str(path), pin=["op:pool=cpu"]))
+    shown = str(emit_model(model, "report", CompileOptions(target=str(path), pin=["op:pool=cpu"])))
     taken = re.findall(r"(?:look-up tables) +([\d,]+) of +4,500", shown)
     counts = [int(one.replace(",", "")) for one in taken]
     assert len(counts) == 3 and max(counts) > 1500 and sum(counts) <= 4500
@@ -235,7 +238,9 @@ def test_what_designs_do_not_have_stays_on_the_cpu_and_is_named() -> None:
 def test_parts_without_a_plugin_say_so(small: ModelProto) -> None:
     with pytest.raises(BraidError, match="no device plugin 'fpga'"):
         braid.compile(small, target="fpga-u280")
-    assert "module cluster_1" in str(emit_model(small, "verilog", target="fpga-zynq7020"))
+    assert "module cluster_1" in str(
+        emit_model(small, "verilog", CompileOptions(target="fpga-zynq7020"))
+    )
 
 
 MAXIMUM = b"""func.func @main(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
@@ -248,7 +253,8 @@ MAXIMUM = b"""func.func @main(%x: tensor<1x2x4x4xi8>) -> tensor<1x2x4x4xf32> {
 def verilog_and_testbench() -> tuple[str, str, str]:
     """Both, and the name of the testbench's module."""
     verilog, bench = (
-        str(emit_model(MAXIMUM, stage, target="fpga-sim")) for stage in ("verilog", "testbench")
+        str(emit_model(MAXIMUM, stage, CompileOptions(target="fpga-sim")))
+        for stage in ("verilog", "testbench")
     )
     (name,) = re.findall(r"^module (\w+);", bench, re.MULTILINE)
     return verilog, bench, name

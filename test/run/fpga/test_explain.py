@@ -8,7 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.tools.explain.circuit_view import circuit_views
 from test.run.fpga.exported import plain, quantized
 
@@ -24,8 +25,10 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_stages_and_channels_over_time(model: Path) -> None:
     """The times are those of the report; each channel is full at some time."""
-    report = str(emit_model(model, "report", target="fpga-u280"))
-    stages, channels = circuit_views(str(emit_model(model, "timeline", target="fpga-u280")))
+    report = str(emit_model(model, "report", CompileOptions(target="fpga-u280")))
+    stages, channels = circuit_views(
+        str(emit_model(model, "timeline", CompileOptions(target="fpga-u280")))
+    )
     (interval, one) = re.findall(r"(\d+) cycles from .*, (\d+) of one", report)[0]
     assert stages.summary.startswith(f"{interval} cycles from image to image")
     ends = [max(bar.end for bar in stages.bars if bar.colour == image) for image in (0, 1)]

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from onnx import ModelProto
 
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.rtl.design_module import design_modules, resources_of
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
@@ -192,7 +193,7 @@ def test_block_rams_hold_the_register_behind_them() -> None:
 
 def test_a_report() -> None:
     model: ModelProto = quantized(plain(1, 8, (3,)))
-    text = str(emit_model(model, "report", target="fpga-u280"))
+    text = str(emit_model(model, "report", CompileOptions(target="fpga-u280")))
     (interval, frames) = re.findall(r"(\d+) cycles from .* ([\d,]+) frames per second", text)[0]
     assert int(frames.replace(",", "")) == round(300e6 / int(interval))
     # Each channel is full at some time, or its depth would be less.
@@ -202,7 +203,7 @@ def test_a_report() -> None:
 
 
 def test_synthesis_by_yosys_stands_beside_the_estimate() -> None:
-    text = str(emit_model(MAXIMUM, "synthesis", target="fpga-zynq7020"))
+    text = str(emit_model(MAXIMUM, "synthesis", CompileOptions(target="fpga-zynq7020")))
     counts = re.findall(r"(look-up tables|flip-flops) +(\d+) estimated, +(\d+) by Yosys", text)
     assert len(counts) == 2
     for _, estimated, counted in counts:

@@ -9,7 +9,8 @@ import pytest
 from onnx import ModelProto
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.dialects.braid_hls.design import only_design
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
@@ -187,13 +188,13 @@ def test_a_model_that_does_not_fit(
         for name in ("model.braid", "host.braid")
     ]
     assert printed[0].stdout == printed[1].stdout
-    report = str(emit_model(model, "report", target=tiny_part))
+    report = str(emit_model(model, "report", CompileOptions(target=tiny_part)))
     assert re.search(r"weights0 .* bytes, bursts of \d+, \d+ ahead", report)
     assert re.search(r"memory bits a cycle +\d+ of +336", report)
-    verilog = str(emit_model(model, "verilog", target=tiny_part))
+    verilog = str(emit_model(model, "verilog", CompileOptions(target=tiny_part)))
     (top,) = re.findall(r"module (\w+_control)", verilog)
     assert lint(top, verilog) == ""
-    bench = str(emit_model(model, "testbench", target=tiny_part))
+    bench = str(emit_model(model, "testbench", CompileOptions(target=tiny_part)))
     assert "PASSED" in run_testbench(
         top.replace("_control", "_testbench"), [verilog, bench], tmp_path
     )
@@ -249,7 +250,7 @@ def test_two_circuits_read_their_weights(tmp_path: Path) -> None:
     text = (Path(braid.__file__).parent / "targets/machines/fpga-sim.toml").read_text()
     path.write_text(text.replace("lut = 53_200", "lut = 1_900").replace("dsp = 220", "dsp = 12"))
     model, options = PRODUCTS.encode(), {"target": str(path), "pin": ["op:maximum=cpu"]}
-    assert str(emit_model(model, "report", **options)).count("weights0 ") == 2
+    assert str(emit_model(model, "report", CompileOptions(**options))).count("weights0 ") == 2
     compiled, host = braid.compile(model, **options), braid.compile(model)
     rng = np.random.default_rng(0)
     given = [rng.integers(-128, 128, (4, 96), np.int8) for _ in range(4)]

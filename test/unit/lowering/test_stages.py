@@ -2,7 +2,8 @@
 
 import pytest
 
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.frontends.mlir import parse_mlir
 from braid.support.mlir_bindings import ir
 from braid.universe import make_context
@@ -23,7 +24,7 @@ def emitted(tmp_path):
     path.write_text(MODEL)
 
     def emit(stage: str) -> str:
-        text = emit_model(path, stage, jobs=1)
+        text = emit_model(path, stage, CompileOptions(jobs=1))
         assert isinstance(text, str)
         return text
 

@@ -1,23 +1,26 @@
 """`braid run` and `braid compile` use what was compiled before, where nothing has changed."""
 
+import json
 import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from braid.compilation_key import compilation_key
+from braid.compilation_key import compilation_key, state_of
+from braid.compile_options import CompileOptions
 from braid.runtime.artifact_cache import ArtifactCache
 from braid.support.record_store import default_store
 from braid.support.records.record import Record
 
-COMPILER = {"xdsl", "onnx", "llvmlite", "torch_mlir", "ortools", "braid.compiler"}
+COMPILER = {"xdsl", "onnx", "llvmlite", "torch_mlir", "ortools", "braid.compile_source"}
 PROGRAM = """
 import sys
 from braid.tools.cli import main
@@ -122,10 +125,25 @@ def test_compiling_again_copies(model: Path, cache: Path, tmp_path: Path) -> Non
     assert first.read_bytes() != second.read_bytes()
 
 
-def test_what_prints_more_compiles_each_time(model: Path, cache: Path, tmp_path: Path) -> None:
+def test_memory_is_told_of_what_is_kept(model: Path, cache: Path, tmp_path: Path) -> None:
     output = tmp_path / "sum.braid"
+    reports: list[bytes] = []
+    for is_first in (True, False):
+        report = tmp_path / f"{is_first}.json"
+        options = ("--shape=x=2,64", "--memory-report", f"--memory-json={report}")
+        assert compile_to(output, model, *options) == is_first
+        reports.append(report.read_bytes())
+    assert reports[0] == reports[1]
+    (function,) = json.loads(reports[0])
+    assert function["output_bytes"] == 2 * 64 * 4
+
+
+@pytest.mark.parametrize("option", ["--order-seconds=1", "--verify-decisions", "--emulate"])
+def test_what_measures_or_looks_on_compiles_each_time(
+    model: Path, cache: Path, tmp_path: Path, option: str
+) -> None:
     for _ in range(2):
-        assert compile_to(output, model, "--shape=x=2,64", "--memory-report")
+        assert compile_to(tmp_path / "sum.braid", model, "--shape=x=2,64", option)
     assert artifacts(cache) == []
 
 
@@ -137,7 +155,7 @@ def test_damaged_artifact_is_made_again(
     (artifact,) = artifacts(cache)
     data = bytearray(artifact.read_bytes())
     if damage == "changed":
-        data[-1] ^= 255  # among the weights
+        data[4096] ^= 255  # among the weights
     kept = {"cut": len(data) // 2, "changed": len(data)}[damage]
     artifact.write_bytes(data[:kept])
     assert run(model, tmp_path / "second")
@@ -150,8 +168,10 @@ def test_key_changes_with_what_bears_on_the_model(
 ) -> None:
     target = tmp_path / "target.toml"
 
-    def key(name: str | None = None, **options: object) -> str | None:
-        return compilation_key(model, target=name, options=options)
+    def key(**options: Any) -> str | None:
+        state = state_of(model)
+        assert state is not None
+        return compilation_key(state, CompileOptions(**options))
 
     def changed_records() -> str | None:
         default_store().append([Record("cost", "key", {"seconds": 1.0})])
@@ -159,7 +179,7 @@ def test_key_changes_with_what_bears_on_the_model(
 
     def changed_target() -> str | None:
         target.write_text("# two")
-        return key(str(target))
+        return key(target=target)
 
     def changed_variable() -> str | None:
         monkeypatch.setenv("BRAID_VERIFY_DECISIONS", "0")
@@ -170,8 +190,8 @@ def test_key_changes_with_what_bears_on_the_model(
         return key()
 
     target.write_text("# one")
-    keys = [key(), key(profile=True), key(shapes={"x": (2, 64)}), key("npu-small")]
-    keys += [key(str(target)), changed_target(), changed_records(), changed_variable()]
+    keys = [key(), key(profile=True), key(shapes={"x": (2, 64)}), key(target="npu-small")]
+    keys += [key(target=target), changed_target(), changed_records(), changed_variable()]
     keys.append(changed_model())
     assert None not in keys
     assert len(set(keys)) == len(keys)
@@ -184,7 +204,7 @@ def test_models_with_other_files_have_no_key(cache: Path, tmp_path: Path) -> Non
     text = tmp_path / "parameters.mlir"
     text.write_text('module attributes {braid.parameters = "weights.safetensors"} {}')
     for path in (external, text, tmp_path / "missing.onnx", tmp_path):
-        assert compilation_key(path, target=None, options={}) is None
+        assert state_of(path) is None
 
 
 def keep(cache: ArtifactCache, key: str, size: int, *, age: int) -> None:

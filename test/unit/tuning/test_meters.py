@@ -8,7 +8,8 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
 from braid.graph_pipeline import passes_for
@@ -102,14 +103,14 @@ def test_kernels_of_a_gpu_are_searched_and_recorded() -> None:
 
 def test_a_record_makes_the_kernel_of_a_gpu() -> None:
     """Its schedule is emitted, and computes the same."""
-    before = emit_model(model(), "ptx", target="gpu-emulated")
+    before = emit_model(model(), "ptx", CompileOptions(target="gpu-emulated"))
     found = task()
     assert found.device.name == "gpu:0" and found.key != found.body
     points = [*found.space(0), *found.space(1)]
     other = next(p for p in points if p.schedule["rows"] != found.default[1].schedule["rows"])
     tuned = tune_record(found, other)
     append_tuned(found.key, tuned)
-    assert emit_model(model(), "ptx", target="gpu-emulated") != before
+    assert emit_model(model(), "ptx", CompileOptions(target="gpu-emulated")) != before
     compiled = braid.compile(model(), target="gpu-emulated", jobs=1)
     rng = np.random.default_rng(0)
     x, w = (rng.integers(-2, 3, shape) for shape in ((64, 128), (128, 64)))

@@ -14,7 +14,8 @@ import braid.tuning.kernel_tasks
 import braid.tuning.measuring_workers
 import braid.tuning.tune_kernels
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
@@ -249,9 +250,13 @@ def test_the_fastest_is_recorded_and_compiled(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("no_library")
 def test_the_schedule_changes_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = emit_model(parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", jobs=1)
+    before = emit_model(
+        parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", CompileOptions(jobs=1)
+    )
     tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
-    after = emit_model(parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", jobs=1)
+    after = emit_model(
+        parse_mlir(make_context(), MODEL, "m.mlir").module, "linalg", CompileOptions(jobs=1)
+    )
     assert before != after
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import braid
-from braid.compiler import emit_model
+from braid.compile_options import CompileOptions
+from braid.compile_source import emit_model
 from braid.lowering.gpu.codegen import machine_code
 from braid.lowering.gpu.codegen.machine_code import assemble, cubin_of, find_tool, joined_ptx
 from braid.lowering.gpu.fallback import emit_fallback
@@ -43,7 +44,7 @@ func.func @main(%x: tensor<6x40xf32> {braid.name = "x"}, %w: tensor<40x7xf32> {b
 )
 def test_every_entry_passes_the_assembler(architecture: str) -> None:
     """In the oldest PTX that has the architecture, since drivers read no later one than theirs."""
-    ptx = emit_model(MODEL, "ptx", target=TARGET, gpu_arch=architecture)
+    ptx = emit_model(MODEL, "ptx", CompileOptions(target=TARGET, gpu_arch=architecture))
     major, minor = ptx_version(architecture).removeprefix("+ptx")
     assert isinstance(ptx, str) and ptx.count(f".version {major}.{minor}") == 1
     assert f".target {architecture}\n" in ptx
@@ -62,7 +63,7 @@ def test_large_products_on_hopper_are_made_by_wgmma(extent: int, wgmma: bool) ->
         -> ({type} {{braid.name = "y"}}) {{
       %y = braid.matmul %x, %w : ({type}, {type}) -> {type}
       func.return %y : {type} }}"""
-    ptx = emit_model(text.encode(), "ptx", target="gpu-h100")
+    ptx = emit_model(text.encode(), "ptx", CompileOptions(target="gpu-h100"))
     assert isinstance(ptx, str) and ("wgmma.mma_async" in ptx) == wgmma
     assert ("mma.sync.aligned" in ptx) != wgmma
 
@@ -76,7 +77,7 @@ def test_attention_on_hopper_is_made_by_wgmma() -> None:
       %p = braid.softmax %s {{dim = 2 : i64}} : ({s}) -> {s}
       %y = braid.matmul %p, %v : ({s}, {q}) -> {q}
       func.return %y : {q} }}"""
-    ptx = emit_model(text.encode(), "ptx", target="gpu-h100")
+    ptx = emit_model(text.encode(), "ptx", CompileOptions(target="gpu-h100"))
     assert isinstance(ptx, str) and ptx.count(".visible .entry") == 2  # one for unaligned buffers
     assert re.search(r"wgmma\.mma_async\S+ {[^}]*}, {", ptx)
     assert "mma.sync.aligned" not in ptx.replace("wgmma.mma_async.sync", "")
@@ -96,7 +97,7 @@ func.func @main(%x: tensor<512x512xui8> {braid.name = "x"}, %w: !b {braid.name =
 
 def test_instructions_that_came_later() -> None:
     """Products of mixed signs are in PTX since 8.4, and so is what is assembled with them."""
-    ptx = emit_model(MIXED, "ptx", target="gpu-h100")
+    ptx = emit_model(MIXED, "ptx", CompileOptions(target="gpu-h100"))
     assert isinstance(ptx, str) and ".s32.u8.s8 " in ptx
     assert re.findall(r"^\.version (.*)", ptx, re.MULTILINE) == ["8.4"]
     assert len(assemble(ptx.encode(), "sm_90a").resources) >= 2
@@ -113,7 +114,7 @@ def test_joined_modules_have_the_latest_version() -> None:
 
 
 def test_machine_code_as_text() -> None:
-    sass = emit_model(MODEL, "sass", target=TARGET)
+    sass = emit_model(MODEL, "sass", CompileOptions(target=TARGET))
     assert isinstance(sass, str) and "FFMA" in sass and "EXIT" in sass
 
 

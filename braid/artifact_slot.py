@@ -1,0 +1,93 @@
+"""The place in the cache of the artifact of a model that is compiled with some options."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from braid.compilation_key import SourceState, compilation_key, state_of
+from braid.compile_options import CompileOptions
+from braid.model import KeptArtifact, Model, Package, model_of, saved_model
+from braid.runtime.artifact import read_artifact
+from braid.runtime.artifact_cache import default_artifacts
+from braid.support.compile_scope import extending_packages, is_default_scope
+from braid.support.errors import BraidError
+from braid.support.installation import stamped_packages
+from braid.support.lazy import lazy_module
+
+_compiling = lazy_module("braid.compile_source")
+
+
+def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
+    """The place of what `source` is compiled to; None where nothing may be kept of it.
+
+    That is where nothing says what it is compiled to: a model that is neither a file nor bytes, or
+    has no key, or where code of this process adds to the compiler, or looks on. Raises BraidError
+    where `$BRAID_CACHE_LIMIT` is no size.
+    """
+    if not default_artifacts().limit or not is_default_scope():
+        return None
+    if not extending_packages() <= stamped_packages():
+        return None
+    state = state_of(source)
+    key = None if state is None else compilation_key(state, options)
+    return None if state is None or key is None else ArtifactSlot(state, options, key)
+
+
+@dataclass(frozen=True)
+class ArtifactSlot:
+    """The place for what `source` is compiled to with `options`: that under `key` in the cache."""
+
+    source: SourceState
+    options: CompileOptions
+    key: str
+
+    def find(self) -> Model | None:
+        """The model of the artifact there, all of whose digests hold; None where there is none.
+
+        Nor where it cannot be loaded: whoever compiles it says what is missing, such as a device.
+        """
+        path = default_artifacts().get(self.key)
+        if path is None:
+            return None
+        with suppress(BraidError):
+            kept = KeptArtifact(read_artifact(path), self._compile_again)
+            if self.options.load:
+                return model_of(kept.artifact, kept, self.options.threads)
+            return saved_model(kept)
+        return None
+
+    def keep(self, write: Callable[[Path], Package], weights_bytes: int) -> KeptArtifact | None:
+        """Keep the artifact that `write` writes, unless its weights are larger than the cache.
+
+        Nor is it kept where other records, or another file, have come while it was compiled, or
+        where the cache cannot be written.
+        """
+        artifacts = default_artifacts()
+        if weights_bytes > artifacts.limit or not self._is_current():
+            return None
+        packages: list[Package] = []
+        path = artifacts.put(self.key, lambda path: packages.append(write(path)))
+        if path is None:
+            return None
+        with suppress(BraidError):  # another process may need the place at once
+            return KeptArtifact(read_artifact(path), lambda: packages[0])
+        return None
+
+    def _is_current(self) -> bool:
+        now = self.source.now()
+        return now is not None and compilation_key(now, self.options) == self.key
+
+    def _compile_again(self) -> Package:
+        """What the artifact was written from. Raises BraidError where the model is another now."""
+        if not self._is_current():
+            raise BraidError(
+                f"{self.source} is not what it was when the model was compiled",
+                hint="compile the model again",
+            )
+        model: Model = _compiling.compile_source(
+            self.source.source, replace(self.options, load=False)
+        )
+        package = model.packaged()
+        assert isinstance(package, Package)
+        return package

@@ -1,0 +1,135 @@
+"""Compiling a model from any source: to one that can be called, or to a stage of its lowering."""
+
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from functools import partial
+
+from braid.arguments import as_passes
+from braid.artifact_slot import ArtifactSlot
+from braid.compile_options import CompileOptions
+from braid.emulation import emulating_backends
+from braid.execution.elsewhere import missing_here
+from braid.execution.executors import NativeExecutor
+from braid.graph_pipeline import Decisions
+from braid.lower_source import Lowering
+from braid.lowered_model import LoweredModel, package_of, write_lowered
+from braid.lowering.host.codegen.loaded_code import load_objects
+from braid.lowering.host.descriptor import SYMBOL
+from braid.memory_budget import parse_budget
+from braid.model import Model, model_of, saved_model
+from braid.on_miss import MissRule
+from braid.read_source import ModelSource, read_source
+from braid.runtime.native import NativeModel, emulating, register_plugins
+from braid.support.diagnostics import passing_on_diagnostics
+from braid.support.errors import BraidError
+from braid.support.forks import compiling
+from braid.support.shared_objects import need_libraries
+from braid.targets.numerics import with_numerics
+from braid.universe import make_context
+
+DEFAULTS = CompileOptions()
+
+
+@compiling()
+def compile_source(
+    source: ModelSource, options: CompileOptions = DEFAULTS, slot: ArtifactSlot | None = None
+) -> Model:
+    """Compile a model, and keep it in `slot`, where there is one and nothing was warned of.
+
+    Models that passes warn of are compiled each time, so that the warnings are seen.
+
+    Raises:
+        BraidError: as `braid.compile`.
+
+    """
+    options.check()
+    budget = None if options.memory_budget is None else parse_budget(options.memory_budget)
+    chosen = None if options.passes is None else as_passes(options.passes)
+    with passing_on_diagnostics() as warned, _lowering(source, options) as lowering:
+        lowered = lowering.within(budget, chosen)
+    kept = None
+    if slot is not None and not warned:
+        weights_bytes = lowered.code.description.weights_bytes
+        kept = slot.keep(partial(write_lowered, lowered), weights_bytes)
+    machine = lowered.target.host_device.machine
+    reason = missing_here(machine) if options.load else None
+    if reason is not None or not options.load:
+        package = package_of(lowered) if kept is None else kept
+        if reason is None:
+            return saved_model(package)
+        return saved_model(
+            package,
+            f"the model is compiled for CPU '{machine.name}' and cannot run here: {reason}",
+            "save it and run it there, or compile it without a CPU",
+        )
+    if kept is not None:
+        with suppress(BraidError):  # a system may run no code from files; what else is wrong stays
+            return model_of(kept.artifact, kept, options.threads)
+    return _load(lowered, options)
+
+
+def emit_model(source: ModelSource, stage: str, options: CompileOptions = DEFAULTS) -> str | bytes:
+    """Return the model at a stage of its lowering: mlir, linalg, llvm, asm (text), obj (bytes).
+
+    The backends of the target may have further ones.
+
+    Raises:
+        BraidError: as `braid.compile`, or there is no such stage.
+
+    """
+    options.check()
+    with _lowering(source, options) as lowering:
+        return lowering.at_stage(stage)
+
+
+@contextmanager
+def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowering]:
+    """What lowers the model as the options say, within the block."""
+    context = make_context()
+    miss = MissRule.of(options.on_miss, options.on_miss_seconds)
+    read = partial(
+        read_source,
+        context,
+        source,
+        target=None if options.target is None else str(options.target),
+        cpu=options.cpu,
+        gpu_arch=options.gpu_arch,
+        shapes=options.shapes,
+        parameters=options.parameters,
+        buckets=options.shape_buckets,
+        bounds=options.shape_bounds,
+    )
+    decisions = Decisions(
+        recompute=options.recompute,
+        order_seconds=options.order_seconds,
+        jobs=options.jobs,
+        use_profile=options.use_profile,
+        unseen=options.unseen,
+        partition=options.partition,
+        pin=options.pin,
+        integers=options.integers,
+        measure_orders=options.measure_orders,
+        inter_op_threads=options.inter_op_threads,
+        on_miss=miss,
+    )
+    with (
+        emulating_backends(options.emulate),
+        with_numerics(options.numerics, options.precision),
+        miss.kernels_from(options.kernels),
+    ):
+        yield Lowering(context, read, decisions, options.profile)
+
+
+def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
+    """The model in this process."""
+    code, package = lowered.code, package_of(lowered)
+    need_libraries(code.libraries, "the model")
+    loaded = load_objects(code.objects)
+    manifest = package.manifest
+    if manifest.runs_on:
+        register_plugins()
+    with emulating(options.emulate):
+        native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
+    threads, streams = options.threads, manifest.inter_op_streams
+    executor = NativeExecutor(native, max(threads, streams) if threads else 0)
+    return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
