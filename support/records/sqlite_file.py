@@ -30,6 +30,9 @@ _NO_ROOM = frozenset({10, 13, 14})
 _SECONDS_TO_WAIT = 20.0
 """For a process that writes, before records count as not to be had."""
 
+_BEFORE_RECORDS = {"alembic_version", "sqlite_autoindex_alembic_version_1"}
+"""What a new file has before the table of records."""
+
 
 class DamagedError(Exception):
     """The file is not the store that it should be; the message says how it differs."""
@@ -93,7 +96,10 @@ class SqliteFile:
             raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
 
     def _connected(self, *, write: bool) -> "sqlite3.Connection":
-        """A connection; one that only reads where nothing can be written does so as well."""
+        """A connection; one that only reads where nothing can be written does so as well.
+
+        Raises FileNotFoundError to read a file without the table: its writer was killed before it.
+        """
         import sqlite3
 
         writable = os.access(self.path, os.W_OK) and os.access(self.path.parent, os.W_OK)
@@ -103,12 +109,15 @@ class SqliteFile:
             database.execute("PRAGMA synchronous=NORMAL")
             return database
         try:
-            database.execute("PRAGMA schema_version")
+            tables = database.execute("SELECT name FROM sqlite_master").fetchall()
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM or self._has_log():
                 raise
             database.close()  # readers need room for what they share
             return self._file(_AS_IT_IS)
+        if {name for (name,) in tables} <= _BEFORE_RECORDS:
+            database.close()
+            raise FileNotFoundError(errno.ENOENT, "it is empty", str(self.path))
         return database
 
     def _file(self, mode: str) -> "sqlite3.Connection":

@@ -197,6 +197,21 @@ def test_an_upgrade_that_was_cut_off_goes_on(store) -> None:
     assert len(store.read("cost")) == 2
 
 
+@pytest.mark.parametrize("tables", [(), ("alembic_version (version_num PRIMARY KEY)",)])
+def test_a_file_whose_writer_was_killed_before_the_table_is_empty(store, tables) -> None:
+    change(store, "PRAGMA journal_mode=WAL")
+    for table in tables:
+        change(store, f"CREATE TABLE {table}")
+    assert store.path.stat().st_size
+    diagnostics: list[Diagnostic] = []
+    with handle_diagnostics(diagnostics.append):
+        assert store.read("cost") == store.count() == {}
+        assert list(store.damage()) == []
+        store.append(rows(1))
+    assert set(store.read("cost")) == {"key 0"}
+    assert diagnostics == []
+
+
 def test_the_variable_names_a_file(store, tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{tmp_path}/other.sqlite")
     default_store().append(rows(2))
