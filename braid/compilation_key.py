@@ -5,17 +5,17 @@ Nothing of the compiler is imported for it.
 
 import hashlib
 import json
-import mmap
 import operator
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import Any, cast
+from typing import IO, Any, cast
 
 from braid.compile_options import CompileOptions
 from braid.runtime.artifact_cache import LIMIT
-from braid.support.input_files import map_regular
+from braid.support.input_files import open_regular
 from braid.support.installation import installation_stamp
 from braid.support.record_store import default_store
 from braid.support.tile_permission import may_use_tiles
@@ -46,6 +46,8 @@ _OF_THE_PROCESS = ("threads", "jobs", "load")
 _FILES = ("parameters", "use_profile")
 """Options that are files, of which the key has digests."""
 _DEFAULTS = CompileOptions()
+_PIECE = 2**20
+"""Bytes that are read at once."""
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,9 @@ def state_of(source: object) -> SourceState | None:
     Nor is there one of what cannot be read: whoever compiles it says what is wrong.
     """
     if isinstance(source, bytes):
-        patterns = [text for texts in _OTHER_FILES.values() for text in texts]
-        if any(text in source for text in patterns):
-            return None
-        return SourceState(source, "<bytes>", _digest(source), ())
+        patterns = tuple(text for texts in _OTHER_FILES.values() for text in texts)
+        digest = _digest(BytesIO(source), patterns)
+        return None if digest is None else SourceState(source, "<bytes>", digest, ())
     if not isinstance(source, str | os.PathLike):
         return None
     path = Path(cast(str, source))
@@ -87,12 +88,10 @@ def state_of(source: object) -> SourceState | None:
     if patterns is None or stamp is None:
         return None
     try:
-        data = map_regular(path)
-        if any(data.find(text) >= 0 for text in patterns):
-            return None
-        return SourceState(path.absolute(), path.name, _digest(data), stamp)
-    except (OSError, ValueError):
+        digest = _file_digest(path, patterns)
+    except OSError:
         return None
+    return None if digest is None else SourceState(path.absolute(), path.name, digest, stamp)
 
 
 def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
@@ -107,9 +106,9 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
     if not given.keys().isdisjoint(_NOT_KEPT):
         return None
     try:
-        files = {name: _digest(map_regular(given[name])) for name in _FILES if name in given}
+        files = {name: _file_digest(given[name]) for name in _FILES if name in given}
         if str(given.get("target", "")).endswith(".toml"):
-            files["target"] = _digest(map_regular(given["target"]))
+            files["target"] = _file_digest(given["target"])
         facts = {
             "model": (source.name, source.digest),
             "options": {n: v for n, v in given.items() if n not in (*_OF_THE_PROCESS, *_FILES)},
@@ -152,5 +151,23 @@ def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _digest(data: mmap.mmap | bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
+def _file_digest(path: str | os.PathLike[str], patterns: tuple[bytes, ...] = ()) -> str | None:
+    with open_regular(path) as file:
+        return _digest(file, patterns)
+
+
+def _digest(file: IO[bytes], patterns: tuple[bytes, ...]) -> str | None:
+    """The digest of what is read; None where one of the patterns is in it.
+
+    It is read, not mapped: another process may cut the file off meanwhile.
+    """
+    digest = hashlib.sha256()
+    kept = max(map(len, patterns), default=1) - 1
+    end = b""
+    while piece := file.read(_PIECE):
+        seam = end + piece[:kept]
+        if any(text in piece or text in seam for text in patterns):
+            return None
+        digest.update(piece)
+        end = (end + piece[-kept:])[-kept:] if kept else b""
+    return digest.hexdigest()

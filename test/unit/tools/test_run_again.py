@@ -1,5 +1,6 @@
 """`braid run` and `braid compile` use what was compiled before, where nothing has changed."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -14,6 +15,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import braid.compilation_key
 from braid.compilation_key import compilation_key, state_of
 from braid.compile_options import CompileOptions
 from braid.runtime.artifact_cache import ArtifactCache
@@ -198,13 +200,22 @@ def test_key_changes_with_what_bears_on_the_model(
     assert key() == keys[-1]
 
 
-def test_models_with_other_files_have_no_key(cache: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("piece", [1, 2, 7, 16, 2**20])
+def test_models_with_other_files_have_no_key(
+    cache: Path, tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What lies in other files may change while the model's own does not."""
+    monkeypatch.setattr(braid.compilation_key, "_PIECE", piece)
     external = write_model(tmp_path / "external.onnx", 1.0, external=True)
     text = tmp_path / "parameters.mlir"
     text.write_text('module attributes {braid.parameters = "weights.safetensors"} {}')
     for path in (external, text, tmp_path / "missing.onnx", tmp_path):
         assert state_of(path) is None
+    whole = write_model(tmp_path / "whole.onnx", 1.0)
+    state, of_bytes = state_of(whole), state_of(whole.read_bytes())
+    assert state is not None and of_bytes is not None
+    assert state.digest == of_bytes.digest == hashlib.sha256(whole.read_bytes()).hexdigest()
+    assert state_of(external.read_bytes()) is state_of(text.read_bytes()) is None
 
 
 def keep(cache: ArtifactCache, key: str, size: int, *, age: int) -> None:
