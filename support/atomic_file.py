@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import tempfile
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -142,6 +141,8 @@ def _sync_directory(directory: Path) -> None:
 
 def _temporary_beside(path: Path) -> Path:
     """A new file in the directory of `path`."""
+    import tempfile  # models that are loaded write nothing
+
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     os.close(descriptor)
     return Path(name)

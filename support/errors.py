@@ -7,7 +7,6 @@ diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from numbers import Integral
 from types import MappingProxyType
 
@@ -136,5 +135,7 @@ def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | N
 
     `alike`, from 0 to 1, is how much two names must have in common.
     """
+    from difflib import get_close_matches  # where something is wrong
+
     similar = get_close_matches(name, list(known), n=1, cutoff=alike)
     return f"did you mean '{similar[0]}'?" if similar else None

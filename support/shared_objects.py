@@ -5,7 +5,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import CDLL, c_char_p
 from functools import cache
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -41,6 +40,8 @@ def digest_of_sources(directory: Path) -> str:
 
     As `braid_digest_sources` in CMakeLists.txt puts it into what is built of them.
     """
+    from hashlib import sha256  # needs OpenSSL; wheels have no sources
+
     found = (file for kind in ("src", "include") for file in (directory / kind).rglob("*.[ch]"))
     files = {file.relative_to(directory).as_posix(): file.read_bytes() for file in found}
     listing = "".join(f"{name} {sha256(files[name]).hexdigest()}\n" for name in sorted(files))

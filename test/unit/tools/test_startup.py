@@ -19,7 +19,13 @@ import pytest
         ("braid.passes.partition.insert_channels", {"ortools"}),
         ("braid.passes.order.assign_inter_op_streams", {"ortools"}),
         ("braid", {"numpy", "xdsl"}),
-        ("braid.model", {"asyncio", "importlib.metadata", "ml_dtypes", "onnx", "xdsl"}),
+        (
+            "braid.model",
+            {
+                *("asyncio", "difflib", "hashlib", "importlib.metadata", "ml_dtypes", "onnx"),
+                *("tempfile", "xdsl"),
+            },
+        ),
     ],
 )
 def test_imports_come_late(module: str, late: set[str]) -> None:
