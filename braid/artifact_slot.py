@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import Context
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -71,7 +72,10 @@ class ArtifactSlot:
         if path is None:
             return None
         with suppress(BraidError):  # another process may need the place at once
-            return KeptArtifact(read_artifact(path), lambda: packages[0])
+            artifact = read_artifact(path)
+            # The weights that were written are mapped once more, with a descriptor that stays open.
+            rest = replace(packages.pop(), weights=artifact.data[:0])
+            return KeptArtifact(artifact, lambda: replace(rest, weights=artifact.weights_section))
         return None
 
     def _is_current(self) -> bool:
@@ -79,15 +83,16 @@ class ArtifactSlot:
         return now is not None and compilation_key(now, self.options) == self.key
 
     def _compile_again(self) -> Package:
-        """What the artifact was written from. Raises BraidError where the model is another now."""
+        """What the artifact was written from. Raises BraidError where it would be another now."""
         if not self._is_current():
             raise BraidError(
-                f"{self.source} is not what it was when the model was compiled",
+                f"{self.source}, or what else bears on it, is not what it was when the model was "
+                "compiled",
                 hint="compile the model again",
             )
-        model: Model = _compiling.compile_source(
-            self.source.source, replace(self.options, load=False)
-        )
+        options = replace(self.options, load=False)
+        # The settings around may be others than those with which it was compiled: the default ones.
+        model: Model = Context().run(_compiling.compile_source, self.source.source, options)
         package = model.packaged()
         assert isinstance(package, Package)
         return package

@@ -182,9 +182,14 @@ class Artifact:
         return self._checked(SectionKind.CODE)
 
     @lockless_property
+    def weights_section(self) -> Bytes:
+        """The bytes that the code reads; raises `BraidError` where they are damaged."""
+        return self._checked(SectionKind.WEIGHTS)
+
+    @lockless_property
     def weights(self) -> Mapping[str, NDArray[Any]]:
         """The weights by name; raises `BraidError` where they are damaged."""
-        section = self._checked(SectionKind.WEIGHTS)
+        section = self.weights_section
         return {
             spec.name: section[spec.offset : spec.offset + spec.nbytes]
             .view(numpy_dtype(spec.dtype))

@@ -34,8 +34,11 @@ class ArtifactCache:
         path = self._path(key)
         try:
             os.utime(path)  # it is the one used last
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError:  # others may read it, and no more
+            if not os.access(path, os.R_OK):
+                return None
         damage = self.damage(path)
         if damage is None:
             return path
@@ -56,7 +59,8 @@ class ArtifactCache:
                 remove(path)
             write(path)
             written = True
-        self._trim()
+        with suppress(OSError):
+            self._trim()
         return path if written else None
 
     def files(self) -> Iterator[Path]:

@@ -235,6 +235,28 @@ def test_artifacts_that_were_not_used_for_longest_go_first(tmp_path: Path) -> No
     assert sum(path.stat().st_size for path in cache.files()) <= 250
 
 
+def test_artifacts_that_only_their_owner_may_touch(
+    model: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache of another user, or on a file system that is read-only."""
+    run(model, tmp_path / "first")
+    (artifact,) = artifacts(cache)
+    models = ArtifactCache(cache / "compiled" / "models")
+
+    def refuse(*_: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert models.get(artifact.parent.name + artifact.stem) == artifact
+
+    def deny(*_: Any) -> bool:
+        return False
+
+    monkeypatch.setattr(os, "access", deny)
+    assert models.get(artifact.parent.name + artifact.stem) is None
+    assert artifact.exists()
+
+
 def test_what_cannot_be_written_is_not_kept(tmp_path: Path) -> None:
     def fail(path: Path) -> None:
         raise OSError(28, "No space left on device")
