@@ -7,7 +7,7 @@ import hashlib
 import json
 import operator
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -45,6 +45,8 @@ _OF_THE_PROCESS = ("threads", "jobs", "load")
 """Options that bear on this process alone."""
 _FILES = ("parameters", "use_profile")
 """Options that are files, of which the key has digests."""
+_EMPTY_IS_NONE = ("shapes", "shape_buckets", "shape_bounds", "pin")
+"""Options of which an empty value says nothing."""
 _DEFAULTS = CompileOptions()
 _PIECE = 2**20
 """Bytes that are read at once."""
@@ -100,22 +102,26 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
     These are the bytes of the file and its name, the options and the files that they name, the
     processor, whether its tile registers may be used, how many of its cores there are for braid,
     the records, all that is installed, and variables of the environment. None with options whose
-    effect is not told by their values.
+    effect is not told by their values, and where something was installed since this process began.
     """
     given = {name: value for name, value in vars(options).items() if _is_given(name, value)}
     if not given.keys().isdisjoint(_NOT_KEPT):
         return None
+    installation = installation_stamp()
+    if installation is None or "rules" in str(given.get("recompute", "")):  # a file, by its name
+        return None
     try:
         files = {name: _file_digest(given[name]) for name in _FILES if name in given}
-        if str(given.get("target", "")).endswith(".toml"):
-            files["target"] = _file_digest(given["target"])
+        target = cast(str, os.fspath(given.get("target", "")))
+        if target.endswith(".toml"):
+            files["target"] = _file_digest(target)
         facts = {
             "model": (source.name, source.digest),
             "options": {n: v for n, v in given.items() if n not in (*_OF_THE_PROCESS, *_FILES)},
             "files": files,
             "machine": (processor(), may_use_tiles(), len(os.sched_getaffinity(0))),
             "records": default_store().stamp(),
-            "installation": installation_stamp(),
+            "installation": installation,
             "environment": {
                 name: value
                 for name, value in os.environ.items()
@@ -130,8 +136,10 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
 
 def _is_given(name: str, value: object) -> bool:
     """Whether an option says anything else than its default."""
-    is_empty = isinstance(value, Mapping | tuple | list) and not value
-    return not is_empty and value != getattr(_DEFAULTS, name)
+    if name in _EMPTY_IS_NONE and isinstance(value, Mapping | tuple | list):
+        return len(cast(Sized, value)) > 0
+    default = getattr(_DEFAULTS, name)
+    return type(value) is not type(default) or value != default
 
 
 def _plain(value: object) -> Any:

@@ -1,5 +1,6 @@
 """Compiling a model from any source: to one that can be called, or to a stage of its lowering."""
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -91,7 +92,7 @@ def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowerin
         read_source,
         context,
         source,
-        target=None if options.target is None else str(options.target),
+        target=None if options.target is None else os.fspath(options.target),
         cpu=options.cpu,
         gpu_arch=options.gpu_arch,
         shapes=options.shapes,

@@ -7,22 +7,33 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
-_SUFFIXES = (".py", ".toml", ".json", ".so", ".a", ".o", ".c", ".h")
 _OWN = "braid"
+_GROUPS = (f"[{_OWN}.", "[xdsl.universe]")
+"""How the lines begin that name groups of entry points by which packages add to braid."""
+_METADATA = ("*.dist-info", "*.egg-info")
+_first: list[str] = []
+"""The stamp when this process first asked for it."""
 
 
-def installation_stamp() -> str:
-    """A digest of what compiles models here.
+def installation_stamp() -> str | None:
+    """A digest of what compiles models here; None where it is another than this process began with.
 
-    It is made of the names and versions of all distributions, and of the sizes and times of the
-    files of braid and of the packages that add to it by entry points. Nothing is imported.
+    What is in memory then is of the one installation, or of both. The digest is made of the names,
+    versions and times of all distributions, and of the sizes and times of the files of braid and of
+    the packages that add to it by entry points. Nothing is imported.
     """
+    stamp = _stamp_now()
+    _first[:] = _first or [stamp]
+    return stamp if stamp == _first[0] else None
+
+
+def _stamp_now() -> str:
     digest = hashlib.sha256(sys.version.encode())
-    for metadata in _distributions():
-        digest.update(f"\0{metadata.name}".encode())
+    for line in _search_path():
+        digest.update(f"\0{line}".encode(errors="surrogateescape"))
     for package in sorted(stamped_packages()):
         for line in _files(package):
-            digest.update(f"\0{line}".encode())
+            digest.update(f"\0{line}".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
@@ -31,13 +42,23 @@ def stamped_packages() -> frozenset[str]:
     found = {_OWN}
     for metadata in _distributions():
         found |= _extensions(metadata / "entry_points.txt")
-    return frozenset(found)
+    return frozenset(found - {"xdsl"})  # whose version tells
+
+
+def _search_path() -> Iterator[str]:
+    """A line for each distribution, whose times tell of another one of the same version.
+
+    And one for each archive, whatever is in it.
+    """
+    yield from map(_stamp, _distributions())
+    yield from (_stamp(place) for place in map(Path, dict.fromkeys(sys.path)) if place.is_file())
 
 
 def _distributions() -> Iterator[Path]:
     """What is said of each distribution, in the order of the search path."""
     for directory in map(Path, dict.fromkeys(sys.path)):
-        yield from sorted(directory.glob("*.dist-info"))
+        for pattern in _METADATA:
+            yield from sorted(directory.glob(pattern))
 
 
 def _extensions(entry_points: Path) -> set[str]:
@@ -50,14 +71,14 @@ def _extensions(entry_points: Path) -> set[str]:
     is_ours = False
     for line in text.splitlines():
         if line.startswith("["):
-            is_ours = line.startswith(f"[{_OWN}.")
+            is_ours = line.startswith(_GROUPS)
         elif is_ours and "=" in line:
             found.add(line.partition("=")[2].partition(":")[0].strip().partition(".")[0])
     return found
 
 
 def _files(package: str) -> Iterator[str]:
-    """Name, size and time of each file of code and data in a package."""
+    """Name, size and time of each file of a package, but those that Python makes itself."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):
@@ -67,10 +88,8 @@ def _files(package: str) -> Iterator[str]:
     for place in spec.submodule_search_locations or ():
         # The rooms of a checkout are links.
         for directory, folders, names in os.walk(place, followlinks=True):
-            folders.sort()
-            for name in sorted(names):
-                if name.endswith(_SUFFIXES):
-                    yield _stamp(Path(directory, name))
+            folders[:] = sorted(set(folders) - {"__pycache__"})
+            yield from (_stamp(Path(directory, name)) for name in sorted(names))
     if spec.origin is not None and not spec.submodule_search_locations:
         yield _stamp(Path(spec.origin))
 

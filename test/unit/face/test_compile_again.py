@@ -2,6 +2,7 @@
 
 import json
 import platform
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from braid.frontends.onnx.expressions import apply
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
 from braid.frontends.parameters import write_parameters
-from braid.support import compile_scope
+from braid.lower_source import Lowering
+from braid.support import compile_scope, installation
 from braid.support.diagnostics import Diagnostic, emit, handle_diagnostics
 from braid.support.errors import BraidError
-from braid.targets.numerics import with_numerics
+from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 
 X = np.arange(128, dtype=np.float32).reshape(2, 64)
 EXTERNAL = """
@@ -151,6 +153,7 @@ def test_bytes(compiled: Compilations, cache: Path) -> None:
         {"order_seconds": 0.0, "target": "npu-small", "load": False},
         {"measure_orders": 0.0},
         {"parameters": {"v": np.zeros(64, np.float32)}},
+        {"recompute": "fusion-rules=default tensor-threshold=1GiB"},
     ],
 )
 def test_options_without_a_key(
@@ -160,6 +163,43 @@ def test_options_without_a_key(
         compiled(model, **options)
     assert compiled.count == 2
     assert artifacts(cache) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"passes": []},
+        {"numerics": []},
+        {"unseen": ()},
+        {"memory_budget": {}},
+        {"unseen": np.zeros(2)},
+    ],
+)
+def test_what_is_empty_is_not_what_is_left_out(
+    compiled: Compilations, model: Path, options: dict[str, Any]
+) -> None:
+    compiled(model)
+    for cache in (True, False):
+        with pytest.raises(BraidError):
+            compiled(model, cache=cache, **options)
+
+
+def test_installed_since(
+    compiled: Compilations,
+    model: Path,
+    cache: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The code of this process is older than what is installed."""
+    monkeypatch.setattr(installation, "_first", [])
+    compiled(model)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    (tmp_path / "added-1.0.dist-info").mkdir()
+    for _ in range(2):
+        compiled(model)
+    assert compiled.count == 3
+    assert len(artifacts(cache)) == 1
 
 
 def test_what_is_neither_file_nor_bytes_has_no_key(compiled: Compilations, cache: Path) -> None:
@@ -257,12 +297,41 @@ def test_a_library_is_linked_from_what_is_compiled_again(
     assert (tmp_path / "second.h").exists()
     write(model, sum_of(2.0))
     np.testing.assert_array_equal(second(X), X + 1)
-    with pytest.raises(BraidError, match=r"'sum\.onnx' is not what it was"):
+    with pytest.raises(BraidError, match=r"'sum\.onnx', or what else bears on it, is not what"):
         second.save_c_library(tmp_path / "third.so")
     assert not (tmp_path / "third.so").exists()
 
 
-@pytest.mark.parametrize("hindrance", ["file", "limit", "small"])
+def test_a_library_is_compiled_by_the_settings_of_the_model(
+    compiled: Compilations, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled(model)
+    kept, seen = compiled(model), list[Numerics]()
+    lower = Lowering.within
+
+    def noted(self: Lowering, *arguments: Any) -> Any:
+        seen.append(numerics_chosen())
+        return lower(self, *arguments)
+
+    monkeypatch.setattr(Lowering, "within", noted)
+    with with_numerics("strict"):
+        kept.save_c_library(tmp_path / "kept.so")
+    assert seen == [Numerics.FAST]
+
+
+def test_models_hold_no_descriptors(compiled: Compilations, cache: Path, tmp_path: Path) -> None:
+    models = [compiled(sum_of(0.0).SerializeToString())]
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    models += [compiled(sum_of(float(n)).SerializeToString()) for n in range(1, 4)]
+    assert len(artifacts(cache)) == 4
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
+    for number, each in enumerate(models):
+        np.testing.assert_array_equal(each(X), X + number)
+        each.save_c_library(tmp_path / f"{number}.so")
+    assert compiled.count == 4
+
+
+@pytest.mark.parametrize("hindrance", ["file", "limit", "small", "name"])
 def test_where_nothing_can_be_kept(
     compiled: Compilations,
     model: Path,
@@ -273,6 +342,8 @@ def test_where_nothing_can_be_kept(
     if hindrance == "file":
         (cache / "compiled").mkdir(parents=True)
         (cache / "compiled" / "models").write_text("")
+    elif hindrance == "name":
+        monkeypatch.setenv("BRAID_CACHE_DIR", str(cache / ("x" * 300)))
     else:
         monkeypatch.setenv("BRAID_CACHE_LIMIT", {"limit": "0", "small": "100"}[hindrance])
     for _ in range(2):
