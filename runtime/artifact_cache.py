@@ -1,6 +1,7 @@
 """Artifacts that are kept from earlier compilations, up to a size; the oldest go first."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ LIMIT = "BRAID_CACHE_LIMIT"
 """The environment variable that says how many bytes of artifacts are kept."""
 _DEFAULT_LIMIT = 4 * 2**30
 _SUFFIX = ".braid"
+_ABANDONED_SECONDS = 3600.0
+"""After so long nobody writes to a file any more that is not whole: its process was killed."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,8 @@ class ArtifactCache:
 
     Artifacts appear whole or not at all, carry digests, and are never changed. One that is damaged
     counts as missing: it is removed. Those that were not used for longest are removed where all
-    together have more than `limit` bytes; who has one mapped keeps it.
+    together have more than `limit` bytes; who has one mapped keeps it. So are those that a process
+    left half written that was killed.
     """
 
     directory: Path
@@ -78,6 +82,10 @@ class ArtifactCache:
         return None
 
     def _trim(self) -> None:
+        for half in self.directory.glob("??/.*"):
+            with suppress(OSError):
+                if time.time() - half.lstat().st_mtime > _ABANDONED_SECONDS:
+                    remove(half)
         sizes: list[tuple[int, int, Path]] = []
         for path in self.files():
             with suppress(OSError):

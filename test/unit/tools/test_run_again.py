@@ -235,6 +235,19 @@ def test_artifacts_that_were_not_used_for_longest_go_first(tmp_path: Path) -> No
     assert sum(path.stat().st_size for path in cache.files()) <= 250
 
 
+def test_what_a_killed_process_left(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path)
+    keep(cache, "aa1", 100, age=0)
+    left, written = (tmp_path / "aa" / f".{name}.braid.x" for name in ("2", "3"))
+    for half in (left, written):
+        half.write_bytes(bytes(100))
+    os.utime(left, ns=(0, 0))
+    keep(cache, "bb4", 100, age=0)
+    assert not left.exists()
+    assert written.exists()
+    assert len(list(cache.files())) == 2
+
+
 def test_artifacts_that_only_their_owner_may_touch(
     model: Path, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
