@@ -160,11 +160,17 @@ class ReduceOp(AccumulatingOp, StructuredOp):
         return [TensorType(self.sum_type(element_type), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """numpy's reduction; 16-bit floats are summed in 32 bits."""
-        x = operands[0]
-        initial: Any = neutral_of(self.kind.data, self.result_type().element_type)
-        result = UFUNCS[self.kind.data].reduce(
-            self.widened(x), axis=self.dims.get_values(), keepdims=True, initial=initial
+        """numpy's reduction. Floats are summed in f64: numpy adds those apart one by one."""
+        x, kind = operands[0], self.kind.data
+        initial: Any = neutral_of(kind, self.result_type().element_type)
+        wide = self.widened(x)
+        is_rounded = kind == "add" and wide.dtype == np.float32
+        result = UFUNCS[kind].reduce(
+            wide,
+            axis=self.dims.get_values(),
+            dtype=np.float64 if is_rounded else None,
+            keepdims=True,
+            initial=initial,
         )
         return (self.narrowed(result, x),)
 

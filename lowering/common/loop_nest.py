@@ -58,40 +58,56 @@ def emit_nest(builder: Builder, op: Nest, fixed: Mapping[int, SSAValue]) -> None
     indices = dict(fixed)
     for dim, extent in enumerate(loops.extents):
         if dim not in indices:
-            builder, indices[dim] = _loop(builder, extent)
+            builder, indices[dim] = counting_loop(builder, 0, extent)
     point = [indices[dim] for dim in range(len(loops.extents))]
     if isinstance(op, linalg.FillOp):
         builder.insert(memref.StoreOp.get(op.inputs[0], op.outputs[0], point))
-        return
+    else:
+        place = index_at(builder, loops.result, point)
+        emit_point(builder, op, loops, point, (op.outputs[0], place))
+
+
+Element: TypeAlias = tuple[SSAValue, Sequence[SSAValue]]
+"""A buffer, and an index into it."""
+
+
+def emit_point(
+    builder: Builder, op: linalg.GenericOp, loops: Loops, point: Sequence[SSAValue], result: Element
+) -> None:
+    """The body of `op` at one point of its loops, whose result is kept in `result`."""
     values: dict[SSAValue, SSAValue] = {}
-    for argument, operand, map in zip(op.body.block.args, op.operands, loops.maps, strict=True):
+    block = op.body.block
+    for argument, operand, map in zip(block.args, op.operands, loops.maps, strict=True):
         if argument.uses:
-            load = memref.LoadOp.get(operand, _index(builder, map, point))
-            values[argument] = builder.insert(load).res
-    for inner in op.body.block.ops:
+            is_result = argument is block.args[-1]
+            place = result if is_result else (operand, index_at(builder, map, point))
+            values[argument] = builder.insert(memref.LoadOp.get(*place)).res
+    for inner in block.ops:
         if isinstance(inner, linalg.IndexOp):
             values[inner.result] = point[inner.dim.value.data]
         elif isinstance(inner, linalg.YieldOp):
-            result = values.get(inner.arguments[0], inner.arguments[0])
-            store = memref.StoreOp.get(result, op.outputs[0], _index(builder, loops.result, point))
-            builder.insert(store)
+            stored = values.get(inner.arguments[0], inner.arguments[0])
+            builder.insert(memref.StoreOp.get(stored, *result))
         else:
             builder.insert(inner.clone(values))
 
 
-def _index(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
+def index_at(builder: Builder, map: AffineMap, point: Sequence[SSAValue]) -> list[SSAValue]:
+    """The index that `map` gives for a point of the loops."""
     return [
         point[expr.position] if isinstance(expr, AffineDimExpr) else apply_map(builder, expr, point)
         for expr in map.results
     ]
 
 
-def _loop(builder: Builder, extent: int) -> tuple[Builder, SSAValue]:
-    """A loop from 0 to `extent`: a builder at its body, and its index."""
-    start, stop, step = (index_constant(builder, n) for n in (0, extent, 1))
+def counting_loop(
+    builder: Builder, lower: int | SSAValue, upper: int | SSAValue, step: int = 1
+) -> tuple[Builder, SSAValue]:
+    """A loop from `lower` to `upper`: a builder at its body, and its index."""
+    start, stop = (index_constant(builder, n) if isinstance(n, int) else n for n in (lower, upper))
     end = scf.YieldOp()
     body = Block([end], arg_types=[IndexType()])
-    builder.insert(scf.ForOp(start, stop, step, (), body))
+    builder.insert(scf.ForOp(start, stop, index_constant(builder, step), (), body))
     return Builder(InsertPoint.before(end)), body.args[0]
 
 

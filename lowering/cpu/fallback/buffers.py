@@ -9,6 +9,7 @@ from braid.lowering.common.bufferized_group import (
     move_to_scratch,
 )
 from braid.lowering.common.loop_nest import in_place_arguments
+from braid.lowering.cpu.fallback.long_sums import long_sums_as_loops
 from braid.lowering.cpu.fallback.parallel_loops import parallelize
 from braid.targets.kernels.kernel_family import Kernel
 
@@ -27,5 +28,6 @@ def finish_buffers(symbol: str, module: ModuleOp, operands: int) -> Kernel:
     grid = parallelize(function)
     if grid is not None:
         return Kernel(symbol, module, grid, in_place=in_place)
+    long_sums_as_loops(function)
     scratch_bytes = move_to_scratch(function)
     return Kernel(symbol, module, 1, scratch_bytes, in_place)

@@ -20,6 +20,7 @@ from braid.lowering.common.loop_nest import (
     loops_of,
 )
 from braid.lowering.common.tensor_loops import delinearized, index_constant
+from braid.lowering.cpu.fallback.long_sums import emit_long_sum, has_long_sum
 
 _ENOUGH = 64
 """More iterations than this would not spread better over the cores of one machine."""
@@ -51,7 +52,11 @@ def parallelize(function: FuncOp) -> int | None:
     inside = Builder(InsertPoint.before(stop))
     indices = delinearized(inside, body.args[0], extents)
     for nest, leading in zip(nests, dims, strict=True):
-        emit_nest(inside, nest, dict(zip(leading, indices, strict=True)))
+        own = dict(zip(leading, indices, strict=True))
+        if has_long_sum(nest):
+            emit_long_sum(inside, nest, own)
+        else:
+            emit_nest(inside, nest, own)
         nest.detach()
         nest.erase()
     for op in [op for op in block.ops if isinstance(op, memref.AllocOp)]:

@@ -36,7 +36,7 @@ class ConvDepthwiseFamily(VectorFamily):
     """
 
     name: str = "conv-depthwise"
-    version: int = 9
+    version: int = 10
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
@@ -56,6 +56,7 @@ class ConvDepthwiseFamily(VectorFamily):
             found.points,
             0,
             _multiply_add_integers if integers else _multiply_add,
+            True,
             found.op.accumulator,
         )
 

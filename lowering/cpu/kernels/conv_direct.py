@@ -51,7 +51,7 @@ class ConvDirectFamily(VectorFamily):
     """
 
     name: str = "conv-direct"
-    version: int = 12
+    version: int = 13
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":

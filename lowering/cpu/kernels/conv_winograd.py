@@ -51,7 +51,7 @@ class ConvWinogradFamily(VectorFamily):
     """
 
     name: str = "conv-winograd"
-    version: int = 10
+    version: int = 11
     anchors: ClassVar = (ConvOp,)
     is_approximate: ClassVar[bool] = True
 

@@ -39,7 +39,7 @@ class GemmFamily(VectorFamily):
     """
 
     name: str = "gemm"
-    version: int = 10
+    version: int = 11
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":

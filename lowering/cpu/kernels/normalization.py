@@ -46,7 +46,7 @@ class NormalizationFamily(VectorFamily):
     """
 
     name: str = "normalization"
-    version: int = 5
+    version: int = 6
     anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
     def match(self, group: FusedOp) -> "_Rows | None":

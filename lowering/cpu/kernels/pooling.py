@@ -1,6 +1,5 @@
 """Pooling: vectors run over channels or along lines."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -30,9 +29,9 @@ _MOST_MAXIMA = 16
 """Vectors of a tile: more leave no registers for what windows share."""
 
 
-_LEAST_VECTORS, _MOST_PIXELS = 4, 1 << 14
-"""Vectors of channels, and pixels, of a reduction that is taken as pooling: each channel has one
-sum. Few of them wait for each other, and one of many numbers is less exact."""
+_LEAST_VECTORS = 4
+"""Vectors of channels of a reduction that is taken as pooling: each channel has one sum at a time,
+and few of them wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,12 @@ class PoolFamily(VectorFamily):
     """`braid.pool` of f32 or bytes in one to three dims, unpadded, with an elementwise epilogue.
 
     A `braid.reduce` of all spatial dims is one with a window as large as the image, where there are
-    many channels and not too many pixels.
+    many channels.
     Layouts: channels last, in blocks of a vector, or first for strides of at most 2.
     """
 
     name: str = "pool"
-    version: int = 7
+    version: int = 8
     anchors: ClassVar = (PoolOp, ReduceOp)
 
     def match(self, group: FusedOp) -> "_Pool | None":
@@ -73,6 +72,7 @@ class PoolFamily(VectorFamily):
             points,
             pooling.neutral,
             combine,
+            pooling.combine == "add",
             accumulator=op.accumulator,
         )
 
@@ -91,7 +91,7 @@ def _pooling(op: PoolOp | ReduceOp, lanes: int) -> _Pooling | None:
     if isinstance(op, PoolOp):
         return _Pooling(op.windows, op.combine, op.padding_value)
     _, channels, *spatial = shape_of(op.input)
-    if channels < _LEAST_VECTORS * lanes or math.prod(spatial) > _MOST_PIXELS:
+    if channels < _LEAST_VECTORS * lanes:
         return None
     if sorted(op.dims.get_values()) != list(range(2, 2 + len(spatial))):
         return None

@@ -17,6 +17,7 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, far_column_cycles
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.emit.register_transpose import exchanged
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
@@ -145,7 +146,7 @@ class DotKernel:
         sums: Sequence[Value] = [e.constant(0.0, e.vector_type(f32))] * count
         looped = steps - steps % unrolled if unrolled else 0
         if looped:
-            sums = e.carry(0, looped * lanes, unrolled * lanes, sums, several)
+            sums = carry_sums(e, 0, looped * lanes, unrolled * lanes, sums, several, unrolled)
         for number in range(looped, steps):
             sums = step(number * lanes, None, sums)
         if rest:

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from braid.dialects.braid.dtypes import bytes_of
+from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.zeros import Pass
 from braid.lowering.cpu.kernels.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
@@ -114,7 +116,8 @@ def _reduce_part(
             b = e.add(b_base, e.mul(position, b_stride))
             return _reduce_part(e, operands, inner, tile, rest, a, b, sums)
 
-        return e.carry(*part.bounds[0], 1, initial, at)
+        added = additions_of([dim.extent for dim in inner])
+        return carry_sums(e, *part.bounds[0], 1, initial, at, added, dim.extent)
     sums = list(initial)
     for each in part.passes:
         own = slice(each.first * tile.vectors, each.last * tile.vectors)
@@ -162,7 +165,8 @@ def _reduce(
         return sums
 
     whole = dim.extent - dim.extent % unroll
-    sums = e.carry(0, whole, unroll, initial, body)
+    added = unroll * additions_of([dim.extent for dim in inner])
+    sums = carry_sums(e, 0, whole, unroll, initial, body, added)
     for position in range(whole, dim.extent):
         sums = at(position, sums)
     return sums

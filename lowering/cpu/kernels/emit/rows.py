@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import Float32Type
 
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 
 _CHAINS = 4
@@ -46,7 +47,8 @@ def fold(
         return [step(e.add(position, i * e.lanes), None, v) for i, v in enumerate(values)]
 
     if whole:
-        values = e.carry(0, whole, block, values, body)
+        carry = carry_sums if join is added else Emitter.carry
+        values = carry(e, 0, whole, block, values, body)
     rest = list(values)
     for chain, position in enumerate(range(whole, length, e.lanes)):
         rest[chain] = step(position, e.tail_mask(length - position), rest[chain])

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from braid.dialects.braid.windows import Windows
+from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.pointwise.epilogue import (
@@ -13,7 +14,7 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
     TileStore,
     tile_masks,
 )
-from braid.lowering.cpu.kernels.windows.problem import WindowProblem
+from braid.lowering.cpu.kernels.windows.problem import Carry, WindowProblem
 
 _LEAST_PLACES = 16
 """Iterations of a grid without channels: fewer would not occupy the threads of usual machines."""
@@ -39,6 +40,7 @@ def over_lines(
     base: Index,
     values: Sequence[Value],
     line: Line,
+    carry: Carry,
 ) -> Sequence[Value]:
     """Carries `values` through all lines of a window that begins at `base`.
 
@@ -55,7 +57,8 @@ def over_lines(
             inner = e.add(e.mul(place, outer[number]), y)
             return dim(number + 1, e.add(start, e.mul(y, step)), inner, values)
 
-        return e.carry(0, outer[number], 1, values, body)
+        added = additions_of(windows.size[number + 1 :])
+        return carry(e, 0, outer[number], 1, values, body, added)
 
     return dim(0, base, 0, values)
 
@@ -213,16 +216,16 @@ class _TileWriter:
         """Loops over the window's lines, and over its columns where they are many."""
         e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
         *lines, width = problem.joined.size
-        type = e.vector_type(self.buffers[problem.x].element_type)
+        type, carry = e.vector_type(self.buffers[problem.x].element_type), problem.carry
         values: Sequence[Value] = [e.constant(problem.neutral, type)] * (self.count * vectors)
 
         def line(start: Index, tap: Index, values: Sequence[Value]) -> Sequence[Value]:
             if problem.is_short:
                 return self._columns(start, tap, range(width), values)
-            return e.carry(0, width, 1, values, lambda x, v: self._columns(start, tap, [x], v))
+            return carry(e, 0, width, 1, values, lambda x, v: self._columns(start, tap, [x], v), 1)
 
         strides = problem.input_strides[1 : 1 + len(lines)]
-        values = over_lines(e, problem.joined, strides, base, values, line)
+        values = over_lines(e, problem.joined, strides, base, values, line, carry)
         return [list(values[i * vectors : (i + 1) * vectors]) for i in range(self.count)]
 
     def _columns(

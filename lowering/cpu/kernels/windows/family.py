@@ -43,7 +43,8 @@ class WindowCandidate(VectorCandidate):
 
     Takes feature maps channels last, in blocks of a vector, or first for small strides. Every
     output is the `combine` of the inputs in its window, each with the weight if there is one,
-    from `neutral` on; both are combined in `accumulator` where there is one.
+    from `neutral` on; `is_sum` says that it adds. Both are combined in `accumulator` where there is
+    one.
     """
 
     anchor: SSAValue
@@ -53,6 +54,7 @@ class WindowCandidate(VectorCandidate):
     points: Pointwise
     neutral: float
     combine: Combine
+    is_sum: bool
     accumulator: Attribute | None = None
 
     @abstractmethod
@@ -108,6 +110,7 @@ class WindowCandidate(VectorCandidate):
             weight=None if self.weight is None else self.weight.index,
             neutral=self.neutral,
             combine=self.combine,
+            is_sum=self.is_sum,
             is_near=self.is_near,
         )
         kernel = window_kernel(problem, self.completed(schedule))

@@ -108,7 +108,7 @@ class _LineWriter:
             return values
 
         strides = [x.stride(dim) for dim in range(2, along)]
-        return [list(over_lines(e, windows, strides, base, initial, taps))]
+        return [list(over_lines(e, windows, strides, base, initial, taps, problem.carry))]
 
     def _tap(self, offset: Index, tap: Index, values: Sequence[Value]) -> list[Value]:
         e, problem = self.e, self.kernel.problem

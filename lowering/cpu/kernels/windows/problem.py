@@ -10,7 +10,8 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
@@ -29,6 +30,16 @@ NEAR_BYTES = 1 << 20
 Combine = Callable[[Emitter, Value, Value, Value | None], Value]
 """New accumulator from the old one, the input, and the weight if there is one."""
 
+_Body = Callable[[Index, Sequence[Value]], Sequence[Value]]
+Carry = Callable[[Emitter, int, int, int, Sequence[Value], _Body, int], Sequence[Value]]
+"""A loop that carries values, as `carry_sums`."""
+
+
+def _carry(
+    e: Emitter, lower: int, upper: int, step: int, values: Sequence[Value], body: _Body, added: int
+) -> Sequence[Value]:
+    return e.carry(lower, upper, step, values, body)
+
 
 @dataclass(frozen=True)
 class WindowProblem:
@@ -37,8 +48,8 @@ class WindowProblem:
     `x` and `weight` are numbers of kernel arguments; the weight is stored `[window…, channels]`
     or, for vectors along lines, `[channels, window…]`. `stored` holds the input, the leaves of
     the epilogue, and the result: vectors of `lanes` channels, or of neighbouring pixels where the
-    result is row-major, are contiguous in all of them, or repeated. `is_near` says that the
-    input has `NEAR_BYTES` at most.
+    result is row-major, are contiguous in all of them, or repeated. `is_sum` says that `combine`
+    adds to what begins as 0, `is_near` that the input has `NEAR_BYTES` at most.
     """
 
     anchor: SSAValue
@@ -50,7 +61,13 @@ class WindowProblem:
     weight: int | None
     neutral: float
     combine: Combine
+    is_sum: bool
     is_near: bool
+
+    @property
+    def carry(self) -> Carry:
+        """How loops carry values: long sums in parts."""
+        return carry_sums if self.is_sum else _carry
 
     @property
     def input_strides(self) -> tuple[int, ...]:

@@ -107,7 +107,6 @@ IMAGE = tensor(1, 8, 6, 6)
         ([IMAGE], pool(1), set()),
         ([tensor(1, 64, 14, 14)], whole_image, {"pool"}),
         ([tensor(1, 63, 14, 14)], whole_image, set()),  # few sums, which wait for each other
-        ([tensor(1, 64, 129, 128)], whole_image, set()),  # each of too many numbers
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 1)], {"normalization"}),
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 0)], set()),
         ([tensor(2, 3)], lambda x: [TransposeOp.get(x, (1, 0))], {"movement"}),

@@ -1,0 +1,42 @@
+"""How many numbers are added one by one, and into which parts longer sums are cut. No IR.
+
+A sum of n rounded additions is wrong by n half units in the last place at worst, and by a fourth of
+that where all numbers are the same: a sum of 4 million tenths by 4 %. With parts that are added up,
+only the lengths of a part and of the sum of parts count (Higham, "The Accuracy of Floating Point
+Summation", SIAM J. Sci. Comput. 1993).
+"""
+
+from collections.abc import Sequence
+
+LONGEST = 4096
+"""Numbers that are added one by one: equal ones in f32 then give errors of 5e-5, random ones
+between 0 and 1 of 1e-6."""
+
+_PART = 2048
+"""Of a longer sum, the numbers of a part at most: errors of 3e-5, 1e-6 where they are random."""
+
+OF_PART = 16
+"""Numbers that the sum of a part counts for where parts are added up, which are few then: 256 of
+them add 4e-6 to the error."""
+
+
+def is_long(steps: int, added: int) -> bool:
+    """Whether a loop of so many steps, each with `added` numbers, is done in parts."""
+    return steps * added > LONGEST
+
+
+def part_steps(steps: int, added: int) -> int:
+    """How many of these steps are a part: all parts but the last have as many."""
+    parts = -(-steps // max(1, _PART // added))
+    return -(-steps // parts)
+
+
+def additions_of(extents: Sequence[int]) -> int:
+    """What loops of these extents, the outermost first, add one by one to the sum of all."""
+    added = 1
+    for extent in reversed(extents):
+        steps = extent
+        while is_long(steps, added):
+            steps, added = -(-steps // part_steps(steps, added)), OF_PART
+        added *= steps
+    return added

@@ -1,0 +1,50 @@
+"""Loops that carry sums of many numbers, in parts that are added up."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type, VectorType
+from xdsl.ir import Attribute
+
+from braid.lowering.common.long_sums import OF_PART, is_long, part_steps
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+
+_f32 = Float32Type()
+
+
+def carry_sums(
+    e: Emitter,
+    lower: Index,
+    upper: Index,
+    step: int,
+    initial: Sequence[Value],
+    body: Callable[[Index, Sequence[Value]], Sequence[Value]],
+    added: int = 1,
+    most: int | None = None,
+) -> Sequence[Value]:
+    """As `Emitter.carry`, of values to which each iteration adds so many numbers, one by one.
+
+    `most` is the most that `upper - lower` may be where these are not known.
+    """
+    if most is None:
+        assert isinstance(lower, int) and isinstance(upper, int)
+        most = upper - lower
+    iterations = -(-most // step)
+    if not (is_long(iterations, added) and all(map(_is_rounded, initial))):
+        return e.carry(lower, upper, step, initial, body)
+    length = step * part_steps(iterations, added)
+    zeros = [e.constant(0.0, value.type) for value in initial]
+
+    def part(begin: Index, sums: Sequence[Value]) -> Sequence[Value]:
+        end = e.minimum(e.add(begin, length), upper)
+        own = body(begin, zeros) if length == step else e.carry(begin, end, step, zeros, body)
+        return [e.apply(arith.AddfOp, a, b) for a, b in zip(sums, own, strict=True)]
+
+    return carry_sums(e, lower, upper, length, initial, part, OF_PART, most)
+
+
+def _is_rounded(value: Value) -> bool:
+    """Whether sums of its type are rounded: those of integers are exact."""
+    type = value.type
+    return isinstance(type, VectorType) and cast(VectorType[Attribute], type).element_type == _f32
