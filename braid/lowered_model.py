@@ -65,13 +65,14 @@ def write_lowered(lowered: LoweredModel, path: Path) -> Package:
         BraidError: there is no C compiler to link it, or the file cannot be written.
 
     """
-
     packages: list[Package] = []
+    # First, since weights may be large, and there may be nothing to link with.
+    linked = link_shared_object(lowered.code.objects, libraries=lowered.code.libraries)
 
     def fill(weights: NDArray[np.uint8]) -> Contents:
         package = _package(lowered, weights)
         packages.append(package)
-        return package.manifest, package.link(package.objects), package.devices
+        return package.manifest, linked, package.devices
 
     fill_artifact(path, lowered.code.description.weights_bytes, fill)
     return packages[0]

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from xdsl.ir import SSAValue
 
 import braid
+from braid import lowered_model
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply
@@ -329,6 +330,18 @@ def test_models_hold_no_descriptors(compiled: Compilations, cache: Path, tmp_pat
         np.testing.assert_array_equal(each(X), X + number)
         each.save_c_library(tmp_path / f"{number}.so")
     assert compiled.count == 4
+
+
+def test_nothing_is_written_without_a_linker(
+    compiled: Compilations, model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise AssertionError("weights are written")
+
+    monkeypatch.setenv("CC", "/nonexistent/cc")
+    monkeypatch.setattr(lowered_model, "fill_artifact", refuse)
+    np.testing.assert_array_equal(compiled(model)(X), X + 1)
+    assert artifacts(cache) == []
 
 
 @pytest.mark.parametrize("hindrance", ["file", "limit", "small", "name"])
