@@ -110,7 +110,7 @@ def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowerin
         pin=options.pin,
         integers=options.integers,
         measure_orders=options.measure_orders,
-        inter_op_threads=options.inter_op_threads,
+        inter_op_threads=int(options.inter_op_threads),
         on_miss=miss,
     )
     with (

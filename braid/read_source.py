@@ -1,10 +1,9 @@
 """Where models come from: files and objects in memory, as a module with its parameters."""
 
-import operator
 import os
 import re
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +21,7 @@ from braid.frontends.onnx import import_onnx, read_model_bytes
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.sources.source_model import Parameters, SourceModel
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, whole_numbers
 from braid.targets.machines.resolve import set_target, target_name
 
 Shapes = Mapping[str, Sequence[int]]
@@ -56,7 +55,7 @@ def read_source(
 
     """
     source = _opened(source)
-    _check_shapes(shapes)
+    shapes = _checked_shapes(shapes)
     if buckets or bounds:
         model = _read_bucketed(source, buckets, bounds, shapes)
     else:
@@ -109,27 +108,22 @@ def _opened_parameters(parameters: object) -> Parameters:
     return cast(Parameters, given)
 
 
-def _check_shapes(shapes: object) -> None:
+def _checked_shapes(shapes: object) -> Shapes | None:
     """Raises BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
     if shapes is None:
-        return
+        return None
     if not isinstance(shapes, Mapping):
         raise BraidError(f"shapes is {shapes!r}, expected a shape by each input's name")
-    for name, shape in cast(Mapping[object, object], shapes).items():
-        sizes = list(cast(Sequence[object], shape)) if isinstance(shape, Sequence) else [shape]
-        whole = all(_is_size(size) for size in sizes)
-        if not isinstance(shape, Sequence) or not whole:
+    checked: dict[str, Sequence[int]] = {}
+    for name, shape in cast(Mapping[str, object], shapes).items():
+        sizes = whole_numbers(shape)
+        if sizes is None or isinstance(shape, Set) or any(size < 0 for size in sizes):
             raise BraidError(
                 f"the shape of {name!r} is {shape!r}, expected sizes of at least 0",
                 hint='such as shapes={"x": (1, 3, 224, 224)}',
             )
-
-
-def _is_size(value: object) -> bool:
-    try:
-        return operator.index(cast(int, value)) >= 0
-    except TypeError:
-        return False
+        checked[name] = sizes
+    return checked
 
 
 def _is_text(data: bytes) -> bool:

@@ -5,10 +5,11 @@ diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
 """
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from numbers import Integral
 from types import MappingProxyType
+from typing import cast
 
 
 @dataclass(frozen=True)
@@ -114,6 +115,16 @@ def check_kinds(
         for name, value in values.items():
             if value is not None and not isinstance(value, kinds):
                 raise BraidError(f"{name} is {value!r:.200}, expected {what}")
+
+
+def whole_numbers(values: object) -> tuple[int, ...] | None:
+    """The numbers of a sequence or a set, numpy's among them, as ints; None where it is neither."""
+    if not isinstance(values, Sequence | Set) or isinstance(values, str | bytes):
+        return None
+    numbers = cast("Sequence[object] | Set[object]", values)
+    if not all(isinstance(number, Integral) for number in numbers):
+        return None
+    return tuple(int(cast(int, number)) for number in numbers)
 
 
 def check_threads(threads: object, what: str = "threads", least: int = 0) -> None:

@@ -15,7 +15,7 @@ from braid.dynamic_shapes.padding import Paddings, find_paddings
 from braid.dynamic_shapes.variants import Variant, merge_variants, output_dims, output_shapes
 from braid.sources.signature import signature_of
 from braid.sources.source_model import SourceModel
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, whole_numbers
 
 _MOST_VARIANTS = 64
 
@@ -65,10 +65,11 @@ def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[st
             )
         if name in buckets and name in bounds:
             raise BraidError(f"dim '{name}' has both buckets and a bound")
-        sizes = list(buckets[name]) if name in buckets else _powers_of_two(bounds[name])
+        given = buckets[name] if name in buckets else [bounds[name]]
+        sizes = whole_numbers(given)
         if not sizes or min(sizes) < 1:
-            raise BraidError(f"sizes of dim '{name}' are {sizes}, expected sizes of at least 1")
-        chosen[name] = sorted(set(sizes))
+            raise BraidError(f"sizes of dim '{name}' are {given}, expected sizes of at least 1")
+        chosen[name] = sorted(set(sizes)) if name in buckets else _powers_of_two(*sizes)
     if left := [dim for dim in known if dim not in chosen]:
         raise BraidError(
             f"dims of inputs are left open: {', '.join(repr(dim) for dim in left)}",
@@ -84,7 +85,7 @@ def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[st
 
 
 def _powers_of_two(bound: int) -> list[int]:
-    return [*(1 << e for e in range(max(bound, 1).bit_length()) if 1 << e < bound), bound]
+    return [*(1 << e for e in range(bound.bit_length()) if 1 << e < bound), bound]
 
 
 def _require_padding(bounds: Bounds, sizes: Mapping[str, Sequence[int]], found: Paddings) -> None:

@@ -141,6 +141,31 @@ def test_options(options, message: str) -> None:
     assert message in str(found.value)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"shapes": {"x": (np.int64(4),)}},
+        {"shape_buckets": {"n": [np.int32(4), 2]}},
+        {"shape_bounds": {"n": np.int64(4)}},
+        {"shapes": {"x": [4]}, "inter_op_threads": np.int64(2)},
+    ],
+)
+def test_numbers_of_numpy(options) -> None:
+    for _ in range(2):
+        model = braid.compile(proto("n"), jobs=1, **options)
+        expected = -X + np.arange(4096, dtype=np.float32).sum()
+        np.testing.assert_allclose(model(X), expected)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"shape_bounds": {"n": 4.0}}, {"shape_bounds": {"n": "4"}}, {"shape_buckets": {"n": 4}}],
+)
+def test_sizes_that_are_none(options) -> None:
+    with pytest.raises(braid.BraidError, match="expected sizes of at least 1"):
+        braid.compile(proto("n"), jobs=1, **options)
+
+
 def test_stages() -> None:
     with pytest.raises(braid.BraidError, match="there is no stage 'binary'"):
         emit_model(proto(), "binary")
