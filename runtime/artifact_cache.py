@@ -58,7 +58,9 @@ class ArtifactCache:
         """
         path, written = self._path(key), False
         with suppress(OSError, BraidError):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            # Weights may be of a file that only its owner may read.
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.parent.mkdir(exist_ok=True)
             if path.is_symlink() or (path.exists() and not path.is_file()):
                 remove(path)
             write(path)

@@ -235,6 +235,13 @@ def test_artifacts_that_were_not_used_for_longest_go_first(tmp_path: Path) -> No
     assert sum(path.stat().st_size for path in cache.files()) <= 250
 
 
+def test_only_their_owner_may_read_artifacts(tmp_path: Path) -> None:
+    cache = ArtifactCache(tmp_path / "compiled" / "models")
+    keep(cache, "aa1", 100, age=0)
+    assert len(list(cache.files())) == 1
+    assert cache.directory.stat().st_mode & 0o777 == 0o700
+
+
 def test_what_a_killed_process_left(tmp_path: Path) -> None:
     cache = ArtifactCache(tmp_path)
     keep(cache, "aa1", 100, age=0)
