@@ -28,9 +28,10 @@ def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
     """
     if not default_artifacts().limit or not is_default_scope():
         return None
-    if not extending_packages() <= stamped_packages():
+    extending = extending_packages() - {"braid"}
+    if extending and not extending <= stamped_packages():
         return None
-    state = state_of(source)
+    state = state_of(source, options)
     key = None if state is None else compilation_key(state, options)
     return None if state is None or key is None else ArtifactSlot(state, options, key)
 
@@ -48,14 +49,14 @@ class ArtifactSlot:
 
         Nor where it cannot be loaded: whoever compiles it says what is missing, such as a device.
         """
-        path = default_artifacts().get(self.key)
-        if path is None:
+        artifact = default_artifacts().get(self.key)
+        if artifact is None:
             return None
-        with suppress(BraidError):
-            kept = KeptArtifact(read_artifact(path), self._compile_again)
-            if self.options.load:
-                return model_of(kept.artifact, kept, self.options.threads)
+        kept = KeptArtifact(artifact, self._compile_again)
+        if not self.options.load:
             return saved_model(kept)
+        with suppress(BraidError):
+            return model_of(artifact, kept, self.options.threads)
         return None
 
     def keep(self, write: Callable[[Path], Package], weights_bytes: int) -> KeptArtifact | None:
@@ -65,7 +66,10 @@ class ArtifactSlot:
         where the cache cannot be written.
         """
         artifacts = default_artifacts()
-        if weights_bytes > artifacts.limit or not self._is_current():
+        now = self.source.now(self.options)
+        if now is None or compilation_key(now, self.options) != self.key:
+            return None
+        if weights_bytes > artifacts.limit:
             return None
         packages: list[Package] = []
         path = artifacts.put(self.key, lambda path: packages.append(write(path)))
@@ -78,16 +82,13 @@ class ArtifactSlot:
             return KeptArtifact(artifact, lambda: replace(rest, weights=artifact.weights_section))
         return None
 
-    def _is_current(self) -> bool:
-        now = self.source.now()
-        return now is not None and compilation_key(now, self.options) == self.key
-
     def _compile_again(self) -> Package:
-        """What the artifact was written from. Raises BraidError where it would be another now."""
-        if not self._is_current():
+        """What the model is compiled to now. Raises BraidError where it is another by now."""
+        now = self.source.now(self.options)
+        if now is None or now.digests != self.source.digests:
             raise BraidError(
-                f"{self.source}, or what else bears on it, is not what it was when the model was "
-                "compiled",
+                f"{self.source}, or a file that options name, is not what it was when the model "
+                "was compiled",
                 hint="compile the model again",
             )
         options = replace(self.options, load=False)

@@ -1,5 +1,7 @@
 """What a compiled model depends on, as a key: equal keys mean equal artifacts.
 
+But for orders that are searched for a time, which may end elsewhere.
+
 Nothing of the compiler is imported for it.
 """
 
@@ -7,6 +9,7 @@ import hashlib
 import json
 import operator
 import os
+import shutil
 from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from io import BytesIO
@@ -21,14 +24,16 @@ from braid.support.record_store import default_store
 from braid.support.tile_permission import may_use_tiles
 from braid.targets.machines.identity import processor
 
-_TOOLS = ("CXX", "CUDA_HOME")
+_TOOLS = ("CC", "CXX", "CUDA_HOME")
 """Variables that say which tools compile."""
+_PROGRAMS = ("c++", "cc", "ptxas")
+"""Tools that are found by the search path where no variable names them."""
 _WITHOUT_EFFECT = ("BRAID_CACHE_DIR", LIMIT)
 _OTHER_FILES = {
-    # The key of an entry of `TensorProto.external_data`, a field of its length, as protobuf has it.
-    ".onnx": (b"\x0a\x08location",),
-    # Files of parameters, and targets that are files.
-    ".mlir": (b"braid.parameters", b".toml"),
+    # A key in `TensorProto.external_data`, behind its length, which may end in a zero.
+    ".onnx": (b"\x08location", b"\x00location"),
+    # Files of parameters, and targets that are files; what is escaped might say so.
+    ".mlir": (b"braid.parameters", b".toml", b"\\"),
 }
 """What a model holds that reads other files, by its suffix."""
 _NOT_KEPT = (
@@ -45,6 +50,7 @@ _OF_THE_PROCESS = ("threads", "jobs", "load")
 """Options that bear on this process alone."""
 _FILES = ("parameters", "use_profile")
 """Options that are files, of which the key has digests."""
+_MODEL, _TARGET = "model", "target"
 _EMPTY_IS_NONE = ("shapes", "shape_buckets", "shape_bounds", "pin")
 """Options of which an empty value says nothing."""
 _DEFAULTS = CompileOptions()
@@ -54,74 +60,81 @@ _PIECE = 2**20
 
 @dataclass(frozen=True)
 class SourceState:
-    """A model in a file or in bytes, and a digest of what it was.
+    """A model in a file or in bytes, with digests of it and of the files that options name.
 
-    `stamp` is what the system says of the file, which is another one when the file is changed.
+    `stamps` is what the system says of the files. It is another one when a file is changed: to read
+    one takes longer than the system's clock stands still.
     """
 
     source: str | os.PathLike[str] | bytes
     name: str
-    digest: str
-    stamp: tuple[int, ...]
+    digests: Mapping[str, str]
+    stamps: Mapping[str, tuple[int, ...]]
 
     def __str__(self) -> str:
         return f"'{self.name}'"
 
-    def now(self) -> "SourceState | None":
+    def now(self, options: CompileOptions) -> "SourceState | None":
         """As it is now; None where it is no model any more. Read again only if it was changed."""
-        if isinstance(self.source, bytes) or _stamp(self.source) == self.stamp:
-            return self
-        return state_of(self.source)
+        is_same = _stamps(_files(self.source, options)) == self.stamps
+        return self if is_same else state_of(self.source, options)
 
 
-def state_of(source: object) -> SourceState | None:
+def state_of(source: object, options: CompileOptions) -> SourceState | None:
     """The state of a model, None for what is neither a file nor bytes, or reads other files.
 
-    Nor is there one of what cannot be read: whoever compiles it says what is wrong.
+    Nor is there one of what cannot be read: whoever compiles it says what is wrong. Nor with any
+    option whose effect is not told by its value.
     """
-    if isinstance(source, bytes):
-        patterns = tuple(text for texts in _OTHER_FILES.values() for text in texts)
-        digest = _digest(BytesIO(source), patterns)
-        return None if digest is None else SourceState(source, "<bytes>", digest, ())
-    if not isinstance(source, str | os.PathLike):
+    if not _given(options).keys().isdisjoint(_NOT_KEPT):
         return None
-    path = Path(cast(str, source))
-    stamp, patterns = _stamp(path), _OTHER_FILES.get(path.suffix.lower())
-    if patterns is None or stamp is None:
+    if isinstance(source, bytes):
+        name, place, suffixes = "<bytes>", source, tuple(_OTHER_FILES)
+    elif isinstance(source, str | os.PathLike):
+        path = Path(cast(str, source))
+        name, place, suffixes = path.name, path.absolute(), (path.suffix.lower(),)
+    else:
+        return None
+    if not set(suffixes) <= _OTHER_FILES.keys():
+        return None
+    patterns = tuple(text for suffix in suffixes for text in _OTHER_FILES[suffix])
+    files = _files(place, options)
+    stamps = _stamps(files)
+    digests: dict[str, str | None] = {}
+    if stamps is None:
         return None
     try:
-        digest = _file_digest(path, patterns)
+        if isinstance(place, bytes):
+            digests[_MODEL] = _digest(BytesIO(place), patterns)
+        for what, path in files.items():
+            digests[what] = _file_digest(path, patterns if what == _MODEL else ())
     except OSError:
         return None
-    return None if digest is None else SourceState(path.absolute(), path.name, digest, stamp)
+    found = {what: digest for what, digest in digests.items() if digest is not None}
+    return SourceState(place, name, found, stamps) if found == digests else None
 
 
 def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
     """A digest of all that bears on what a model is compiled to with these options.
 
-    These are the bytes of the file and its name, the options and the files that they name, the
+    These are the bytes of the model and its name, the options and the files that they name, the
     processor, whether its tile registers may be used, how many of its cores there are for braid,
-    the records, all that is installed, and variables of the environment. None with options whose
-    effect is not told by their values, and where something was installed since this process began.
+    the records, all that is installed, and variables of the environment. None where an option
+    has no plain value, and where something was installed since this process began.
     """
-    given = {name: value for name, value in vars(options).items() if _is_given(name, value)}
-    if not given.keys().isdisjoint(_NOT_KEPT):
-        return None
+    given = _given(options)
     installation = installation_stamp()
     if installation is None or "rules" in str(given.get("recompute", "")):  # a file, by its name
         return None
     try:
-        files = {name: _file_digest(given[name]) for name in _FILES if name in given}
-        target = cast(str, os.fspath(given.get("target", "")))
-        if target.endswith(".toml"):
-            files["target"] = _file_digest(target)
         facts = {
-            "model": (source.name, source.digest),
+            "model": source.name,
+            "files": dict(source.digests),
             "options": {n: v for n, v in given.items() if n not in (*_OF_THE_PROCESS, *_FILES)},
-            "files": files,
             "machine": (processor(), may_use_tiles(), len(os.sched_getaffinity(0))),
             "records": default_store().stamp(),
             "installation": installation,
+            "programs": {name: _program(name) for name in _PROGRAMS},
             "environment": {
                 name: value
                 for name, value in os.environ.items()
@@ -132,6 +145,20 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
     except (OSError, ValueError, TypeError):
         return None
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _given(options: CompileOptions) -> dict[str, Any]:
+    """The options that say something else than their defaults."""
+    return {name: value for name, value in vars(options).items() if _is_given(name, value)}
+
+
+def _files(source: str | os.PathLike[str] | bytes, options: CompileOptions) -> dict[str, Any]:
+    """The files of a model and of its options, by what they are."""
+    given = _given(options)
+    files = {name: given[name] for name in _FILES if name in given}
+    if str(Path(given.get(_TARGET, ""))).endswith(".toml"):
+        files[_TARGET] = given[_TARGET]
+    return files if isinstance(source, bytes) else {_MODEL: source, **files}
 
 
 def _is_given(name: str, value: object) -> bool:
@@ -151,12 +178,24 @@ def _plain(value: object) -> Any:
     return operator.index(cast(int, value))
 
 
-def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...] | None:
+def _stamps(files: Mapping[str, Any]) -> Mapping[str, tuple[int, ...]] | None:
+    """What the system says of each; None where one is no file that can be asked about."""
     try:
-        status = Path(path).stat()
-    except (OSError, ValueError):
+        return {name: _stamp(path) for name, path in files.items()}
+    except (OSError, ValueError, TypeError):  # weights may be given as arrays
         return None
+
+
+def _stamp(path: str | os.PathLike[str]) -> tuple[int, ...]:
+    status = Path(path).stat()
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _program(name: str) -> tuple[str, tuple[int, ...]] | None:
+    """The program of this name on the search path, and what the system says of it."""
+    found = shutil.which(name)
+    stamps = None if found is None else _stamps({found: found})
+    return None if found is None or stamps is None else (found, stamps[found])
 
 
 def _file_digest(path: str | os.PathLike[str], patterns: tuple[bytes, ...] = ()) -> str | None:

@@ -131,6 +131,5 @@ def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
         register_plugins()
     with emulating(options.emulate):
         native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
-    threads, streams = options.threads, manifest.inter_op_streams
-    executor = NativeExecutor(native, max(threads, streams) if threads else 0)
+    executor = NativeExecutor(native, options.threads, manifest.inter_op_streams)
     return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)

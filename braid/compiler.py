@@ -4,7 +4,8 @@ What was compiled before is loaded, and nothing of the compiler imported for it.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from braid.artifact_slot import slot_of
@@ -100,15 +101,18 @@ def compile(
 
     What is compiled of a file or of bytes is kept as an artifact in the user's cache
     (`$BRAID_CACHE_DIR`), and is loaded when the same model is compiled with the same options, by
-    the same installation for the same machine. Not with `cache=False`, nor where `passes`,
-    `kernels`, `on_miss`, `order_seconds` or `measure_orders` are given, weights as arrays, or
-    `emulate`.
+    the same installation for the same machine. The file is mapped as long as the model is there,
+    and must not be changed. Nothing is kept with `cache=False`, where `passes`, `kernels`,
+    `on_miss`, `order_seconds` or `measure_orders` are given, weights as arrays, or `emulate`, of
+    models that name other files or are warned of, and where this process itself adds to the
+    compiler.
 
     Raises:
         BraidError: the model cannot be read, is not valid, or needs what braid has not.
         InfeasibleError: it cannot run within the memory budget.
 
     """
+    check_kinds(flags={"cache": cache})
     options = CompileOptions(
         target=target,
         cpu=cpu,
@@ -139,8 +143,21 @@ def compile(
         on_miss_seconds=on_miss_seconds,
         passes=passes,
     )
+    return compile_or_load(source, options, cache=cache)
+
+
+def compile_or_load(
+    source: "ModelSource",
+    options: CompileOptions,
+    *,
+    cache: bool,
+    around: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> Model:
+    """As `compile`, with `around` around what compiles, where nothing is loaded."""
     options.check()
-    check_kinds(flags={"cache": cache})
     slot = slot_of(source, options) if cache else None
     kept = None if slot is None else slot.find()
-    return _compiling.compile_source(source, options, slot) if kept is None else kept
+    if kept is not None:
+        return kept
+    with around():
+        return _compiling.compile_source(source, options, slot)

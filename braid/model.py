@@ -309,7 +309,7 @@ def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int)
     if manifest.runs_on:
         register_plugins()
     native = NativeModel.from_artifact(artifact)
-    executor = NativeExecutor(native, max(threads, manifest.inter_op_streams) if threads else 0)
+    executor = NativeExecutor(native, threads, manifest.inter_op_streams)
     return Model(native.inputs, native.outputs, executor, native.arena_bytes, package)
 
 

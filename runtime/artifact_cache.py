@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from braid.runtime.artifact import read_artifact
+from braid.runtime.artifact import Artifact, read_artifact
 from braid.support.byte_sizes import parse_size
 from braid.support.cache_files import OBJECTS, cache_directory, remove, warn_of_damage
 from braid.support.errors import BraidError
@@ -33,7 +33,7 @@ class ArtifactCache:
     directory: Path
     limit: int = _DEFAULT_LIMIT
 
-    def get(self, key: str) -> Path | None:
+    def get(self, key: str) -> Artifact | None:
         """The artifact under `key`, all of whose digests hold; None where there is none."""
         path = self._path(key)
         try:
@@ -43,20 +43,24 @@ class ArtifactCache:
         except OSError:  # others may read it, and no more
             if not os.access(path, os.R_OK):
                 return None
-        damage = self.damage(path)
-        if damage is None:
-            return path
-        warn_of_damage(f"artifact '{path}' of the cache is damaged, and made again: {damage}")
-        with suppress(OSError):
-            remove(path)
-        return None
+        try:
+            artifact = read_artifact(path)
+            artifact.check()
+        except BraidError as error:
+            if path.exists():
+                what = f"artifact '{path}' of the cache is damaged, and made again"
+                warn_of_damage(f"{what}: {error.message}")
+                with suppress(OSError):
+                    remove(path)
+            return None
+        return artifact
 
     def put(self, key: str, write: Callable[[Path], object]) -> Path | None:
         """Keep what `write` writes, if the directory takes it; then remove what is too much.
 
-        Returns where it is, None where it could not be written.
+        Returns where it is, None where it could not be written, or is too much alone.
         """
-        path, written = self._path(key), False
+        path, is_kept = self._path(key), False
         with suppress(OSError, BraidError):
             # Weights may be of a file that only its owner may read.
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,10 +68,12 @@ class ArtifactCache:
             if path.is_symlink() or (path.exists() and not path.is_file()):
                 remove(path)
             write(path)
-            written = True
+            is_kept = path.stat().st_size <= self.limit
+            if not is_kept:
+                remove(path)
         with suppress(OSError):
             self._trim()
-        return path if written else None
+        return path if is_kept else None
 
     def files(self) -> Iterator[Path]:
         """What stands where artifacts do, in the order of the names."""

@@ -116,6 +116,15 @@ class RecordCount(NamedTuple):
 
 
 NO_KERNELS = RecordCount()
+_OPTIONAL: dict[str, Any] = {
+    "devices": [],
+    "runs_on": [],
+    "libraries": [],
+    "inter_op_streams": 1,
+    "memory": [],
+    "kernels": list(NO_KERNELS),
+}
+"""What older manifests do not say."""
 
 
 @dataclass(frozen=True)
@@ -165,6 +174,8 @@ class Manifest:
         """
         try:
             fields = json.loads(text)
+            if isinstance(fields, dict):
+                fields = {**_OPTIONAL, **cast(dict[str, Any], fields)}
             return cls(
                 model=_read(fields, "model", str),
                 inputs=_read_all(fields, "inputs", _read_tensor),
@@ -176,16 +187,12 @@ class Manifest:
                 builder=_read(fields, "builder", str),
                 weights=_read_all(fields, "weights", _read_weight),
                 dims=_read_all(fields, "dims", _read_dim),
-                devices=_read_all(fields, "devices", _read_device) if "devices" in fields else (),
-                runs_on=_read_all(fields, "runs_on", _read_spec) if "runs_on" in fields else (),
-                libraries=_read_list(fields, "libraries", str) if "libraries" in fields else (),
-                inter_op_streams=_read(fields, "inter_op_streams", int)
-                if "inter_op_streams" in fields
-                else 1,
-                memory=_read_all(fields, "memory", _read_memory) if "memory" in fields else (),
-                kernels=_read_count(_read_list(fields, "kernels", int))
-                if "kernels" in fields
-                else NO_KERNELS,
+                devices=_read_all(fields, "devices", _read_device),
+                runs_on=_read_all(fields, "runs_on", _read_spec),
+                libraries=_read_list(fields, "libraries", str),
+                inter_op_streams=_read(fields, "inter_op_streams", int),
+                memory=_read_all(fields, "memory", _read_memory),
+                kernels=_read_count(_read_list(fields, "kernels", int)),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error

@@ -54,9 +54,10 @@ class NativeExecutor:
     process forked would be held in the child for ever.
     """
 
-    def __init__(self, model: NativeModel, threads: int) -> None:
+    def __init__(self, model: NativeModel, threads: int, streams: int = 1) -> None:
+        """Run `model` on so many threads (0: all), and on no fewer than it has inter-op streams."""
         self._model = model
-        self._threads = threads
+        self._threads = max(threads, streams) if threads else 0
         self._idle: list[NativeContext] = []
         self._all: list[NativeContext] = []
         self._streams: WeakSet[NativeStream] = WeakSet()

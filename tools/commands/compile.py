@@ -178,7 +178,7 @@ def compile_model(
     copied where the same model is compiled again with the same options.
     """
     from braid.compile_options import CompileOptions
-    from braid.tools.commands.models import compile_or_load
+    from braid.tools.commands import models
 
     what = what_to_emit(written.emit, written.output, source.target)
     check_options(given_options(context), what)
@@ -205,7 +205,7 @@ def compile_model(
         _emit_stage(model, what, output, options)
         return
     # A shared object is linked from more than an artifact has.
-    compiled = compile_or_load(model, options, cache=way.cache and what == ARTIFACT)
+    compiled = models.compile_model(model, options, cache=way.cache and what == ARTIFACT)
     _save(compiled, what, output, memory.memory_json)
     if compiled.kernels.recorded or decisions.on_miss != "default":
         print(compiled.kernels, file=sys.stderr)

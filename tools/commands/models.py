@@ -1,9 +1,10 @@
 """Opening the model that a command was given, whatever kind of file it is."""
 
+from functools import partial
 from pathlib import Path
 
-from braid.artifact_slot import slot_of
 from braid.compile_options import CompileOptions
+from braid.compiler import compile_or_load
 from braid.model import Model, load
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
@@ -72,27 +73,18 @@ def open_model(
         numerics=results.numerics,
         precision=results.precision,
     )
-    return compile_or_load(path, options, cache=cache)
+    return compile_model(path, options, cache=cache)
 
 
-def compile_or_load(path: Path, options: CompileOptions, *, cache: bool) -> Model:
+def compile_model(path: Path, options: CompileOptions, *, cache: bool) -> Model:
     """Compile a source model, and show that; with `cache`, load one that was compiled before.
 
     Raises:
         BraidError: what reading or compiling finds wrong.
 
     """
-    slot = None
     with handle_diagnostics(show_diagnostic):
-        if cache:
-            slot = slot_of(path, options)
-        kept = None if slot is None else slot.find()
-    if kept is not None:
-        return kept
-    from braid.compile_source import compile_source
-
-    with compiling(path):
-        return compile_source(path, options, slot)
+        return compile_or_load(path, options, cache=cache, around=partial(compiling, path))
 
 
 def _check_target(path: Path, target: str) -> None:

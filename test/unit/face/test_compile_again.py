@@ -298,7 +298,7 @@ def test_a_library_is_linked_from_what_is_compiled_again(
     assert (tmp_path / "second.h").exists()
     write(model, sum_of(2.0))
     np.testing.assert_array_equal(second(X), X + 1)
-    with pytest.raises(BraidError, match=r"'sum\.onnx', or what else bears on it, is not what"):
+    with pytest.raises(BraidError, match=r"'sum\.onnx', or a file that options name, is not"):
         second.save_c_library(tmp_path / "third.so")
     assert not (tmp_path / "third.so").exists()
 
@@ -318,6 +318,16 @@ def test_a_library_is_compiled_by_the_settings_of_the_model(
     with with_numerics("strict"):
         kept.save_c_library(tmp_path / "kept.so")
     assert seen == [Numerics.FAST]
+
+
+def test_a_library_is_compiled_where_other_things_have_changed(
+    compiled: Compilations, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled(model)
+    kept = compiled(model)
+    monkeypatch.setenv("BRAID_SOMETHING", "else")
+    kept.save_c_library(tmp_path / "kept.so")
+    assert (tmp_path / "kept.h").exists()
 
 
 def test_models_hold_no_descriptors(compiled: Compilations, cache: Path, tmp_path: Path) -> None:
