@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import inf
 from time import monotonic
 
@@ -11,30 +12,74 @@ class OutOfTime(Exception):
     """Raised where a step that cannot be used in part runs into its deadline."""
 
 
+class Work:
+    """A clock that goes by work, so that a search ends at the same step wherever it runs.
+
+    Its seconds are what counted steps take on a usual machine. Where they take `at_most` seconds of
+    `time.monotonic` all the same, no time is left.
+    """
+
+    def __init__(self, at_most: float) -> None:
+        self._spent, self._end = 0.0, monotonic() + at_most
+
+    def __call__(self) -> float:
+        """The seconds that have been spent."""
+        return self._spent if self.left > 0 else inf
+
+    @property
+    def left(self) -> float:
+        """Seconds of `time.monotonic` until there is no time left in any case."""
+        return self._end - monotonic()
+
+    def spend(self, seconds: float) -> None:
+        """Go on by the seconds that a step takes."""
+        self._spent += seconds
+
+
+PATIENCE = 10.0
+"""How many times as long as its limit a search that goes by work may take."""
+
+
 @dataclass(frozen=True)
 class Deadline:
-    """A moment `at` on the clock of `time.monotonic`.
+    """A moment `at` on a clock, that of `time.monotonic` or one that goes by work.
 
     Building a model, reducing a problem or constructing an answer call `check` in their loops;
     whoever began them catches `OutOfTime` and goes on with the best answer so far.
     """
 
     at: float = inf
+    clock: Callable[[], float] = monotonic
 
     @staticmethod
     def after(seconds: float) -> Deadline:
         """Return the deadline that many seconds from now."""
         return Deadline(monotonic() + seconds)
 
+    @staticmethod
+    def by_work(seconds: float) -> Deadline:
+        """Return the deadline after so many seconds of a new clock that goes by work."""
+        return Deadline(seconds, Work(PATIENCE * seconds))
+
+    def spend(self, seconds: float) -> None:
+        """Say what a step takes: a clock that goes by work goes on."""
+        if isinstance(self.clock, Work):
+            self.clock.spend(seconds)
+
+    @property
+    def patience(self) -> float:
+        """Return the seconds of `time.monotonic` that are left in any case."""
+        return self.clock.left if isinstance(self.clock, Work) else self.remaining
+
     @property
     def remaining(self) -> float:
         """Seconds left, negative when it has passed."""
-        return self.at - monotonic()
+        return self.at - self.clock()
 
     @property
     def passed(self) -> bool:
         """Whether no time is left."""
-        return monotonic() >= self.at
+        return self.clock() >= self.at
 
     def check(self) -> None:
         """Raise OutOfTime when no time is left."""
@@ -43,12 +88,14 @@ class Deadline:
 
     def share(self, part: float) -> Deadline:
         """Return the deadline of a step that may take `part` of what is left."""
-        now = monotonic()
-        return Deadline(now + part * max(self.at - now, 0.0)) if self.at < inf else self
+        if self.at == inf:
+            return self
+        now = min(self.clock(), self.at)
+        return replace(self, at=now + part * (self.at - now))
 
     def later_by(self, seconds: float) -> Deadline:
         """Return the deadline that many seconds after this one."""
-        return Deadline(self.at + seconds)
+        return replace(self, at=self.at + seconds)
 
     def earlier(self, other: Deadline) -> Deadline:
         """Return the earlier one of two."""

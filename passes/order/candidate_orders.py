@@ -3,15 +3,17 @@
 import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from time import monotonic
 
 from xdsl.ir import Operation
 
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.opaque import OpaqueOp
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, all_orders, baselines
 from braid.solvers.ordering.latency_list import list_orders
 
+_LOOK = 2e-6
+"""Seconds for each op of what makes an order and evaluates it."""
 ENUMERATED_ORDERS = 20_000
 """Subgraphs with more have candidates of list scheduling alone."""
 
@@ -29,13 +31,13 @@ def candidate_orders(
     orders: int | None,
     found: Sequence[int],
     count: int,
-    deadline: float,
+    deadline: Deadline,
 ) -> list[CandidateOrder]:
     """The `count` best candidates, best first, `found` first among equals.
 
     All orders are candidates where there are few enough, as `orders` says; otherwise these are
-    the one found, the classical ones, and those of list scheduling. At `deadline` (seconds of
-    `time.monotonic`) the candidates so far are all.
+    the one found, the classical ones, and those of list scheduling. At `deadline`, which for times
+    is one of `time.monotonic`, the candidates so far are all.
     """
     every: Iterable[Sequence[int]]
     if orders is not None and orders <= ENUMERATED_ORDERS:
@@ -45,19 +47,22 @@ def candidate_orders(
     first = tuple(found)
     known = {first: problem.evaluate(first)}
     for order in every:
-        if monotonic() > deadline:
+        if deadline.passed:
             break
+        deadline.spend(_LOOK * len(first))
         if tuple(order) not in known:
             known[tuple(order)] = problem.evaluate(order)
     best = heapq.nsmallest(count, known.items(), key=lambda each: (each[1], each[0] != first))
     return [CandidateOrder(value, order) for order, value in best]
 
 
-def _heuristic(problem: MemoryProblem | LatencyProblem, deadline: float) -> Iterator[Sequence[int]]:
+def _heuristic(
+    problem: MemoryProblem | LatencyProblem, deadline: Deadline
+) -> Iterator[Sequence[int]]:
     yield range(len(problem.graph))
     yield from baselines(problem).values()
     if isinstance(problem, LatencyProblem):
-        yield from list_orders(problem, deadline)
+        yield from list_orders(problem, deadline.at)
 
 
 def written(ops: Sequence[Operation], order: Sequence[int]) -> str:

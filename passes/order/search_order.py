@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from time import monotonic
 from typing import Literal
 
 from xdsl.context import Context
@@ -26,6 +25,7 @@ from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.launch_problem import launch_problem, launches
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.costs.cost import Source, tally
 from braid.targets.costs.device_rates import DeviceRates
@@ -84,9 +84,10 @@ class SearchOrderPass(ModulePass):
     `good_enough`. `key_nodes_per_subgraph` and `min_nodes` make larger subgraphs: one of fewer ops
     is joined with the next. `list_orders` is how many candidates are listed of each subgraph, best
     first, each in a remark with its value; all orders are candidates where there are at most
-    20,000. The result never is worse than the present order, and is the same for one `seed` unless
-    the time limit cuts the search short. Raises UnsupportedError for open dims, and BraidError for
-    a cost in a resource that the target does not have.
+    20,000. The result never is worse than the present order. Seconds of a search for memory are
+    those that counted steps take on a usual machine, so that the result is the same for one `seed`;
+    for time it is unless the time limit cuts the search short. Raises UnsupportedError for open
+    dims, and BraidError for a cost in a resource that the target does not have.
 
     ```mlir
     func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> attributes {braid.order = [array<i64: 1, 0>]}
@@ -115,7 +116,8 @@ class SearchOrderPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Writes the decision."""
-        deadline = monotonic() + self.time_limit
+        after = Deadline.by_work if self.objective == "memory" else Deadline.after
+        deadline = after(self.time_limit)
         functions = [f for f in program_functions(op) if f.body.blocks]
         launching = set(filter(launches, functions))
         if self.launches_only:
@@ -143,7 +145,7 @@ class BlockSearch:
     options: SearchOrderPass
     times: LaunchTimes
     values: dict[Block, float]
-    deadline: float
+    deadline: Deadline
     ops_left: int
 
     def order(self, block: Block, by_launches: bool) -> list[int]:
@@ -151,19 +153,18 @@ class BlockSearch:
 
         `by_launches` says that the time is that of what the function launches and the host.
         """
-        begin = monotonic()
+        begin = self.deadline.remaining
         graph = BlockGraph.of(block, launches_move=by_launches)
         for op in block.ops:
             op.attributes.pop(KEY_NODE, None)
         for number in key_nodes(graph.graph):
             mark_key_node(graph.ops[number])
         problem = self._problem(graph)
-        now = monotonic()
         share = min(1.0, len(graph.ops) / max(self.ops_left, 1))
-        left = self.deadline - now - FINISH * (now - begin)
+        finishing = FINISH * (begin - self.deadline.remaining)
         search = SubgraphSearch(
             problem,
-            now + max(left, 0.0) * share,
+            self.deadline.later_by(-finishing).share(share),
             self.options.seed,
             self.options.good_enough,
             self.options.key_nodes_per_subgraph,

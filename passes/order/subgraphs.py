@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import monotonic
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering import (
     Graph,
     LatencyProblem,
@@ -61,10 +61,10 @@ def _is_chain(graph: Graph) -> bool:
 
 @dataclass(frozen=True)
 class SubgraphSearch:
-    """Searches a problem piece by piece until `deadline` (seconds of `time.monotonic`)."""
+    """Searches a problem piece by piece until `deadline`."""
 
     problem: MemoryProblem | LatencyProblem
-    deadline: float
+    deadline: Deadline
     seed: int
     good_enough: float
     key_nodes_per_subgraph: int
@@ -82,9 +82,8 @@ class SubgraphSearch:
         done: list[int] = []
         subgraphs: list[Subgraph] = []
         for piece in pieces:
-            now = monotonic()
-            limit = max(self.deadline - now, 0.0) * len(piece) / max(left, 1)
-            subgraphs.append(self._search(piece, done, limit))
+            own = self.deadline.share(len(piece) / max(left, 1))
+            subgraphs.append(self._search(piece, done, own))
             left -= len(piece)
             done += piece
         return subgraphs, self._join(subgraphs)
@@ -94,7 +93,7 @@ class SubgraphSearch:
         done = [op for subgraph in subgraphs[:index] for op in subgraph.ops]
         return self._restrict(subgraphs[index].ops, done)
 
-    def _search(self, piece: Sequence[int], done: Sequence[int], limit: float) -> Subgraph:
+    def _search(self, piece: Sequence[int], done: Sequence[int], deadline: Deadline) -> Subgraph:
         orders = order_count(self.problem.graph, piece)
         local = self._restrict(piece, done)
         stands = range(len(piece))
@@ -103,7 +102,7 @@ class SubgraphSearch:
             return Subgraph(tuple(piece), orders, Order(tuple(stands), value, value))
         found = search(
             local,
-            time_limit=limit,
+            deadline=deadline,
             seed=self.seed,
             good_enough=self.good_enough,
             candidates=[stands],
@@ -123,12 +122,11 @@ class SubgraphSearch:
         stands = list(range(len(joined)))
         order = min(joined, stands, key=self.problem.evaluate)
         value, bound = self.problem.evaluate(order), self._bound(subgraphs)
-        limit = self.deadline - monotonic()
         open_gap = bound < value and value > self.good_enough
-        if self._overlaps and len(subgraphs) > 1 and open_gap and limit > 0:
+        if self._overlaps and len(subgraphs) > 1 and open_gap and not self.deadline.passed:
             found = search(
                 self.problem,
-                time_limit=limit,
+                deadline=self.deadline,
                 seed=self.seed,
                 good_enough=max(self.good_enough, bound),
                 candidates=[order],
@@ -156,6 +154,6 @@ class SubgraphSearch:
             return sum(subgraph.result.lower_bound for subgraph in subgraphs)
         waiting = tuple(tuple(s for s in own if s.waits) for own in self.problem.stages)
         late = LatencyProblem(self.problem.graph, waiting)
-        end = self.deadline
+        end = self.deadline.at
         parts = sum(restrict(late, subgraph.ops).lower_bound(end) for subgraph in subgraphs)
         return max(self.problem.lower_bound(end), parts)

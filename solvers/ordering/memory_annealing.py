@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
 from random import Random
-from time import monotonic
 
 import numpy as np
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.library import OUT_OF_MEMORY, Arrays, CLists, load
 from braid.solvers.ordering.memory import MemoryProblem
 
@@ -25,6 +25,8 @@ _KEPT = 6
 """The best of them, from which annealing begins by turns."""
 _MOVES = 200
 """Moves of the first annealing for each op; half as many more each time."""
+_LISTED, _PLACE = 2e-7, 2.5e-8
+"""Seconds of a list schedule for each op, and of annealing for each place that a move looks at."""
 _GOALS = (0.97, 0.99, 0.93)
 """What of the best peak is the goal."""
 
@@ -51,6 +53,7 @@ class CMemory(ctypes.Structure):
 class CMemoryAnnealing(ctypes.Structure):
     """`braid_memory_annealing`."""
 
+    done: int
     peak: int
     _fields_ = (
         ("random", c_uint64),
@@ -59,6 +62,8 @@ class CMemoryAnnealing(ctypes.Structure):
         ("hot", c_double),
         ("cold", c_double),
         ("moves", c_int64),
+        ("most", c_int64),
+        ("done", c_int64),
         ("seconds", c_double),
         ("best", c_void_p),
         ("peak", c_int64),
@@ -123,7 +128,7 @@ class _Native:
 class MemoryAnnealer:
     """The best order found so far, and the search for better ones.
 
-    Same seed, same orders, as long as no deadline (of `time.monotonic`) cuts a step short.
+    Same seed, same orders, where deadlines go by work.
     """
 
     def __init__(self, problem: MemoryProblem, start: Sequence[int], seed: int) -> None:
@@ -134,20 +139,20 @@ class MemoryAnnealer:
         self._starts: list[tuple[int, list[int]]] = [(self.peak, self.order)]
         self._rounds = 0
 
-    def try_lists(self, target: int, deadline: float, count: int = LISTS) -> None:
+    def try_lists(self, target: int, deadline: Deadline, count: int = LISTS) -> None:
         """Make list schedules until one's peak is at most `target`."""
         random, largest = self._random, self._largest
         for number in range(count):
-            if self.peak <= target or monotonic() > deadline:
+            if self.peak <= target or deadline.passed:
                 break
+            deadline.spend(_LISTED * len(self.order))
             noise = largest * random.choice((0.0, 0.02, 0.1, 0.3, 1.0)) if number > 1 else 0.0
             depth = largest * random.choice((0.0, 0.001, 0.01, 0.1)) * (number != 0)
             self._take(*self._native.list_order(depth, noise, random))
 
-    def anneal(self, target: int, deadline: float) -> None:
+    def anneal(self, target: int, deadline: Deadline) -> None:
         """Anneal once, from one of the best orders, unless the peak is at most `target`."""
-        left = deadline - monotonic()
-        if self.peak <= target or left <= 0 or not self.order:
+        if self.peak <= target or deadline.passed or not self.order:
             return
         begin = self._starts[self._rounds % len(self._starts)] if self._rounds % 2 else None
         _, order = begin or (self.peak, self.order)
@@ -160,10 +165,12 @@ class MemoryAnnealer:
             hot=hot,
             cold=hot / 300,
             moves=int(_MOVES * len(order) * 1.5 ** min(self._rounds, 20)),
-            seconds=left,
+            most=int(deadline.remaining / _PLACE),
+            seconds=deadline.patience,
         )
         self._rounds += 1
         self._take(*self._native.anneal(order, annealing))
+        deadline.spend(_PLACE * annealing.done)
 
     def _take(self, peak: int, order: list[int]) -> None:
         if peak < self.peak:

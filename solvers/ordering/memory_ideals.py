@@ -14,11 +14,11 @@ by which each can be reached; numpy makes all moves of a level at once. Beams ke
 
 from dataclasses import dataclass
 from heapq import heappop, heappush
-from time import monotonic
 
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering.memory import MemoryProblem
 
 
@@ -28,6 +28,12 @@ class ExactOrder:
 
     order: list[int] | None
     lower_bound: int
+
+
+_STEP, _BEAM_STEP = 1.7e-6, 1e-6
+"""Seconds of a step from one ideal to another, in exact search and in beams."""
+_OP, _IDEAL, _MOVE = 5e-5, 1.2e-8, 1.2e-7
+"""Seconds of an op of a level, and for each ideal that is looked at, and that is made."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,13 @@ class IdealSearch:
             for op in range(len(problem))
         ]
         sources = tuple(op for op, before in enumerate(graph.predecessors) if not before)
+        self._steps = 0
         self.root = State(0, problem.initial, sources, (), None)
+
+    def spend(self, deadline: Deadline, step: float = _STEP) -> None:
+        """Says what the steps since the last time took."""
+        deadline.spend(step * self._steps)
+        self._steps = 0
 
     def need(self, ideal: int, op: int) -> int:
         """Return the bytes that `op`, run after `ideal`, adds to what is live while it runs."""
@@ -80,6 +92,7 @@ class IdealSearch:
 
     def step(self, ideal: int, live: int, op: int) -> tuple[int, int]:
         """Return the ideal and the live bytes after `op`."""
+        self._steps += 1
         ideal |= 1 << op
         live += self.problem.outputs[op]
         for users, size in self.frees[op]:
@@ -141,12 +154,12 @@ class IdealSearch:
 
 
 def least_peak(
-    problem: MemoryProblem, level: int, ceiling: int, deadline: float, max_states: int = 400_000
+    problem: MemoryProblem, level: int, ceiling: int, deadline: Deadline, max_states: int = 400_000
 ) -> ExactOrder:
     """Return an order whose peak is least, or at most `level` (a known lower bound elsewhere).
 
-    Looks only for peaks below `ceiling` and gives up at `deadline` (of `time.monotonic`) or after
-    `max_states`. The `lower_bound` is at least `level`.
+    Looks only for peaks below `ceiling` and gives up at `deadline` or after `max_states`. The
+    `lower_bound` is at least `level`.
     """
     search = IdealSearch(problem)
     full = (1 << len(problem)) - 1
@@ -167,7 +180,8 @@ def least_peak(
             continue
         if state.ideal == full:
             return ExactOrder(state.order(), level)
-        if len(states) > max_states or (len(seen) % 64 == 0 and monotonic() > deadline):
+        search.spend(deadline)
+        if len(states) > max_states or deadline.passed:
             return ExactOrder(None, level)
         seen.add(state.ideal)
         states[index] = state
@@ -203,7 +217,9 @@ class _Level:
 class IdealTable:
     """The tables of one problem below a ceiling on the peak."""
 
-    def __init__(self, problem: MemoryProblem, level: int, ceiling: int, deadline: float) -> None:
+    def __init__(
+        self, problem: MemoryProblem, level: int, ceiling: int, deadline: Deadline
+    ) -> None:
         self.problem = problem
         self.search = IdealSearch(problem)
         self.level = level
@@ -233,10 +249,11 @@ class IdealTable:
         chosen = self._free_move(table)
         columns: list[tuple[_Level, int]] = []
         for op in range(len(self.problem)):
-            if monotonic() > self.deadline:
+            if self.deadline.passed:
                 return None
             rows = np.flatnonzero(self._ready(table, op) & ((chosen < 0) | (chosen == op)))
             moved = self._move(table, op, rows)
+            self.deadline.spend(_OP + _IDEAL * len(table.ideals) + _MOVE * len(rows))
             keep = moved.peaks < self.ceiling
             columns.append((_Level(moved.ideals[keep], moved.live[keep], moved.peaks[keep]), op))
         return self._merge(columns)
@@ -299,7 +316,7 @@ class IdealTable:
 
 
 def beam_search(
-    problem: MemoryProblem, width: int, level: int, deadline: float
+    problem: MemoryProblem, width: int, level: int, deadline: Deadline
 ) -> list[int] | None:
     """Return the order found with `width` ideals at a time, None when `deadline` comes first.
 
@@ -312,7 +329,8 @@ def beam_search(
     while beam:
         candidates: dict[int, tuple[int, int, int, int]] = {}
         for place, (peak, state) in enumerate(beam):
-            if monotonic() > deadline:
+            search.spend(deadline, _BEAM_STEP)
+            if deadline.passed:
                 return None
             for op in state.ready:
                 ideal, live = search.step(state.ideal, state.live, op)

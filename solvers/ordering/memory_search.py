@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 from random import Random
-from time import monotonic
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering.graph import key_nodes
 from braid.solvers.ordering.memory import MemoryProblem
 from braid.solvers.ordering.memory_annealing import MemoryAnnealer
@@ -20,6 +20,8 @@ EXACT_OPS = 1500
 WINDOW_STATES = 20_000
 LISTING = 0.1
 """Share of the time for list schedules."""
+_LOOK, _RESTRICTED = 1e-6, 1e-6
+"""Seconds for each op of what evaluates an order, and of what makes a window of it a problem."""
 FRUITLESS = 8
 """Annealings in a row that gain nothing, after which there is no other."""
 
@@ -27,7 +29,7 @@ FRUITLESS = 8
 def improve_memory(
     problem: MemoryProblem,
     start: list[int],
-    deadline: float,
+    deadline: Deadline,
     seed: int,
     good_enough: float,
     only_good: bool = False,
@@ -53,7 +55,7 @@ class _MemorySearch:
         self,
         problem: MemoryProblem,
         start: list[int],
-        deadline: float,
+        deadline: Deadline,
         seed: int,
         good_enough: float,
         only_good: bool,
@@ -73,12 +75,16 @@ class _MemorySearch:
         """Whether there is nothing to gain or no time."""
         if self.only_good and self.bound > self.good_enough:
             return True
-        return self.value <= max(self.bound, self.good_enough) or monotonic() > self.deadline
+        return self.value <= max(self.bound, self.good_enough) or self.deadline.passed
+
+    def _evaluate(self, order: Sequence[int]) -> int:
+        self.deadline.spend(_LOOK * len(order))
+        return self.problem.evaluate(order)
 
     def _adopt(self, order: Sequence[int] | None) -> None:
         if order is None:
             return
-        value = self.problem.evaluate(order)
+        value = self._evaluate(order)
         if value < self.value:
             self.order, self.value = list(order), value
 
@@ -95,16 +101,14 @@ class _MemorySearch:
         """Begin with the best of many list schedules: exact search looks below it only."""
         if self.finished:
             return
-        now = monotonic()
         annealer = self._anneal()
-        annealer.try_lists(self._target, now + LISTING * (self.deadline - now))
+        annealer.try_lists(self._target, self.deadline.share(LISTING))
         self._adopt(annealer.order)
 
     def anneal(self, share: float) -> None:
         """Anneal for a share of the time that is left, until nothing is gained any more."""
-        now = monotonic()
-        deadline, fruitless = now + share * (self.deadline - now), 0
-        while not self.finished and monotonic() < deadline and fruitless < FRUITLESS:
+        deadline, fruitless = self.deadline.share(share), 0
+        while not self.finished and not deadline.passed and fruitless < FRUITLESS:
             annealer, before = self._anneal(), self.value
             annealer.anneal(self._target, deadline)
             self._adopt(annealer.order)
@@ -135,7 +139,7 @@ class _MemorySearch:
             order += [piece[op] for op in found] if found else piece
             if not found:
                 hard.append(piece)
-        if not hard or self.problem.evaluate(order) < self.value:
+        if not hard or self._evaluate(order) < self.value:
             self._adopt(order)
 
     def _solve_piece(self, local: MemoryProblem, share: float) -> list[int] | None:
@@ -143,10 +147,9 @@ class _MemorySearch:
             self.bound = max(self.bound, local.lower_bound() if len(local) <= 200 else 0)
             return None
         level = max(self.bound, local.lower_bound())
-        now = monotonic()
-        limit = now + max(0.6 * share, 0.1) * (self.deadline - now)
+        limit = self.deadline.share(max(0.6 * share, 0.1))
         small = len(local) <= MAX_OPS
-        quick = now + 0.1 * (limit - now) if small else limit
+        quick = limit.share(0.1) if small else limit
         result = least_peak(local, level, self.value, quick)
         if small and result.order is None and result.lower_bound < self.value:
             result = _tabulate(local, result.lower_bound, self.value, limit)
@@ -155,8 +158,7 @@ class _MemorySearch:
 
     def widen_beams(self) -> None:
         """Run beams of doubling width for a half of the time that is left."""
-        now = monotonic()
-        deadline = now + (self.deadline - now) / 2
+        deadline = self.deadline.share(0.5)
         width = 1
         while not self.finished and width <= 4096:
             order = beam_search(self.problem, width, self.bound, deadline)
@@ -177,6 +179,7 @@ class _MemorySearch:
             size = 12 + (size + 7) % 120
 
     def _window(self, size: int) -> tuple[int, int]:
+        self.deadline.spend(_LOOK * len(self.order))
         peaks = [during for during, _ in self.problem.profile(self.order)]
         at = peaks.index(max(peaks))
         low = max(0, min(at - self.random.randrange(size), len(self.order) - size))
@@ -184,6 +187,7 @@ class _MemorySearch:
 
     def _reorder(self, low: int, high: int) -> bool:
         window = self.order[low:high]
+        self.deadline.spend(_RESTRICTED * len(self.order))
         local = self.problem.restrict(window, self.order[:low])
         before = (
             local.evaluate(range(len(window))) if local.graph.is_order(range(high - low)) else 0
@@ -195,7 +199,7 @@ class _MemorySearch:
         if found.order is None or local.evaluate(found.order) >= before:
             return False
         self.order[low:high] = [window[op] for op in found.order]
-        self.value = self.problem.evaluate(self.order)
+        self.value = self._evaluate(self.order)
         return True
 
 
@@ -210,14 +214,14 @@ def _pieces(problem: MemoryProblem, order: Sequence[int]) -> list[list[int]]:
     return [piece for piece in pieces if piece]
 
 
-def _tabulate(problem: MemoryProblem, level: int, ceiling: int, deadline: float) -> ExactOrder:
+def _tabulate(problem: MemoryProblem, level: int, ceiling: int, deadline: Deadline) -> ExactOrder:
     """Return the least order below `ceiling`; where that takes too long, a better bound.
 
     The lower the ceiling the smaller the tables, so a search that is cut short is repeated with
     half the distance to the bound: that either finds an order or raises the bound.
     """
     goal = ceiling
-    while level < goal and monotonic() < deadline:
+    while level < goal and not deadline.passed:
         found = IdealTable(problem, level, goal, deadline).run()
         if found is None:
             goal = level + (goal - level) // 2

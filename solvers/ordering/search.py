@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from time import monotonic
 
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering.baselines import by_priority, depth_first, greedy_by_memory, kahn
 from braid.solvers.ordering.latency import LatencyProblem
 from braid.solvers.ordering.memory import MemoryProblem
@@ -42,6 +42,7 @@ def search(
     problem: MemoryProblem | LatencyProblem,
     *,
     time_limit: float = 10.0,
+    deadline: Deadline | None = None,
     seed: int = 0,
     good_enough: float = 0.0,
     candidates: Iterable[Sequence[int]] = (),
@@ -51,12 +52,16 @@ def search(
 
     The result is never worse than the classical orders and the `candidates` (such as the order
     the model came in). A value of at most `good_enough` ends the search; with `only_good` the proof
-    that there is no such peak does as well. The result is the same for the same seed as long as the
-    time limit does not cut the search short.
+    that there is no such peak does as well. Seconds of searches for memory are those that counted
+    steps take on a usual machine, so that the result is the same for the same seed; other searches
+    give the same as long as the time limit does not cut them short. `deadline`, where it is given,
+    goes by such a clock, and stands for the time limit.
 
     Raises ValueError when a candidate is not a topological order.
     """
-    deadline = monotonic() + time_limit
+    by_work = isinstance(problem, MemoryProblem)
+    if deadline is None:
+        deadline = Deadline.by_work(time_limit) if by_work else Deadline.after(time_limit)
     known = [*map(list, candidates), *baselines(problem).values()]
     for order in known:
         if not problem.graph.is_order(order):
@@ -70,6 +75,6 @@ def search(
     else:
         from braid.solvers.ordering.latency_search import improve_latency
 
-        found, bound = improve_latency(problem, start, deadline, seed, good_enough)
+        found, bound = improve_latency(problem, start, deadline.at, seed, good_enough)
     value = problem.evaluate(found)
     return Order(tuple(found), value, min(bound, value))

@@ -8,7 +8,8 @@
 #include <time.h>
 
 enum {
-  MOVES_PER_LOOK = 256 /* moves between two looks at the clock */
+  MOVES_PER_LOOK = 256, /* moves between two looks at the clock */
+  MOVE_PLACES = 8       /* places that a move of no length takes as long as */
 };
 
 /* The generator of S. Vigna, as in anneal.c. */
@@ -213,12 +214,13 @@ static void anneal_order(memory_order *o, braid_memory_annealing *a, const struc
   for (int64_t move = 0; move < a->moves && a->peak > a->target; ++move) {
     if (move % MOVES_PER_LOOK == 0) {
       temperature *= cooling;
-      if (is_past(end))
+      if (a->done >= a->most || is_past(end))
         return;
     }
     int32_t from = random_below(&a->random, ops), to = choose_target(a, from, ops);
     if (from == to)
       continue;
+    a->done += MOVE_PLACES + abs(to - from);
     int32_t begin, stop;
     if (!choose(o, from, to, &begin, &stop)) {
       forget(o, begin, stop);
@@ -240,6 +242,7 @@ static void anneal_order(memory_order *o, braid_memory_annealing *a, const struc
     whole.over += worse;
     whole.full += after.full - before.full;
     if (!whole.full) {
+      a->done += ops;
       memcpy(a->best, o->order, (size_t)ops * sizeof *a->best);
       a->peak = reset_order(o);
       whole = excess_of(o, 0, ops, a->goal, a->peak);
@@ -258,6 +261,7 @@ int32_t braid_anneal_memory(const braid_memory *memory, braid_memory_annealing *
   if (has_memory && memory->ops) {
     memcpy(o.order, a->best, (size_t)memory->ops * sizeof *o.order);
     a->peak = reset_order(&o);
+    a->done = memory->ops;
     anneal_order(&o, a, &end);
   }
   close_order(&o);

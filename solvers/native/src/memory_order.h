@@ -29,7 +29,9 @@ typedef struct {
   double hot;      /* temperatures in bytes */
   double cold;
   int64_t moves;
-  double seconds;
+  int64_t most;   /* places that moves may look at, about … */
+  int64_t done;   /* … and those that they did; updated */
+  double seconds; /* until the search ends in any case */
   int32_t *best; /* an order to begin with; the best one found */
   int64_t peak;  /* its peak; updated */
 } braid_memory_annealing;

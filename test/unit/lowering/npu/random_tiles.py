@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass, replace
 from random import Random
-from time import monotonic
 
 import numpy as np
 from xdsl.dialects import func
@@ -17,6 +16,7 @@ from braid.frontends.mlir import parse_mlir
 from braid.lowering.npu.lower_block import lowered_block
 from braid.passes.order.candidate_orders import candidate_orders
 from braid.passes.order.subgraphs import SubgraphSearch
+from braid.solvers.deadline import Deadline
 from braid.targets.machines.target import BackendDescription
 from braid.universe import make_context
 
@@ -166,7 +166,7 @@ def proposed_orders(
     A candidate of a subgraph stands among the orders found of the others.
     """
     graph, chip, _ = lowered_block(block, backend)
-    deadline = monotonic() + seconds
+    deadline = Deadline.after(seconds)
     search = SubgraphSearch(chip.problem, deadline, 0, 0.0, 1, 2)
     subgraphs, joined = search.run()
     found = [tuple(joined.order), tuple(range(len(graph.ops)))]
@@ -176,7 +176,7 @@ def proposed_orders(
             subgraph.orders,
             subgraph.result.order,
             count,
-            monotonic() + seconds,
+            Deadline.after(seconds),
         )
         for each in listed:
             orders = [one.order for one in subgraphs]

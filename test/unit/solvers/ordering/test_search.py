@@ -1,12 +1,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from itertools import permutations
 from random import Random
-from time import monotonic
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from braid.solvers import deadline
+from braid.solvers.deadline import Deadline
 from braid.solvers.ordering import (
     Graph,
     LatencyProblem,
@@ -132,9 +133,9 @@ def check_annealing(seed: int) -> None:
     problem = random_memory(random, random_graph(random, random.randint(1, 20)))
     start = list(problem.graph.topological_order)
     annealer = MemoryAnnealer(problem, start, seed)
-    annealer.try_lists(0, monotonic() + 5, 20)
+    annealer.try_lists(0, Deadline.by_work(5), 20)
     for _ in range(2):
-        annealer.anneal(0, monotonic() + 5)
+        annealer.anneal(0, Deadline.by_work(5))
         assert problem.graph.is_order(annealer.order)
         assert annealer.peak == peak(problem, annealer.order) <= peak(problem, start)
 
@@ -162,6 +163,33 @@ def test_annealing_keeps_the_books(seed: int) -> None:
 def test_ten_thousand(check: Callable[[int], None]) -> None:
     for seed in range(10_000):
         check(seed)
+
+
+@settings(max_examples=5, deadline=None)
+@given(seeds, st.integers(8, 60))
+def test_least_peaks_do_not_go_by_seconds(seed: int, size: int) -> None:
+    """They are the same where time stands still."""
+    random = Random(seed)
+    problem = random_memory(random, random_graph(random, size))
+    found = search(problem, time_limit=0.05, seed=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deadline, "monotonic", lambda: 0.0)
+        assert search(problem, time_limit=0.05, seed=seed) == found
+
+
+def test_a_search_by_work_ends_where_steps_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(deadline, "monotonic", lambda: now)
+    end = Deadline.by_work(2.0)
+    half = end.share(0.5)
+    now = 19.0
+    assert not end.passed
+    end.spend(1.0)
+    assert (half.passed, end.passed, end.remaining) == (True, False, 1.0)
+    now = 20.0
+    assert end.passed
+    assert end.share(0.5).passed
+    assert end.patience == 0.0
 
 
 @settings(max_examples=20, deadline=None)
