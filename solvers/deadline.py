@@ -12,6 +12,10 @@ class OutOfTime(Exception):
     """Raised where a step that cannot be used in part runs into its deadline."""
 
 
+def _now() -> float:
+    return monotonic()
+
+
 class Work:
     """A clock that goes by work, so that a search ends at the same step wherever it runs.
 
@@ -49,7 +53,7 @@ class Deadline:
     """
 
     at: float = inf
-    clock: Callable[[], float] = monotonic
+    clock: Callable[[], float] = _now
 
     @staticmethod
     def after(seconds: float) -> Deadline:
