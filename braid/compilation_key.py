@@ -1,8 +1,6 @@
 """What a compiled model depends on, as a key: equal keys mean equal artifacts.
 
-But for orders that are searched for a time, which may end elsewhere.
-
-Nothing of the compiler is imported for it.
+But for what is searched for a time, and may be found or not. Nothing of the compiler is imported.
 """
 
 import hashlib
@@ -28,7 +26,7 @@ _TOOLS = ("CC", "CXX", "CUDA_HOME")
 """Variables that say which tools compile."""
 _PROGRAMS = ("c++", "cc", "ptxas")
 """Tools that are found by the search path where no variable names them."""
-_WITHOUT_EFFECT = ("BRAID_CACHE_DIR", LIMIT)
+_WITHOUT_EFFECT = ("BRAID_CACHE_DIR", "BRAID_RTL_TRACE", "BRAID_TOKEN", LIMIT)
 _OTHER_FILES = {
     # A key in `TensorProto.external_data`, behind its length, which may end in a zero.
     ".onnx": (b"\x08location", b"\x00location"),
@@ -62,8 +60,8 @@ _PIECE = 2**20
 class SourceState:
     """A model in a file or in bytes, with digests of it and of the files that options name.
 
-    `stamps` is what the system says of the files. It is another one when a file is changed: to read
-    one takes longer than the system's clock stands still.
+    `stamps` is what the system says of the files: something else once a file is changed, unless it
+    was written a tick of the system's clock before.
     """
 
     source: str | os.PathLike[str] | bytes
