@@ -38,6 +38,7 @@ finally:
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("BRAID_CACHE_LIMIT")
     return tmp_path / "cache"
 
 
