@@ -73,7 +73,9 @@ def cases(draw, narrow: bool = False):
     missing = [r - e - a - b for r, e, a, b in zip(reach, extents, low, high, strict=True)]
     high = tuple(b + max(0, m) for b, m in zip(high, missing, strict=True))
     groups = draw(st.integers(1, 2))
-    depth, columns = draw(st.integers(1, 9)), draw(st.integers(1, 35))
+    depth = draw(st.integers(1, 9))
+    # Groups of one channel that make one are depthwise, which other families take.
+    columns = draw(st.integers(2 if depth < groups else 1, 35))
     if narrow and groups > 1:
         depth, columns = 4 * depth, 16 * (1 + columns % 3)
     channels = groups, depth, columns
