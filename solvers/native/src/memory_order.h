@@ -32,8 +32,8 @@ typedef struct {
   int64_t most;   /* places that moves may look at, about … */
   int64_t done;   /* … and those that they did; updated */
   double seconds; /* until the search ends in any case */
-  int32_t *best; /* an order to begin with; the best one found */
-  int64_t peak;  /* its peak; updated */
+  int32_t *best;  /* an order to begin with; the best one found */
+  int64_t peak;   /* its peak; updated */
 } braid_memory_annealing;
 
 /* Writes the order that always runs the ready op of which the bytes that it adds, the time since
