@@ -4,6 +4,7 @@
  * plays the streams of its function (npu/execute.c): what it gives is what their instructions make
  * of addresses on the chip, and what it takes is what their units take.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "device_host.h"
 #include "devices.h"
 #include "npu/program.h"
@@ -11,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { ALIGN = 64 };
 
 static uint8_t *address(const braid_submission *submission, const npu_place *place) {
   const npu_program *program = submission->program;
@@ -71,15 +74,23 @@ static bool play(const braid_submission *submission, const npu_step *step, char 
   return played;
 }
 
+/* A kernel of the host, on tensors where they lie: they may be boxes inside of larger ones, whose
+ * other bytes it neither reads nor writes. */
 static bool call(const braid_submission *submission, const npu_step *step) {
-  uint8_t **buffers = calloc((size_t)step->place_count + 1, sizeof *buffers);
-  if (buffers == NULL)
-    return false;
-  for (int64_t i = 0; i < step->place_count; ++i)
-    buffers[i] = address(submission, &step->places[i]);
-  bool called = npu_call(step->kernels[0], buffers);
+  void **buffers = calloc((size_t)step->place_count + 1, sizeof *buffers);
+  void *scratch = NULL;
+  bool there =
+      buffers != NULL &&
+      posix_memalign(&scratch, ALIGN, (size_t)step->kernels[0]->scratch_bytes + ALIGN) == 0;
+  if (there) {
+    for (int64_t i = 0; i < step->place_count; ++i)
+      buffers[i] = address(submission, &step->places[i]);
+    buffers[step->place_count] = scratch;
+    step->kernels[0]->call(buffers);
+  }
+  free(scratch);
   free(buffers);
-  return called;
+  return there;
 }
 
 static void compute(braid_submission *submission) {

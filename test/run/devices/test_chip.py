@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import braid
+from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.compile_options import CompileOptions
 from braid.compile_source import emit_model
 from braid.frontends.mlir import parse_mlir
@@ -95,3 +96,36 @@ def test_several_streams_are_no_file_of_one() -> None:
         emit_model(
             module(BRANCHES), "stream", CompileOptions(target="npu-small", jobs=1, order_seconds=0)
         )
+
+
+def test_kernels_of_the_host_read_boxes_of_larger_tensors() -> None:
+    """A slice lies inside of the concatenation, whose other bytes the loop's next trip changes."""
+    text = """
+    !t = tensor<1x4x6x6xf32>
+    !w = tensor<1x8x6x6xf32>
+    func.func @main(%x: !t {braid.name = "x"}) -> (!t {braid.name = "y"}) {
+      %first = arith.constant 0 : index
+      %last = arith.constant 2 : index
+      %step = arith.constant 1 : index
+      %w = braid.parameter {key = "w"} : tensor<4x4x3x3xf32>
+      %y = scf.for %i = %first to %last step %step iter_args(%c = %x) -> (!t) {
+        %a = braid.conv %c, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
+            pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64,
+            braid.device = "cpu:0"} : (!t, tensor<4x4x3x3xf32>) -> !t
+        %b = braid.concat %a, %a {dim = 1 : i64, braid.device = "npu:0"} : (!t, !t) -> !w
+        %d = braid.slice %b {offsets = array<i64: 0, 2, 0, 0>, sizes = array<i64: 1, 4, 6, 6>,
+            strides = array<i64: 1, 1, 1, 1>, braid.device = "npu:0"} : (!w) -> !t
+        scf.yield %d : !t
+      }
+      func.return %y : !t
+    }"""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(1, 4, 6, 6)).astype(np.float32)
+    given = {"w": random.normal(size=(4, 4, 3, 3)).astype(np.float32)}
+    with collect_remarks() as remarks:
+        model = braid.compile(module(text), parameters=given, target="npu-small", jobs=1)
+    storage = [remark for remark in remarks if remark.pass_name == "select-storage"]
+    assert any(remark.data["spared"] for remark in storage)
+    expected = braid.interpret(module(text), parameters=given)(x)
+    for _ in range(3):
+        np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=1e-4)

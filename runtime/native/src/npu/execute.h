@@ -9,7 +9,8 @@
 
 /* A kernel that was compiled for the host, as the code of kind `stream-kernels` exports it. `call`
  * takes the addresses of its operands, of its results and of scratch memory, each on a multiple of
- * 64; `bytes` has the sizes of operands and results. */
+ * 64; `bytes` has the sizes of operands and results as tensors on their own. Those of a kernel that
+ * no stream plays may be boxes inside of larger ones instead. */
 typedef struct npu_kernel {
   const char *name;
   void (*call)(void *const *buffers);
@@ -29,7 +30,8 @@ bool npu_check_kernels(const npu_stream *stream, const npu_kernel *const *kernel
 bool npu_execute(const npu_stream *stream, const npu_timeline *timeline, const npu_chip *chip,
                  const npu_kernel *const *kernels, uint8_t *const *tensors, char error[NPU_ERROR]);
 
-/* Calls a kernel on bytes anywhere: `buffers` are operands, then results. */
+/* Calls a kernel of tensors on their own, which may be anywhere: `buffers` are operands, then
+ * results. */
 bool npu_call(const npu_kernel *kernel, uint8_t *const *buffers);
 
 #endif /* BRAID_NPU_EXECUTE_H */
