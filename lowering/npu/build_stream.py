@@ -1,12 +1,11 @@
 """Streams from objects of subgraphs, each compiled once for all time."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from multiprocessing import get_context
 
 from xdsl.ir import Block
 
+from braid.lowering.host.codegen.workers import ask_workers
 from braid.lowering.npu.compile_subgraph import SubgraphSource, compile_subgraph
 from braid.lowering.npu.cut_subgraphs import Cut
 from braid.lowering.npu.link import link
@@ -17,6 +16,8 @@ from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.instructions import Stream
 from braid.targets.simulator.stream_object import StreamObject
+
+_WORKER = "braid.lowering.npu.subgraph_worker"
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,14 @@ def _build(
     return [found[key] for key in keys], len(missing)
 
 
-def _compile(sources: Sequence[SubgraphSource], jobs: int) -> Iterator[StreamObject]:
+def _compile(sources: Sequence[SubgraphSource], jobs: int) -> Sequence[StreamObject]:
     """Objects in the order of `sources`; processes pay only where orders are searched."""
     jobs = min(jobs, sum(source.search_seconds > 0 for source in sources))
     if jobs < 2:
-        yield from map(compile_subgraph, sources)
-        return
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        yield from pool.map(compile_subgraph, sources)
+        return [compile_subgraph(source) for source in sources]
+    labels = [f"subgraph {number}" for number in range(len(sources))]
+    amounts = [len(source.problem) for source in sources]
+    return ask_workers(_WORKER, labels, sources, jobs, amounts)
 
 
 def _cached(key: str, cache: ObjectCache) -> StreamObject | None:

@@ -1,5 +1,8 @@
 """Streams of subgraphs that compile on their own, against blocks lowered as a whole."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -129,6 +132,28 @@ def test_a_broken_object_is_made_again(tmp_path: Path) -> None:
     assert files
     again = build(diamonds([(2, 3), (1, 1)]), tmp_path)
     assert (again.stream, again.compiled) == (first.stream, first.compiled)
+
+
+def test_processes_do_not_run_the_script_that_compiles(tmp_path: Path) -> None:
+    """As `spawn` of multiprocessing would, which ends with an error in scripts as these."""
+    (tmp_path / "m.mlir").write_text(PARALLEL)
+    script = tmp_path / "script.py"
+    script.write_text("""
+import braid
+import numpy as np
+
+print("once")
+weights = {"w": np.zeros((128, 128), np.float32)}
+braid.compile("m.mlir", parameters=weights, target="npu-small", order_seconds=0.1, jobs=2)
+""")
+    ran = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env={**os.environ, "BRAID_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "once\n", "")
 
 
 def test_orders_are_searched_in_each_subgraph(tmp_path: Path) -> None:
