@@ -354,13 +354,13 @@ def measure_rows(rounds: int) -> list[Measurement]:
     ]
     results: list[Measurement] = []
     for name, family, shapes, build in cases:
-        count = shapes[0][0] * shapes[0][1]
-        source, target = np.ones(count, np.float32), np.empty(count, np.float32)
+        count = sum(int(np.prod(shape)) for shape in (*shapes, shapes[0]))
+        source, target = np.ones(count // 2, np.float32), np.empty(count // 2, np.float32)
         contenders = {
             "braid": make_kernel(family, shapes, build),
             "copy": lambda source=source, target=target: np.copyto(target, source),
         }
-        moved = 4.0 * (sum(int(np.prod(shape)) for shape in shapes) + count)
+        moved = 4.0 * count
         label = f"{name} {'x'.join(map(str, shapes[0]))}"
         results.append(Measurement(label, moved, "byte", time_interleaved(contenders, rounds)))
     return results

@@ -11,7 +11,6 @@ from braid.compile_options import CompileOptions
 from braid.emulation import emulating_backends
 from braid.execution.elsewhere import missing_here
 from braid.execution.executors import NativeExecutor
-from braid.graph_pipeline import Decisions
 from braid.lower_source import Lowering
 from braid.lowered_model import LoweredModel, package_of, write_lowered
 from braid.lowering.host.codegen.loaded_code import load_objects
@@ -87,7 +86,6 @@ def emit_model(source: ModelSource, stage: str, options: CompileOptions = DEFAUL
 def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowering]:
     """What lowers the model as the options say, within the block."""
     context = make_context()
-    miss = MissRule.of(options.on_miss, options.on_miss_seconds)
     read = partial(
         read_source,
         context,
@@ -100,25 +98,12 @@ def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowerin
         buckets=options.shape_buckets,
         bounds=options.shape_bounds,
     )
-    decisions = Decisions(
-        recompute=options.recompute,
-        order_seconds=options.order_seconds,
-        jobs=options.jobs,
-        use_profile=options.use_profile,
-        unseen=options.unseen,
-        partition=options.partition,
-        pin=options.pin,
-        integers=options.integers,
-        measure_orders=options.measure_orders,
-        inter_op_threads=int(options.inter_op_threads),
-        on_miss=miss,
-    )
     with (
         emulating_backends(options.emulate),
         with_numerics(options.numerics, options.precision),
-        miss.kernels_from(options.kernels),
+        MissRule.of(options).kernels_from(options.kernels),
     ):
-        yield Lowering(context, read, decisions, options.profile)
+        yield Lowering(context, read, options)
 
 
 def _load(lowered: LoweredModel, options: CompileOptions) -> Model:

@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from braid.compile_options import CompileOptions
 from braid.dialects.braid.variants import public_functions
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.memory_budget import with_thresholds
@@ -44,33 +45,20 @@ def graph_passes(target: Target) -> tuple[ModulePass, ...]:
     return tuple(passes)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Decisions:
-    """What a caller says about the decisions of a pipeline, by the keywords of `braid.compile`."""
+def passes_within(
+    options: CompileOptions, passes: Sequence[ModulePass], target: Target
+) -> tuple[ModulePass, ...]:
+    """`passes` that decide for `target` as the options say.
 
-    recompute: str | None = None
-    order_seconds: float | None = None
-    jobs: int | None = None
-    use_profile: str | os.PathLike[str] | None = None
-    unseen: float | None = None
-    partition: Strategy | None = None
-    pin: Sequence[str] = ()
-    integers: bool = True
-    measure_orders: float | None = None
-    inter_op_threads: int = 1
-    on_miss: MissRule = field(default_factory=MissRule)
-
-    def within(self, passes: Sequence[ModulePass], target: Target) -> tuple[ModulePass, ...]:
-        """`passes` that decide so for `target`.
-
-        Raises BraidError for what does not fit them, the target, or each other.
-        """
-        passes = with_integers(with_thresholds(passes, self.recompute), self.integers)
-        passes = with_ordering(passes, self.measure_orders, self.inter_op_threads)
-        passes = with_partition(passes, self.partition, self.pin, target)
-        passes = with_search(passes, self.order_seconds, self.jobs)
-        passes = self.on_miss.within(passes, self.jobs, target)
-        return with_profile(passes, self.use_profile, self.unseen)
+    Raises BraidError for what does not fit them, the target, or each other.
+    """
+    streams, miss = int(options.inter_op_threads), MissRule.of(options)
+    passes = with_integers(with_thresholds(passes, options.recompute), options.integers)
+    passes = with_ordering(passes, options.measure_orders, streams)
+    passes = with_partition(passes, options.partition, options.pin, target)
+    passes = with_search(passes, options.order_seconds, options.jobs)
+    passes = miss.within(passes, options.jobs, target)
+    return with_profile(passes, options.use_profile, options.unseen)
 
 
 def with_profile(

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
-from braid.graph_pipeline import Decisions, passes_for
+from braid.compile_options import CompileOptions
+from braid.graph_pipeline import passes_for, passes_within
 from braid.lowered_model import LoweredModel, all_parameters
 from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
@@ -34,12 +35,11 @@ from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 
 @dataclass(frozen=True)
 class Lowering:
-    """Lowers what `read` gives, as decided; a crash among the passes leaves a reproducer."""
+    """Lowers what `read` gives by `options`; a crash among the passes leaves a reproducer."""
 
     context: Context
     read: Callable[[], SourceModel]
-    decisions: Decisions
-    profile: bool
+    options: CompileOptions
 
     def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
         """The model by the passes `chosen`, or the default ones.
@@ -51,7 +51,7 @@ class Lowering:
         target = known_target(model.module)
         check_model(model.module)
         default = passes_for(model.module) if chosen is None else chosen
-        passes = self.decisions.within(default, target)
+        passes = passes_within(self.options, default, target)
         lowered = self._lower(model, target, passes)
         if budget is not None and not fits(lowered.memory, budget):
             # Without recomputation it was too much; the kernels that are the same are at hand.
@@ -73,8 +73,8 @@ class Lowering:
             self.context,
             module,
             target,
-            jobs=self.decisions.jobs,
-            profile=self.profile,
+            jobs=self.options.jobs,
+            profile=self.options.profile,
             weights=partial(all_parameters, model),
         )
         functions = model_functions(module)
@@ -92,15 +92,15 @@ class Lowering:
             raise BraidError(
                 f"there is no stage {stage!r} for '{target.name}'", hint=f"expected one of {known}"
             )
-        passes = self.decisions.within(passes_for(module), target)
+        passes = passes_within(self.options, passes_for(module), target)
         run_reproducibly(self.context, module, passes, lambda: self.read().module)
         return emit_stage(
             self.context,
             module,
             target,
             stage,
-            jobs=self.decisions.jobs,
-            profile=self.profile,
+            jobs=self.options.jobs,
+            profile=self.options.profile,
             weights=partial(all_parameters, model),
         )
 

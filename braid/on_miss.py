@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from xdsl.passes import ModulePass
 
-from braid.compile_options import ON_MISS_SECONDS
+from braid.compile_options import CompileOptions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, did_you_mean
 from braid.targets.backends import Kernels, grouping_of, kernels_from
@@ -34,18 +34,19 @@ class OnMiss(StrEnum):
 class MissRule:
     """`on_miss`, for `seconds` of searching at most."""
 
-    on_miss: OnMiss = OnMiss.DEFAULT
-    seconds: float = ON_MISS_SECONDS
+    on_miss: OnMiss
+    seconds: float
 
     @staticmethod
-    def of(on_miss: str, seconds: float = ON_MISS_SECONDS) -> "MissRule":
-        """Raises BraidError for what there is not."""
+    def of(options: CompileOptions) -> "MissRule":
+        """What the options say. Raises BraidError for what there is not."""
+        on_miss = options.on_miss
         if on_miss not in list(OnMiss):
             raise BraidError(
                 f"on_miss is {on_miss!r}, expected one of {', '.join(OnMiss)}",
                 hint=did_you_mean(str(on_miss), OnMiss),
             )
-        return MissRule(OnMiss(on_miss), seconds)
+        return MissRule(OnMiss(on_miss), options.on_miss_seconds)
 
     def kernels_from(self, kernels: str | None) -> AbstractContextManager[None]:
         """`kernels_from`, where None is `generated`, and the `best` if misses get something else.

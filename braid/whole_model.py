@@ -14,8 +14,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.profile.loop_lengths import Lengths
+from braid.compile_options import CompileOptions
 from braid.execution.elsewhere import missing_here
-from braid.graph_pipeline import Decisions
 from braid.lower_source import Lowering
 from braid.lowered_model import package_of
 from braid.read_source import chain_parameters
@@ -277,8 +277,8 @@ class _Trial:
         costs = {key: withdrawn(what) for key, what in self.taken_back_costs(back).items()}
         given = {SCHEDULE_KIND: rows, COST: {**store.read(COST), **costs}}
         with reading(given), kernels_from(self.kernels):
-            decisions = Decisions(jobs=self.model.jobs)
-            lowering = Lowering(self.model.context, self.model.runnable, decisions, profile=True)
+            options = CompileOptions(jobs=self.model.jobs, profile=True)
+            lowering = Lowering(self.model.context, self.model.runnable, options)
             lowered = lowering.within(None, None)
         machine = lowered.target.host_device.machine
         if (reason := missing_here(machine)) is not None:

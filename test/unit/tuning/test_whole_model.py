@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from xdsl.dialects.builtin import ModuleOp
 
 import braid.whole_model
-from braid.graph_pipeline import Decisions, passes_for
+from braid.compile_options import CompileOptions
+from braid.graph_pipeline import passes_for
 from braid.lower_source import Lowering
 from braid.lowered_model import LoweredModel, package_of
 from braid.measuring import tune_model
@@ -514,7 +515,7 @@ def test_turns_of_a_program(tmp_path: Path) -> None:
     clock = count()
     programs = Programs(lambda: next(clock) * 1e-4)  # each look at it takes so long
     trial = whole(path, [], Snapshot.now())
-    lowering = Lowering(trial.context, trial.runnable, Decisions(jobs=1), profile=True)
+    lowering = Lowering(trial.context, trial.runnable, CompileOptions(jobs=1, profile=True))
     package = package_of(lowering.within(None, None))
     sent = Program(tuple(package.objects), package.weights, package.manifest.libraries)
     assert [programs.answer(sent), programs.answer(sent)] == [0, 1]
