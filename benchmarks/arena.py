@@ -1,6 +1,6 @@
 """Memory of activations: braid's plan beside what ONNX Runtime allocates and what IREE plans.
 
-python -m benchmarks.arena --models DIR [--only resnet50,unet] [--json out.json]
+python -m benchmarks.arena --models DIR [--only resnet50 unet] [--json out.json]
 
 braid's figure is what `plan-memory` puts into the arena, scratch of kernels included, and the
 outputs; `bound` is the arena's lower bound for the chosen order, with the outputs. ONNX Runtime's
@@ -105,15 +105,14 @@ def main() -> None:
     """Measure the models of a folder."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--models", type=Path)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", nargs="*", default=[*REFERENCE, "densenet121"])
     parser.add_argument("--json", type=output_file)
     parser.add_argument("--count", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.count is not None:
         print(count_ort(arguments.count))
         return
-    wanted = arguments.only.split(",") if arguments.only else [*REFERENCE, "densenet121"]
-    paths = [arguments.models / f"{name}.onnx" for name in wanted]
+    paths = [arguments.models / f"{name}.onnx" for name in arguments.only]
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "allocation_peak.so"
         subprocess.run(["cc", "-O2", "-shared", "-fPIC", COUNTER, "-o", library], check=True)
