@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 from xdsl.ir import SSAValue
 
 import braid
@@ -25,6 +24,7 @@ from braid.support import compile_scope, installation
 from braid.support.diagnostics import Diagnostic, emit, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
+from test.sum_model import sum_model
 
 X = np.arange(128, dtype=np.float32).reshape(2, 64)
 EXTERNAL = """
@@ -69,18 +69,6 @@ def compiled(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Compilations:
     return Compilations(monkeypatch)
 
 
-def sum_of(weight: float, op: str = "Add", domain: str = "") -> onnx.ModelProto:
-    """A model that adds 64 weights to its input."""
-    weights = numpy_helper.from_array(np.full(64, weight, np.float32), "w")
-    value, result = (
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 64]) for name in "xy"
-    )
-    node = helper.make_node(op, ["x", "w"], ["y"], domain=domain)
-    graph = helper.make_graph([node], "sum", [value], [result], [weights])
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(domain or "ai.onnx.ml", 1)]
-    return helper.make_model(graph, opset_imports=opsets, ir_version=9)
-
-
 def write(path: Path, model: onnx.ModelProto) -> Path:
     path.write_bytes(model.SerializeToString())
     return path
@@ -88,7 +76,7 @@ def write(path: Path, model: onnx.ModelProto) -> Path:
 
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
-    return write(tmp_path / "sum.onnx", sum_of(1.0))
+    return write(tmp_path / "sum.onnx", sum_model(1.0))
 
 
 def artifacts(cache: Path) -> list[Path]:
@@ -123,7 +111,7 @@ def test_what_bears_on_the_model_compiles_it_anew(
     assert compiled.count == len(artifacts(cache)) == 4
     compiled(model, shapes={}, pin=[], load=False)
     assert compiled.count == 4
-    write(model, sum_of(2.0))
+    write(model, sum_model(2.0))
     np.testing.assert_array_equal(compiled(model)(X), X + 2)
     assert compiled.count == 5
     # Each model counts its own runs.
@@ -140,7 +128,7 @@ def test_what_bears_on_the_model_compiles_it_anew(
 
 def test_bytes(compiled: Compilations, cache: Path) -> None:
     for weight in (1.0, 2.0, 1.0):
-        compiled_sum = compiled(sum_of(weight).SerializeToString())
+        compiled_sum = compiled(sum_model(weight).SerializeToString())
         np.testing.assert_array_equal(compiled_sum(X), X + weight)
     assert compiled.count == len(artifacts(cache)) == 2
 
@@ -206,7 +194,7 @@ def test_installed_since(
 
 def test_what_is_neither_file_nor_bytes_has_no_key(compiled: Compilations, cache: Path) -> None:
     for _ in range(2):
-        compiled(sum_of(1.0))
+        compiled(sum_model(1.0))
     assert compiled.count == 2
     assert artifacts(cache) == []
 
@@ -241,7 +229,7 @@ def test_code_of_this_process_that_adds_to_the_compiler(
     compiled: Compilations, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An op that a script imports: the next script may do so otherwise."""
-    model = write(tmp_path / "own.onnx", sum_of(1.0, "TwiceSum", "own"))
+    model = write(tmp_path / "own.onnx", sum_model(1.0, op="TwiceSum", domain="own"))
     monkeypatch.setattr(compile_scope, "_extending", {"braid"})
 
     @importer("TwiceSum", domain="own")
@@ -297,7 +285,7 @@ def test_a_library_is_linked_from_what_is_compiled_again(
     second.save_c_library(tmp_path / "second.so")
     assert compiled.count == 2
     assert (tmp_path / "second.h").exists()
-    write(model, sum_of(2.0))
+    write(model, sum_model(2.0))
     np.testing.assert_array_equal(second(X), X + 1)
     with pytest.raises(BraidError, match=r"'sum\.onnx', or a file that options name, is not"):
         second.save_c_library(tmp_path / "third.so")
@@ -332,9 +320,9 @@ def test_a_library_is_compiled_where_other_things_have_changed(
 
 
 def test_models_hold_no_descriptors(compiled: Compilations, cache: Path, tmp_path: Path) -> None:
-    models = [compiled(sum_of(0.0).SerializeToString())]
+    models = [compiled(sum_model(0.0).SerializeToString())]
     before = len(list(Path("/proc/self/fd").iterdir()))
-    models += [compiled(sum_of(float(n)).SerializeToString()) for n in range(1, 4)]
+    models += [compiled(sum_model(float(n)).SerializeToString()) for n in range(1, 4)]
     assert len(artifacts(cache)) == 4
     assert len(list(Path("/proc/self/fd").iterdir())) <= before
     for number, each in enumerate(models):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper, numpy_helper
 
 import braid.compilation_key
 from braid.compilation_key import compilation_key, state_of
@@ -21,6 +20,7 @@ from braid.compile_options import CompileOptions
 from braid.runtime.artifact_cache import ArtifactCache
 from braid.support.record_store import default_store
 from braid.support.records.record import Record
+from test.sum_model import sum_model
 
 DEFAULTS = CompileOptions()
 COMPILER = {"xdsl", "onnx", "llvmlite", "torch_mlir", "ortools", "braid.compile_source"}
@@ -49,13 +49,7 @@ def model(tmp_path: Path) -> Path:
 
 def write_model(path: Path, weight: float, *, external: bool = False) -> Path:
     """Writes a model that adds 64 weights to its input."""
-    weights = numpy_helper.from_array(np.full(64, weight, np.float32), "w")
-    value = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64])
-    result = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", 64])
-    node = helper.make_node("Add", ["x", "w"], ["y"])
-    graph = helper.make_graph([node], "sum", [value], [result], [weights])
-    opset = helper.make_opsetid("", 17)
-    proto = helper.make_model(graph, opset_imports=[opset], ir_version=9)
+    proto = sum_model(weight, rows="n")
     onnx.save(  # pyright: ignore[reportUnknownMemberType]
         proto, path, save_as_external_data=external, location="weights.bin", size_threshold=0
     )
