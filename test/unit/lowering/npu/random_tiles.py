@@ -56,7 +56,10 @@ def case_of(module: ModuleOp, parameters: dict[str, Array], inputs: list[Array])
 
 def random_case(seed: int, size: int) -> Case:
     """A function of `size` ops or so on matrices: products, elementwise, and addressing between."""
-    module = parse_mlir(make_context(), _text(Random(seed), size), "random.mlir").module
+    program = _Program(Random(seed))
+    for _ in range(size):
+        program.grow()
+    module = parse_mlir(make_context(), program.text(), "random.mlir").module
     block, random = main_of(module).body.block, np.random.default_rng(seed)
     weights = {
         op.key.data: _filled(op.results[0].type, random)
@@ -73,70 +76,78 @@ def _filled(type: object, random: np.random.Generator) -> Array:
     return (scale * random.normal(size=type.get_shape())).astype(to_numpy(type.element_type))
 
 
-def _text(random: Random, size: int) -> str:
-    extents = (8, 16, 24, 32)
-    lines: list[str] = []
-    shapes = [(random.choice(extents), random.choice(extents)) for _ in range(2)]
-    unused = {0, 1}
+Extents = tuple[int, int]
+_EXTENTS = (8, 16, 24, 32)
 
-    def type_of(shape: tuple[int, int]) -> str:
-        return f"tensor<{shape[0]}x{shape[1]}xf32>"
 
-    def emit(text: str, operands: list[int], shape: tuple[int, int], attributes: str = "") -> int:
-        names = ", ".join(f"%v{number}" for number in operands)
-        types = ", ".join(type_of(shapes[number]) for number in operands)
-        line = f"%v{len(shapes)} = braid.{text}"
-        signature = f"({types}) -> " if operands else ""
-        lines.append(f"{line} {names} {attributes} : {signature}{type_of(shape)}")
-        shapes.append(shape)
-        unused.difference_update(operands)
-        unused.add(len(shapes) - 1)
-        return len(shapes) - 1
+class _Program:
+    """A function of two tensors that grows op by op; tensors are by their numbers."""
 
-    def weight(shape: tuple[int, int]) -> int:
-        return emit("parameter", [], shape, f'{{key = "w{len(shapes)}"}}')
+    def __init__(self, random: Random) -> None:
+        self._random = random
+        self._shapes = [(random.choice(_EXTENTS), random.choice(_EXTENTS)) for _ in range(2)]
+        self._unused = {0, 1}
+        self._lines: list[str] = []
 
-    def slice_of(operand: int, begin: int) -> int:
-        rows, columns = shapes[operand]
-        whole = f"offsets = array<i64: 0, {begin}>, sizes = array<i64: {rows}, {columns // 2}>"
-        attributes = f"{{{whole}, strides = array<i64: 1, 1>}}"
-        return emit("slice", [operand], (rows, columns // 2), attributes)
-
-    for _ in range(size):
-        operand = random.randrange(max(0, len(shapes) - 8), len(shapes))
-        rows, columns = shapes[operand]
-        same = [number for number in range(len(shapes)) if shapes[number] == shapes[operand]]
+    def grow(self) -> None:
+        """One or two ops more, on a tensor of the latest."""
+        random = self._random
+        operand = random.randrange(max(0, len(self._shapes) - 8), len(self._shapes))
+        rows, columns = self._shapes[operand]
+        same = [n for n, shape in enumerate(self._shapes) if shape == (rows, columns)]
         match random.randrange(8):
             case 0 | 1:
-                other = weight((columns, random.choice(extents)))
-                emit("matmul", [operand, other], (rows, shapes[other][1]))
+                shape = (columns, random.choice(_EXTENTS))
+                weight = self._emit("parameter", [], shape, f'{{key = "w{len(self._shapes)}"}}')
+                self._emit("matmul", [operand, weight], (rows, shape[1]))
             case 2 | 3:
-                emit(random.choice(("tanh", "neg", "abs")), [operand], (rows, columns))
+                self._emit(random.choice(("tanh", "neg", "abs")), [operand], (rows, columns))
             case 4:
-                kind = random.choice(("add", "mul", "sub"))
-                other = random.choice(same)
+                kind, other = random.choice(("add", "mul", "sub")), random.choice(same)
                 # Of a difference to itself nothing would be left.
                 kind = "add" if other == operand else kind
-                emit(kind, [operand, other], (rows, columns))
+                self._emit(kind, [operand, other], (rows, columns))
             case 5:
-                emit("softmax", [operand], (rows, columns), "{dim = 1 : i64}")
+                self._emit("softmax", [operand], (rows, columns), "{dim = 1 : i64}")
             case 6 if columns % 2 == 0 and columns >= 8:
                 # Both halves, so that no byte is made for nothing.
-                slice_of(operand, 0)
-                slice_of(operand, columns // 2)
+                for begin in (0, columns // 2):
+                    whole = (
+                        f"offsets = array<i64: 0, {begin}>, sizes = array<i64: {rows}, "
+                        f"{columns // 2}>, strides = array<i64: 1, 1>"
+                    )
+                    self._emit("slice", [operand], (rows, columns // 2), f"{{{whole}}}")
             case _ if rows <= 64:
-                other = random.choice(same)
-                attributes = "{dim = 0 : i64}"
-                emit("concat", [operand, other], (2 * rows, columns), attributes)
+                both = [operand, random.choice(same)]
+                self._emit("concat", both, (2 * rows, columns), "{dim = 0 : i64}")
             case _:
-                emit("tanh", [operand], (rows, columns))
-    returned = sorted(unused - {0, 1})
-    results = ", ".join(type_of(shapes[number]) for number in returned)
-    arguments = ", ".join(f"%v{number}: {type_of(shapes[number])}" for number in range(2))
-    names = ", ".join(f"%v{number}" for number in returned)
-    body = "\n".join(lines)
-    begin = f"func.func @main({arguments}) -> ({results}) {{"
-    return f"{begin}\n{body}\nfunc.return {names} : {results}\n}}"
+                self._emit("tanh", [operand], (rows, columns))
+
+    def text(self) -> str:
+        """The function, with what nothing reads as results."""
+        returned = sorted(self._unused - {0, 1})
+        results = ", ".join(map(self._type, returned))
+        arguments = ", ".join(f"%v{number}: {self._type(number)}" for number in range(2))
+        names = ", ".join(f"%v{number}" for number in returned)
+        body = "\n".join(self._lines)
+        begin = f"func.func @main({arguments}) -> ({results}) {{"
+        return f"{begin}\n{body}\nfunc.return {names} : {results}\n}}"
+
+    def _type(self, number: int) -> str:
+        rows, columns = self._shapes[number]
+        return f"tensor<{rows}x{columns}xf32>"
+
+    def _emit(self, text: str, operands: list[int], shape: Extents, attributes: str = "") -> int:
+        number = len(self._shapes)
+        self._shapes.append(shape)
+        names = ", ".join(f"%v{operand}" for operand in operands)
+        types = ", ".join(map(self._type, operands))
+        signature = f"({types}) -> " if operands else ""
+        line = f"%v{number} = braid.{text} {names} {attributes} : {signature}{self._type(number)}"
+        self._lines.append(line)
+        self._unused.difference_update(operands)
+        self._unused.add(number)
+        return number
 
 
 def tight(backend: BackendDescription, block: Block, room: float) -> BackendDescription:
