@@ -37,8 +37,10 @@ class SimplifyProductsPass(ModulePass):
     divided by, perhaps behind what moves it, is applied to the result, where that is smaller: so
     ONNX's attention scales its keys. A right operand that is repeated for groups of batches, as
     keys are for several heads of queries, is not: rows of a group are rows of one product, up to
-    64. What converts it from 16 bits does so before it is moved. With `devices` only products on
-    these are changed; with strict numerics nothing is scaled later.
+    64. What converts it from 16 bits does so before it is moved. A product by a column is one of a
+    row by a transpose, which is a layout: the matrix is read where it lies, and results are next to
+    each other. With `devices` only products on these are changed; with strict numerics nothing is
+    scaled later.
 
     ```mlir
     %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
@@ -61,7 +63,7 @@ class SimplifyProductsPass(ModulePass):
                 # Strictly, what a scale keeps small must not overflow before it.
                 is_strict = numerics_chosen() is Numerics.STRICT
                 scaled = product if is_strict else _scale_result(product)
-                _merge_groups(_convert_first(scaled))
+                _merge_groups(_convert_first(_as_row(scaled)))
 
 
 def _is_open(product: MatmulOp) -> bool:
@@ -82,6 +84,18 @@ def _scale_result(product: MatmulOp) -> MatmulOp:
     new = _product(product, product.lhs, _again(views, scale.operands[0], product))
     _replace(product, elementwise(scale.ROW.name, new.output, _number(scale, new)))
     _erase_unread([*reversed(views), scale])
+    return new
+
+
+def _as_row(product: MatmulOp) -> MatmulOp:
+    """Makes a product of f32 by one column one of a row by the transpose; the product then."""
+    left, right = shape_of(product.lhs), shape_of(product.rhs)
+    if right[-1] != 1 or left[-2] == 1 or element_type_of(product.lhs) != f32:
+        return product
+    row = _made(ReshapeOp.get(product.rhs, (*right[:-2], 1, right[-2])), product)
+    turned = _made(TransposeOp.get(product.lhs, _swap(len(left))), product)
+    new = _product(product, row, turned)
+    _replace(product, ReshapeOp.get(new.output, shape_of(product.output)))
     return new
 
 
@@ -169,17 +183,10 @@ def _merge_groups(product: MatmulOp) -> None:
     is_swap = turn is None or list(turn.permutation.get_values()) == _swap(len(batch) + 2)
     if rows > _MOST_ROWS or not is_swap or not run_together(product, *_makers(product)):
         return
-
-    def made(op: ReshapeOp | TransposeOp) -> SSAValue:
-        union_placements(op, product)
-        op.location = product.location
-        Rewriter.insert_op(op, InsertPoint.before(product))
-        return op.results[0]
-
-    left = made(ReshapeOp.get(product.lhs, (*kept, rows, depth)))
-    right = made(ReshapeOp.get(shared, (*kept, *shape_of(repeated)[-2:])))
+    left = _made(ReshapeOp.get(product.lhs, (*kept, rows, depth)), product)
+    right = _made(ReshapeOp.get(shared, (*kept, *shape_of(repeated)[-2:])), product)
     if turn is not None:
-        right = made(TransposeOp.get(right, _swap(len(kept) + 2)))
+        right = _made(TransposeOp.get(right, _swap(len(kept) + 2)), product)
     new = _product(product, left, right)
     _replace(product, ReshapeOp.get(new.output, shape_of(product.output)))
 
@@ -212,6 +219,14 @@ def _makers(product: MatmulOp) -> list[Operation]:
         found.append(owner)
         value = owner.operands[0]
     return found
+
+
+def _made(op: ReshapeOp | TransposeOp, product: MatmulOp) -> SSAValue:
+    """The result of `op`, which stands before the product, for it."""
+    union_placements(op, product)
+    op.location = product.location
+    Rewriter.insert_op(op, InsertPoint.before(product))
+    return op.results[0]
 
 
 def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:

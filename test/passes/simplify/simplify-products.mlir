@@ -78,3 +78,29 @@ func.func @converted(%q: tensor<8x1x64xf32>, %k: tensor<8x2048x64xf16>) -> tenso
   %3 = braid.matmul %q, %2 {braid.name = "scores"} : (tensor<8x1x64xf32>, tensor<8x64x2048xf32>) -> tensor<8x1x2048xf32>
   func.return %3 : tensor<8x1x2048xf32>
 }
+
+// A product by a column reads the matrix where it lies, by a transpose that is a layout; of as many
+// columns as there are batches it becomes one of so many rows.
+// CHECK-LABEL: @column
+// CHECK-NEXT:    %[[R:.*]] = braid.reshape %v : (tensor<4x64x1xf32>) -> tensor<4x1x64xf32>
+// CHECK-NEXT:    %[[T:.*]] = braid.transpose %a {permutation = array<i64: 0, 2, 1>} : (tensor<1x128x64xf32>) -> tensor<1x64x128xf32>
+// CHECK-NEXT:    %[[P:.*]] = braid.matmul %[[R]], %[[T]] : (tensor<4x1x64xf32>, tensor<1x64x128xf32>) -> tensor<4x1x128xf32>
+// CHECK-NEXT:    %[[Y:.*]] = braid.reshape %[[P]] {braid.name = "y"} : (tensor<4x1x128xf32>) -> tensor<4x128x1xf32>
+// CHECK-NEXT:    return %[[Y]]
+func.func @column(%a: tensor<1x128x64xf32>, %v: tensor<4x64x1xf32>) -> tensor<4x128x1xf32> {
+  %0 = braid.matmul %a, %v {braid.name = "y"} : (tensor<1x128x64xf32>, tensor<4x64x1xf32>) -> tensor<4x128x1xf32>
+  func.return %0 : tensor<4x128x1xf32>
+}
+
+// Two columns, a row, integers.
+// CHECK-LABEL: @no_column
+// CHECK-NEXT:    braid.matmul %a, %b
+// CHECK-NEXT:    braid.matmul %r, %v
+// CHECK-NEXT:    braid.matmul %i, %j
+// CHECK-NEXT:    return
+func.func @no_column(%a: tensor<128x64xf32>, %b: tensor<64x2xf32>, %r: tensor<1x64xf32>, %v: tensor<64x1xf32>, %i: tensor<8x4xi32>, %j: tensor<4x1xi32>) -> (tensor<128x2xf32>, tensor<1x1xf32>, tensor<8x1xi32>) {
+  %0 = braid.matmul %a, %b : (tensor<128x64xf32>, tensor<64x2xf32>) -> tensor<128x2xf32>
+  %1 = braid.matmul %r, %v : (tensor<1x64xf32>, tensor<64x1xf32>) -> tensor<1x1xf32>
+  %2 = braid.matmul %i, %j : (tensor<8x4xi32>, tensor<4x1xi32>) -> tensor<8x1xi32>
+  func.return %0, %1, %2 : tensor<128x2xf32>, tensor<1x1xf32>, tensor<8x1xi32>
+}
