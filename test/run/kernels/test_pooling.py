@@ -12,7 +12,9 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from braid.lowering.cpu.kernels.windows.problem import combinations, pixels_to_share
 from test.machines import AVX512, HOST
 from test.run.kernels.conftest import candidate_of, make_group
 
@@ -36,6 +38,57 @@ def test_pool(check, kind, batch, channels, size, window, strides) -> None:
         return [op], [op.output]
 
     check(FAMILY, [(batch, channels, *size)], build)
+
+
+@pytest.mark.parametrize("kind", ["max", "add"])
+@settings(max_examples=8, deadline=None)
+@given(
+    channels=st.integers(1, 40),
+    window=st.tuples(st.integers(2, 9), st.integers(2, 14)),
+    stride=st.integers(1, 3),
+    dilation=st.integers(1, 2),
+    width=st.integers(0, 20),
+)
+def test_windows_that_overlap(check, kind, channels, window, stride, dilation, width) -> None:
+    """Columns are combined once for the outputs of a tile, where there are registers for them."""
+
+    def build(x):
+        op = PoolOp.get(
+            x, kind, window, strides=(1, stride), dilations=(1, dilation), pad_low=(0, 0),
+            pad_high=(0, 0),
+        )  # fmt: skip
+        return [op], [op.output]
+
+    check(FAMILY, [(1, channels, window[0] + 1, (window[1] - 1) * dilation + 1 + width)], build)
+
+
+@pytest.mark.parametrize(
+    ("window", "stride", "dilation", "columns"),
+    [(3, 1, 1, 4), (5, 1, 1, 8), (9, 1, 1, 8), (5, 1, 2, 4), (3, 2, 1, 8), (2, 2, 1, 4)],
+)
+def test_combinations_are_as_many_as_said(window, stride, dilation, columns) -> None:
+    """Of a tile: the operations in its code, where the loop over lines of a window is one."""
+
+    def build(x):
+        op = PoolOp.get(
+            x, "max", (window, window), strides=(1, stride), dilations=(1, dilation),
+            pad_low=(0, 0), pad_high=(0, 0),
+        )  # fmt: skip
+        return [op], [op.output]
+
+    width = (columns - 1) * stride + (window - 1) * dilation + 1
+    types = [TensorType(f32, (1, 16, window + 3, width))]
+    family = PoolFamily(AVX512)
+    choice = candidate_of(family, make_group(types, build)).layouts[0]
+    candidate = candidate_of(family, make_group(types, build, choice))
+    kernel = candidate.emit("pool", {"columns": columns, "vectors": 1})
+    emitted = str(kernel.module).count("arith.cmpf ogt")
+    windows = Windows((window, window), (1, stride), (1, dilation), (0, 0), (0, 0))
+    pixels = pixels_to_share(windows, columns)
+    shared = 0 if pixels is None else columns * (window - 1)
+    said = combinations(windows, columns, pixels)
+    assert (emitted - shared) * window + shared == said
+    assert said <= columns * window * window
 
 
 def test_whole_image(check) -> None:

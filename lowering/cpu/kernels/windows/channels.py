@@ -1,8 +1,9 @@
 """Kernels over windows of images whose channels are neighbours: vectors run over channels."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from braid.dialects.braid.windows import Windows
 from braid.lowering.common.long_sums import additions_of
@@ -217,23 +218,51 @@ class _TileWriter:
         e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
         *lines, width = problem.joined.size
         type, carry = e.vector_type(self.buffers[problem.x].element_type), problem.carry
-        values: Sequence[Value] = [e.constant(problem.neutral, type)] * (self.count * vectors)
+        pixels = problem.shared_pixels(self.count)
+        count = self.count if pixels is None else len(pixels)
+        values: Sequence[Value] = [e.constant(problem.neutral, type)] * (count * vectors)
 
         def line(start: Index, tap: Index, values: Sequence[Value]) -> Sequence[Value]:
+            if pixels is not None:
+                return self._pixels(start, pixels, values)
             if problem.is_short:
                 return self._columns(start, tap, range(width), values)
             return carry(e, 0, width, 1, values, lambda x, v: self._columns(start, tap, [x], v), 1)
 
         strides = problem.input_strides[1 : 1 + len(lines)]
         values = over_lines(e, problem.joined, strides, base, values, line, carry)
-        return [list(values[i * vectors : (i + 1) * vectors]) for i in range(self.count)]
+        found = [list(values[i * vectors : (i + 1) * vectors]) for i in range(count)]
+        return found if pixels is None else self._outputs(dict(zip(pixels, found, strict=True)))
+
+    def _pixels(
+        self, start: Index, pixels: Sequence[int], values: Sequence[Value]
+    ) -> Sequence[Value]:
+        """Combines the inputs at some pixels of a line with what is above them."""
+        problem, result = self.kernel.problem, list(values)
+        for number, (pixel, vector) in enumerate(product(pixels, range(len(self.masks)))):
+            loaded = self._load(start, pixel, vector)
+            result[number] = problem.combine(self.e, result[number], loaded, None)
+        return result
+
+    def _outputs(self, columns: Mapping[int, Sequence[Value]]) -> Accumulators:
+        """Combines the columns of each output's window, of which others have some too."""
+        combine, windows = self.kernel.problem.combine, self.kernel.problem.windows
+        step, dilation, width = windows.strides[-1], windows.dilations[-1], windows.size[-1]
+        outputs: list[list[Value]] = []
+        for output in range(self.count):
+            first, *others = (columns[output * step + x * dilation] for x in range(width))
+            tile = list(first)
+            for other in others:
+                pairs = zip(tile, other, strict=True)
+                tile = [combine(self.e, value, x, None) for value, x in pairs]
+            outputs.append(tile)
+        return outputs
 
     def _columns(
         self, start: Index, tap: Index, columns: Sequence[Index], values: Sequence[Value]
     ) -> Sequence[Value]:
         """Combines the inputs under some columns of a window's line, each loaded once."""
         e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
-        pixel_stride, vector_step = problem.input_strides[-2:]
         stride, dilation = problem.windows.strides[-1], problem.windows.dilations[-1]
         result = list(values)
         loaded: dict[tuple[Index, int], Value] = {}
@@ -243,11 +272,17 @@ class _TileWriter:
                 pixel = e.add(e.mul(x, dilation), output * stride)
                 for v in range(vectors):
                     if (pixel, v) not in loaded:
-                        offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), v * vector_step)
-                        loaded[pixel, v] = self.buffers[problem.x].load(e, offset, self.masks[v])
+                        loaded[pixel, v] = self._load(start, pixel, v)
                     place = output * vectors + v
                     result[place] = problem.combine(e, result[place], loaded[pixel, v], weights[v])
         return result
+
+    def _load(self, start: Index, pixel: Index, vector: int) -> Value:
+        """A vector of channels of the input at a pixel of the line that begins at `start`."""
+        e, problem = self.e, self.kernel.problem
+        pixel_stride, vector_step = problem.input_strides[-2:]
+        offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), vector * vector_step)
+        return self.buffers[problem.x].load(e, offset, self.masks[vector])
 
     def _weight(self, tap: Index, vector: int) -> Value | None:
         e, weight = self.e, self.kernel.problem.weight

@@ -1,5 +1,6 @@
 """Ops over windows of images, and the layouts in which their kernels take tensors. No IR."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,6 +23,9 @@ MAX_UNROLLED_WINDOW = 16
 
 MAX_LINE_STRIDE = 2
 """Steps of windows along lines of vectors: every other element of two vectors is one shuffle."""
+
+MOST_COLUMNS = 20
+"""Columns of windows that are kept in registers, a vector each."""
 
 NEAR_BYTES = 1 << 20
 """Half of the second-level cache: depthwise convolutions of 14² and 28² pixels below it take 10 to
@@ -100,6 +104,15 @@ class WindowProblem:
         """Whether the innermost dim of windows is unrolled."""
         return self.joined.size[-1] <= MAX_UNROLLED_WINDOW
 
+    def shared_pixels(self, count: int) -> list[int] | None:
+        """Pixels of a line that so many neighbouring outputs read; see `pixels_to_share`.
+
+        None where lines are joined, or pixels have weights that are others for each output.
+        """
+        if self.weight is not None or self.joined.size != self.windows.size:
+            return None
+        return pixels_to_share(self.windows, count)
+
     @property
     def output_strides(self) -> list[tuple[int, ...]]:
         """The same of the leaves of the epilogue, then of the result."""
@@ -117,6 +130,29 @@ class WindowProblem:
         vector = tensor.stride(1, self.lanes) if tensor.stride(1) else 0
         spatial = (tensor.stride(dim) for dim in range(2, len(tensor.shape)))
         return tensor.stride(0), *spatial, vector
+
+
+def pixels_to_share(windows: Windows, count: int) -> list[int] | None:
+    """Pixels of a line that `count` neighbouring outputs read, where it pays to combine columns.
+
+    What is combined down a column of one window serves all outputs whose windows have it: the
+    separable form of a maximum or a sum. None where as much is combined by each on its own, or the
+    columns are more than registers.
+    """
+    width, step, dilation = windows.size[-1], windows.strides[-1], windows.dilations[-1]
+    pixels = sorted({o * step + x * dilation for o in range(count) for x in range(width)})
+    alone = combinations(windows, count, None)
+    pays = len(pixels) <= MOST_COLUMNS and combinations(windows, count, pixels) < alone
+    return pixels if pays else None
+
+
+def combinations(windows: Windows, count: int, pixels: Sequence[int] | None) -> int:
+    """How often `count` outputs combine two vectors, sharing columns at `pixels` or nothing."""
+    *lines, width = windows.size
+    height = math.prod(lines)
+    if pixels is None:
+        return count * width * height
+    return len(pixels) * height + count * (width - 1)
 
 
 def stored_tensors(
