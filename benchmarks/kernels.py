@@ -14,6 +14,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -322,18 +323,6 @@ def measure_rows(rounds: int) -> list[Measurement]:
     """Memory-bound kernels against numpy's copy of as many bytes."""
     cases: list[tuple[str, KernelFamily, list[tuple[int, ...]], Build]] = [
         (
-            "exp",
-            ElementwiseFamily(HOST),
-            [(128, 3072)],
-            lambda x: elementwise("exp", x),
-        ),
-        (
-            "erf",
-            ElementwiseFamily(HOST),
-            [(128, 3072)],
-            lambda x: elementwise("erf", x),
-        ),
-        (
             "add",
             ElementwiseFamily(HOST),
             [(1024, 4096)] * 2,
@@ -352,6 +341,10 @@ def measure_rows(rounds: int) -> list[Measurement]:
             lambda x, s, b: LayerNormOp.get(x, s, b, first_dim=1, epsilon=1e-5),
         ),
     ]
+    for function in ("neg", "exp", "erf"):
+        for shape in ((128, 3072), (1024, 4096)):
+            build = partial(elementwise, function)
+            cases.append((function, ElementwiseFamily(HOST), [shape], build))
     results: list[Measurement] = []
     for name, family, shapes, build in cases:
         count = sum(int(np.prod(shape)) for shape in (*shapes, shapes[0]))
