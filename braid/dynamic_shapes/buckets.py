@@ -42,14 +42,16 @@ def read_bucketed(
     model = OpenModel(source, shapes)
     sizes = _chosen_sizes(model, buckets or {}, bounds or {})
     paddings = find_paddings(model, sizes)
-    _require_padding(bounds or {}, sizes, paddings)
     variants = [Variant(chosen, model.at(chosen)) for chosen in combinations(sizes)]
     observed = [(v.sizes, output_shapes(v.imported)) for v in variants] + paddings.observed
     outputs = output_dims(observed)
     first = variants[0].imported.module
+    names = [spec.name for spec in signature_of(first)[1]]
+    whole = [name for name, (_, explained) in zip(names, outputs, strict=True) if not explained]
+    _require_padding(bounds or {}, sizes, paddings, whole)
     inputs = [model.input_dims(spec.name) for spec in signature_of(first)[0]]
     merged = merge_variants(variants, model.initializers(), inputs, [dims for dims, _ in outputs])
-    if paddings.least and all(explained for _, explained in outputs):
+    if paddings.least and not whole:
         merged.module.attributes[PADDED_FROM] = sizes_attribute(paddings.least)
     return SourceModel(model.name, merged.module, merged.parameters)
 
@@ -88,13 +90,19 @@ def _powers_of_two(bound: int) -> list[int]:
     return [*(1 << e for e in range(bound.bit_length()) if 1 << e < bound), bound]
 
 
-def _require_padding(bounds: Bounds, sizes: Mapping[str, Sequence[int]], found: Paddings) -> None:
+def _require_padding(
+    bounds: Bounds, sizes: Mapping[str, Sequence[int]], found: Paddings, whole: Sequence[str]
+) -> None:
+    """Raises BraidError where a dim with a bound is not padded, or outputs `whole` are not cut."""
     for name in bounds:
-        if name not in found.reasons:
+        if name in found.reasons:
+            reason = found.reasons[name]
+        elif whole:
+            reason = f"no open dim says how much of output '{whole[0]}' is left"
+        else:
             continue
         known = ",".join(str(size) for size in sizes[name])
         raise BraidError(
-            f"dim '{name}' cannot be padded, so a bound for it is not enough: "
-            f"{found.reasons[name]}",
+            f"dim '{name}' cannot be padded, so a bound for it is not enough: {reason}",
             hint=f"give the sizes that will be used, such as --shape-buckets {name}={known}",
         )

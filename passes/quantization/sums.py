@@ -12,7 +12,7 @@ from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import PadOp, ReshapeOp, TransposeOp
+from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
 from braid.dialects.braid.reduction import ReduceOp
@@ -51,6 +51,8 @@ def _biased(
             continue
         if not expressions.is_known(scale):
             continue
+        if not _is_whole(bias) and not _is_requantized(op.results[0]):
+            continue  # What is left of a step shows in real numbers.
         emit = Emitter(op, rewriter)
         steps = emit.rounded(emit.apply("div", bias, scale), _LARGEST_BIAS)
         if isinstance(sums.owner, ELEMENTWISE["sub"]) and expressions.is_known(
@@ -62,6 +64,14 @@ def _biased(
         total = emit.apply("add", sums, steps)
         return emit.insert(DequantizeOp.on(total, scale, emit.number(0, total)))
     return None
+
+
+def _is_whole(bias: SSAValue) -> bool:
+    """Whether `bias` is given as i32 numbers, which are steps of the sums that it is added to."""
+    while isinstance(bias.owner, ReshapeOp | BroadcastOp):
+        bias = bias.owner.operands[0]
+    source = bias.owner
+    return isinstance(source, DequantizeOp) and element_type_of(source.operands[0]) == i32
 
 
 def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:

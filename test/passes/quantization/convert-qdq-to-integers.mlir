@@ -95,3 +95,42 @@ func.func @reshaped_weights(%x: tensor<3x2x8xui8>, %z: tensor<1x1x1xui8>) -> ten
   %y = braid.matmul %centered, %batch : (tensor<3x2x8xi32>, tensor<1x8x4xi32>) -> tensor<3x2x4xi32>
   func.return %y : tensor<3x2x4xi32>
 }
+
+// A real bias is added to real numbers where these are what is wanted, since what is left of a step
+// shows in them; one of i32 numbers is added to the sums.
+// CHECK-LABEL: @real_bias
+// CHECK:         %[[P:.*]] = braid.matmul {{.*}} {accumulator = i32}
+// CHECK:         %[[D:.*]] = braid.dequantize {{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT:    %[[Y:.*]] = braid.add %[[D]], %b {braid.name = "y"}
+// CHECK-NEXT:    return %[[Y]]
+func.func @real_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
+  %b = braid.parameter {key = "b"} : tensor<1x4xf32>
+  %p = braid.parameter {key = "p"} : tensor<4x4xi8>
+  %s = braid.constant {value = dense<0.1> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %z = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %0 = braid.dequantize %q, %s, %z : (tensor<2x4xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<2x4xf32>
+  %1 = braid.dequantize %p, %s, %z : (tensor<4x4xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<4x4xf32>
+  %2 = braid.matmul %0, %1 : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %3 = braid.add %2, %b {braid.name = "y"} : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  func.return %3 : tensor<2x4xf32>
+}
+
+// CHECK-LABEL: @whole_bias
+// CHECK:         %[[P:.*]] = braid.matmul {{.*}} {accumulator = i32}
+// CHECK:         %[[A:.*]] = braid.add %[[P]], {{.*}} -> tensor<2x4xi32>
+// CHECK:         %[[Y:.*]] = braid.dequantize %[[A]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @whole_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
+  %c = braid.parameter {key = "b"} : tensor<1x4xi32>
+  %p = braid.parameter {key = "p"} : tensor<4x4xi8>
+  %s = braid.constant {value = dense<0.1> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %t = braid.constant {value = dense<0.01> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %z = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %y = braid.constant {value = dense<0> : tensor<1x1xi32>} : tensor<1x1xi32>
+  %0 = braid.dequantize %q, %s, %z : (tensor<2x4xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<2x4xf32>
+  %1 = braid.dequantize %p, %s, %z : (tensor<4x4xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<4x4xf32>
+  %b = braid.dequantize %c, %t, %y : (tensor<1x4xi32>, tensor<1x1xf32>, tensor<1x1xi32>) -> tensor<1x4xf32>
+  %2 = braid.matmul %0, %1 : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %3 = braid.add %2, %b {braid.name = "y"} : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  func.return %3 : tensor<2x4xf32>
+}

@@ -173,6 +173,16 @@ def test_inputs_must_agree() -> None:
         compiled(sample(1, 2), sample(2, 2))
 
 
+def test_an_output_that_no_dim_measures_has_no_bound() -> None:
+    """Its rows are four for each of the input: what of them to cut away, no open dim says."""
+    nodes = [helper.make_node("Reshape", ["x", "shape"], ["y"])]
+    proto = model(nodes, {"x": ["n", 4, 5]}, ["m", 5], {"shape": np.array([-1, 5], np.int64)})
+    with pytest.raises(BraidError, match=r"'n' cannot be padded.* how much of output 'y' is left"):
+        braid.compile(proto, shape_bounds={"n": 4}, jobs=1)
+    compiled = braid.compile(proto, shape_buckets={"n": [1, 3]}, jobs=1)
+    check(compiled, proto, sample(3, 4, 5))
+
+
 @pytest.mark.parametrize(
     ("buckets", "bounds", "message"),
     [
