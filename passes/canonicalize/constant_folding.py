@@ -4,7 +4,7 @@ import math
 from typing import cast
 
 import numpy as np
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
 from braid.analysis.interpreter.machine import OPERAND_ERRORS
@@ -13,17 +13,24 @@ from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
+    dense_is_splat,
     is_stored_only,
     numpy_from_dense,
 )
+from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import BroadcastOp
+from braid.dialects.braid.movement import BroadcastOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import CopyingOp
 from braid.dialects.braid.quantization import DequantizeOp
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.relayout import Array
 
 MAX_ELEMENTS = 1024
 """Results with more elements than this stay expressions: modules hold no megabytes of numbers."""
+
+_IDEMPOTENT = ("maximum", "minimum", "and", "or")
+"""Kinds of reductions that give the number that all elements are."""
 
 _KEPT = (CopyingOp, OpaqueOp)
 """Ops that say where a tensor is to be, or whose meaning is not known."""
@@ -76,3 +83,43 @@ def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
     elif len(values) == 1:
         number = ConstantOp.of(values[0].reshape(-1)[:1].reshape([1] * values[0].ndim))
         rewriter.replace(op, [number, BroadcastOp.get(number, values[0].shape)])
+
+
+def repeated_number(value: SSAValue) -> Array | None:
+    """The number that all elements of `value` are, as an array of one dim, None if not known."""
+    source = value.owner
+    while isinstance(source, BroadcastOp):
+        source = source.input.owner
+    if not isinstance(source, ConstantOp) or not dense_is_splat(source.value):
+        return None
+    return numpy_from_dense(source.value).reshape(-1)[:1]
+
+
+def fold_repeated_numbers(op: Operation, rewriter: PatternRewriter) -> None:
+    """Replaces what is computed of one number that is repeated, however often, by such a number.
+
+    So masks of nothing go, and what depends on them.
+    """
+    if not any(isinstance(operand.owner, BroadcastOp) for operand in op.operands):
+        return
+    if not can_be_constants(op) or any(0 in shape_of(v) for v in (*op.operands, *op.results)):
+        return
+    numbers = [repeated_number(operand) for operand in op.operands]
+    known = [number for number in numbers if number is not None]
+    if len(known) < len(numbers):
+        return
+    match op:
+        case ElementwiseOp():
+            (number,) = op.evaluate(*known)
+        case ReshapeOp() | TransposeOp() | SliceOp() | BroadcastOp():
+            (number,) = known
+        case ReduceOp() if op.kind.data in _IDEMPOTENT:
+            (number,) = known
+        case _:
+            return
+    shape = shape_of(op.results[0])
+    if math.prod(shape) <= MAX_ELEMENTS:
+        rewriter.replace(op, ConstantOp.of(np.full(shape, number)))
+    else:
+        one = ConstantOp.of(number.reshape([1] * len(shape)))
+        rewriter.replace(op, [one, BroadcastOp.get(one, shape)])

@@ -25,7 +25,11 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
-from braid.passes.canonicalize.constant_folding import fold_constants
+from braid.passes.canonicalize.constant_folding import (
+    fold_constants,
+    fold_repeated_numbers,
+    repeated_number,
+)
 from braid.passes.canonicalize.empty_tensors import drop_empty_tensors
 from braid.passes.canonicalize.replacement import forward, merge
 
@@ -161,9 +165,8 @@ def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
     """A select whose condition is known to be the same everywhere is one of its operands."""
     assert isinstance(op, ElementwiseOp)
     condition, chosen, other = op.operands
-    constant = condition.owner
-    known = splat_value(constant) if isinstance(constant, ConstantOp) else None
-    if known is not None and (value := chosen if known else other).type == op.output.type:
+    known = repeated_number(condition)
+    if known is not None and (value := chosen if known[0] else other).type == op.output.type:
         forward(op, value, rewriter)
 
 
@@ -235,7 +238,12 @@ class TensorPatterns(RewritePattern):
         """Rewrite `op` if a pattern applies."""
         if not isinstance(op, TensorOp) or not _is_logical(op):
             return
-        for pattern in (fold_constants, drop_empty_tensors, *_patterns_for(op)):
+        for pattern in (
+            fold_constants,
+            fold_repeated_numbers,
+            drop_empty_tensors,
+            *_patterns_for(op),
+        ):
             pattern(op, rewriter)
             if rewriter.has_done_action:
                 return

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
 from xdsl.ir import Operation, SSAValue
@@ -34,13 +35,13 @@ class SimplifyProductsPass(ModulePass):
     """Scales small tensors instead of large ones, and repeats no operand for groups of batches.
 
     In: any module. Out: a number that the right operand of a `braid.matmul` of f32 is multiplied or
-    divided by, perhaps behind what moves it, is applied to the result, where that is smaller: so
-    ONNX's attention scales its keys. A right operand that is repeated for groups of batches, as
-    keys are for several heads of queries, is not: rows of a group are rows of one product, up to
-    64. What converts it from 16 bits does so before it is moved. A product by a column is one of a
-    row by a transpose, which is a layout: the matrix is read where it lies, and results are next to
-    each other. With `devices` only products on these are changed; with strict numerics nothing is
-    scaled later.
+    divided by, perhaps behind what moves it, is applied to the result, where that is smaller, or
+    the left one is scaled too: so ONNX's attention scales its queries and keys. A right operand
+    that is repeated for groups of batches, as keys are for several heads of queries, is not: rows
+    of a group are rows of one product, up to 64. What converts it from 16 bits does so before it is
+    moved. A product by a column is one of a row by a transpose, which is a layout: the matrix is
+    read where it lies, and results are next to each other. With `devices` only products on these
+    are changed; with strict numerics nothing is scaled later.
 
     ```mlir
     %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
@@ -72,19 +73,60 @@ def _is_open(product: MatmulOp) -> bool:
 
 
 def _scale_result(product: MatmulOp) -> MatmulOp:
-    """Applies the scale of the right operand to the result if that is smaller; the product then."""
-    value, views = _moved(product.rhs)
-    scale = _scaling(value)
-    if scale is None or element_type_of(product.output) != f32:
+    """Applies scales of operands to the result; the product then.
+
+    That of the right operand, where the result is smaller; both, where both are scaled, since one
+    number behind the product takes the place of two passes over what it reads.
+    """
+    if element_type_of(product.output) != f32:
         return product
-    if math.prod(shape_of(product.output)) > math.prod(shape_of(value)):
+    right, left = _scaled(product.rhs), _scaled(product.lhs)
+    if right is None or not run_together(product, right.scale, *right.views):
         return product
-    if not run_together(product, scale, *views):
+    if left is not None and not run_together(product, left.scale, *left.views):
+        left = None
+    if left is None and _elements(product.output) > _elements(right.scale.output):
         return product
-    new = _product(product, product.lhs, _again(views, scale.operands[0], product))
-    _replace(product, elementwise(scale.ROW.name, new.output, _number(scale, new)))
-    _erase_unread([*reversed(views), scale])
+    scaled = [right] if left is None else [left, right]
+    operands = [product.lhs if left is None else left.again(product), right.again(product)]
+    new = _product(product, *operands)
+    factor = math.prod(one.factor for one in scaled)
+    _replace(product, elementwise("mul", new.output, _number(factor, new)))
+    for one in scaled:
+        _erase_unread([*reversed(one.views), one.scale])
     return new
+
+
+@dataclass(frozen=True)
+class _Scaled:
+    """An operand that is `scale`, which multiplies by `factor`, behind what moves it."""
+
+    scale: ElementwiseOp
+    factor: float
+    views: list[Operation]
+
+    def again(self, product: MatmulOp) -> SSAValue:
+        """The operand as it would be without the scale."""
+        return _again(self.views, self.scale.operands[0], product)
+
+
+def _scaled(operand: SSAValue) -> _Scaled | None:
+    """Of an operand that is multiplied or divided by one number, for one reader."""
+    value, views = _moved(operand)
+    op = value.owner
+    if not isinstance(op, ElementwiseOp) or op.ROW.name not in ("mul", "div"):
+        return None
+    tensor, number = op.operands
+    constant = splat_value(number.owner) if isinstance(number.owner, ConstantOp) else None
+    if not isinstance(constant, float) or not constant or not math.isfinite(constant):
+        return None
+    if not value.has_one_use() or tensor.type != op.output.type:
+        return None
+    return _Scaled(op, constant if op.ROW.name == "mul" else 1 / constant, views)
+
+
+def _elements(value: SSAValue) -> int:
+    return math.prod(shape_of(value))
 
 
 def _as_row(product: MatmulOp) -> MatmulOp:
@@ -148,24 +190,10 @@ def _erase_unread(ops: Sequence[Operation]) -> None:
             Rewriter.erase_op(op)
 
 
-def _scaling(value: SSAValue) -> ElementwiseOp | None:
-    """What multiplies or divides all of a tensor by one number, for one reader."""
-    op = value.owner
-    if not isinstance(op, ElementwiseOp) or op.ROW.name not in ("mul", "div"):
-        return None
-    tensor, number = op.operands
-    constant = splat_value(number.owner) if isinstance(number.owner, ConstantOp) else None
-    if not isinstance(constant, float) or not constant or not math.isfinite(constant):
-        return None
-    return op if value.has_one_use() and tensor.type == op.output.type else None
-
-
-def _number(scale: ElementwiseOp, product: MatmulOp) -> SSAValue:
-    """The number of a scale, behind a product, with as many dims as its result."""
-    constant = scale.operands[1].owner
-    assert isinstance(constant, ConstantOp)
-    one = constant.evaluate()[0].flat[:1].reshape([1] * len(shape_of(product.output)))
-    new = ConstantOp.of(one)
+def _number(factor: float, product: MatmulOp) -> SSAValue:
+    """A number, behind a product, with as many dims as its result."""
+    shape = [1] * len(shape_of(product.output))
+    new = ConstantOp.of(np.full(shape, factor, np.float32))
     Rewriter.insert_op(new, InsertPoint.after(product))
     return new.output
 

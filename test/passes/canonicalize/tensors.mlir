@@ -175,3 +175,33 @@ func.func @known_selects(%x: tensor<2x4xf32>, %y: tensor<2x4xf32>, %b: tensor<1x
   %2 = braid.select %t, %b, %x : (tensor<1x1xi1>, tensor<1x1xf32>, tensor<2x4xf32>) -> tensor<2x4xf32>
   func.return %0, %1, %2 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// A number that is repeated, however often, stays one through what keeps it: a mask of zeros, and
+// the rows that it masks wholly, which are none.
+// CHECK-LABEL: @repeated_number
+// CHECK-NEXT:    %[[Z:.*]] = braid.constant {value = dense<0.000000e+00> : tensor<1x1x1x1xf32>}
+// CHECK-NEXT:    %[[S:.*]] = braid.add %x, %[[Z]]
+// CHECK-NEXT:    return %[[S]]
+func.func @repeated_number(%x: tensor<1x2x64x1024xf32>) -> tensor<1x2x64x1024xf32> {
+  %0 = braid.constant {value = dense<0.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %1 = braid.constant {value = dense<0xff800000> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %2 = braid.constant {value = dense<7.0> : tensor<1x1x1x1xf32>} : tensor<1x1x1x1xf32>
+  %3 = braid.broadcast %0 : (tensor<1x1xf32>) -> tensor<64x1024xf32>
+  %4 = braid.reshape %3 : (tensor<64x1024xf32>) -> tensor<1x1x64x1024xf32>
+  %5 = braid.add %x, %4 : (tensor<1x2x64x1024xf32>, tensor<1x1x64x1024xf32>) -> tensor<1x2x64x1024xf32>
+  %6 = braid.reduce %3 {kind = "maximum", dims = array<i64: 1>} : (tensor<64x1024xf32>) -> tensor<64x1xf32>
+  %7 = braid.eq %6, %1 : (tensor<64x1xf32>, tensor<1x1xf32>) -> tensor<64x1xi1>
+  %8 = braid.reshape %7 : (tensor<64x1xi1>) -> tensor<1x1x64x1xi1>
+  %9 = braid.select %8, %2, %5 : (tensor<1x1x64x1xi1>, tensor<1x1x1x1xf32>, tensor<1x2x64x1024xf32>) -> tensor<1x2x64x1024xf32>
+  func.return %9 : tensor<1x2x64x1024xf32>
+}
+
+// Sums of it are other numbers.
+// CHECK-LABEL: @sums_of_a_repeated_number
+// CHECK:         braid.reduce {{.*}} {kind = "add"
+func.func @sums_of_a_repeated_number() -> tensor<64x1xf32> {
+  %0 = braid.constant {value = dense<2.0> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %1 = braid.broadcast %0 : (tensor<1x1xf32>) -> tensor<64x1024xf32>
+  %2 = braid.reduce %1 {kind = "add", dims = array<i64: 1>} : (tensor<64x1024xf32>) -> tensor<64x1xf32>
+  func.return %2 : tensor<64x1xf32>
+}

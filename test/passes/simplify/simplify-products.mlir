@@ -104,3 +104,18 @@ func.func @no_column(%a: tensor<128x64xf32>, %b: tensor<64x2xf32>, %r: tensor<1x
   %2 = braid.matmul %i, %j : (tensor<8x4xi32>, tensor<4x1xi32>) -> tensor<8x1xi32>
   func.return %0, %1, %2 : tensor<128x2xf32>, tensor<1x1xf32>, tensor<8x1xi32>
 }
+
+// Queries and keys that are both scaled, as ONNX's attention does: one number behind the product.
+// CHECK-LABEL: @both_scaled
+// CHECK-NEXT:    %[[P:.*]] = braid.matmul %q, %k
+// CHECK-NEXT:    %[[C:.*]] = braid.constant {{.*}}1.250000e-01{{.*}} : tensor<1x1x1xf32>
+// CHECK-NEXT:    %[[Y:.*]] = braid.mul %[[P]], %[[C]]
+// CHECK-NEXT:    return %[[Y]]
+func.func @both_scaled(%q: tensor<8x128x64xf32>, %k: tensor<8x64x512xf32>) -> tensor<8x128x512xf32> {
+  %c = braid.constant {value = dense<0.5> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %d = braid.constant {value = dense<4.0> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %0 = braid.mul %q, %c : (tensor<8x128x64xf32>, tensor<1x1x1xf32>) -> tensor<8x128x64xf32>
+  %1 = braid.div %k, %d : (tensor<8x64x512xf32>, tensor<1x1x1xf32>) -> tensor<8x64x512xf32>
+  %2 = braid.matmul %0, %1 : (tensor<8x128x64xf32>, tensor<8x64x512xf32>) -> tensor<8x128x512xf32>
+  func.return %2 : tensor<8x128x512xf32>
+}

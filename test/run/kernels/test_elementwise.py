@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import Float64Type, IntegerType, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import Float64Type, IntegerType, TensorType, f32, i1, i32, i64
 
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -201,3 +201,27 @@ def test_only_results_that_no_cache_holds_go_past_it(size, streams) -> None:
     candidate = candidate_of(family, group)
     text = str(candidate.emit("kernel", next(candidate.space(0))).module)
     assert ("nontemporal" in text) == streams
+
+
+@pytest.mark.parametrize("kind", [f32, Float64Type(), i32, IntegerType(8)], ids=str)
+@settings(max_examples=8, deadline=None)
+@given(
+    rows=st.integers(1, 9),
+    columns=st.integers(1, 70),
+    repeated=st.lists(st.booleans(), min_size=2, max_size=2),
+)
+def test_conditions_that_are_stored(check, kind, rows, columns, repeated) -> None:
+    """A byte each: of every element, of a row, of a column, or one for all."""
+    shape = tuple(1 if one else e for one, e in zip(repeated, (rows, columns), strict=True))
+
+    def build(condition, x, y):
+        op = elementwise("select", condition, x, y)
+        return [op], [op.output]
+
+    random = np.random.default_rng(rows * columns)
+    arrays = [
+        random.random(shape) < 0.5,
+        *(random.integers(-9, 9, (rows, columns)).astype(to_numpy(kind)) for _ in range(2)),
+    ]
+    types = [TensorType(i1, shape), *[TensorType(kind, (rows, columns))] * 2]
+    check(FAMILY, types, build, arrays=arrays)

@@ -1,11 +1,14 @@
 """Matrix products by the GEMM family."""
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from xdsl.dialects.builtin import TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import TensorType, bf16, f16, f32, i1
 
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from test.machines import AVX2, HOST, SSE
 from test.run.kernels.products import product, with_epilogue
@@ -78,3 +81,19 @@ def test_halves_in_narrow_vectors(check, kind, machine) -> None:
         return [wide, *ops], results
 
     check(GemmFamily(machine), [(3, 20), TensorType(kind, (20, 37))], build)
+
+
+@pytest.mark.parametrize("shape", [(1, 37, 1), (3, 1, 41), (3, 37, 41), (1, 1, 1)])
+def test_rows_that_are_cleared(check, shape) -> None:
+    """As those of an attention whose keys are all masked, by conditions that are stored."""
+
+    def build(a, b, condition):
+        made = MatmulOp.on(a, b)
+        zero = ConstantOp.of(np.zeros((1, 1, 1), np.float32))
+        cleared = elementwise("select", condition, zero.output, made.output)
+        return [made, zero, cleared], [cleared.output]
+
+    types = [TensorType(f32, (3, 37, 19)), TensorType(f32, (3, 19, 41)), TensorType(i1, shape)]
+    random = np.random.default_rng(0)
+    arrays = [random.normal(size=t.get_shape()).astype(np.float32) for t in types[:2]]
+    check(FAMILY, types, build, arrays=[*arrays, random.random(shape) < 0.5])

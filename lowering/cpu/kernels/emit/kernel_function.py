@@ -13,6 +13,8 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     TensorType,
     f32,
+    i1,
+    i8,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -54,13 +56,15 @@ Around = tuple[
 def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[Any]:
     """The memref of the physical shape of a tensor type in `layout`, by default its own.
 
-    Unsigned integers become signless ones: their operations say what they are.
+    Unsigned integers become signless ones: their operations say what they are. Truth values are
+    bytes.
     """
     type = cast(TensorType[Any], tensor)
     layout = layout or layout_of(type)
     shape = layout.storage_shape(type.get_shape())
     strides = NoneAttr() if layout.strides is None else StridedLayoutAttr(layout.strides, 0)
-    return MemRefType(signless(type.element_type), shape, strides)
+    element_type = i8 if type.element_type == i1 else signless(type.element_type)
+    return MemRefType(element_type, shape, strides)
 
 
 def grid_kernel(

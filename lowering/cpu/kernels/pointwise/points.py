@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from xdsl.dialects.builtin import i1, i8
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -39,7 +40,9 @@ class Pointwise:
         """The vectors of the results; `known` holds those of the anchor and of slices."""
         values: dict[SSAValue, Value] = dict(known)
         for argument in self.leaves:
-            values[argument] = leaf(argument)
+            loaded = leaf(argument)
+            is_truth = element_type_of(argument) == i1
+            values[argument] = _as_truth(e, loaded) if is_truth else loaded
         for op in self.ops:
             values[op.results[0]] = _evaluate(e, op, values)
         return [values[result] for result in self.results]
@@ -84,10 +87,19 @@ def pointwise(
     shape = shapes.pop()
     used = dict.fromkeys(operand for op in ops for operand in op.operands)
     leaves = tuple(value for value in used if isinstance(value, BlockArgument))
-    stored = (*leaves, *results, *(op.input for op in slices))
+    stored = (*results, *(op.input for op in slices))
     if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
         return None
+    if not all(is_number(kind) or kind == i1 for kind in map(element_type_of, leaves)):
+        return None
     return Pointwise(ops, leaves, results, shape, slices)
+
+
+def _as_truth(e: Emitter, stored: Value) -> Value:
+    """Truth values of the bytes that they are stored in."""
+    differ = emitter_of("ne", [i8, i8], i1)
+    assert differ is not None
+    return differ(e, [stored, e.constant(0, e.vector_type(i8))])
 
 
 def _is_read(value: SSAValue) -> bool:
