@@ -19,6 +19,7 @@ from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from braid.lowering.cpu.kernels.reduction import ReductionFamily
 from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
 from braid.lowering.cpu.library.blas import OpenBlasFamily
@@ -49,6 +50,7 @@ def cpu_families(
         ConvAmxFamily(machine),
         PadFamily(machine),
         PoolFamily(machine),
+        ReductionFamily(machine),
         NormalizationFamily(machine),
         MovementFamily(machine),
         ConcatFamily(machine),

@@ -22,6 +22,7 @@ from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
+from braid.lowering.cpu.kernels.reduction import ReductionFamily
 from braid.model import Model
 from test.machines import HOST
 from test.run.kernels.products import product
@@ -127,12 +128,15 @@ def short_parts() -> Iterator[None]:
         yield
 
 
+@pytest.mark.parametrize(
+    "family", [GenericFamily(HOST), ReductionFamily(HOST)], ids=["generic", "reduction"]
+)
 @settings(max_examples=12, deadline=None)
 @given(
     shape=st.lists(st.integers(1, 40), min_size=1, max_size=3).map(tuple),
     data=st.data(),
 )
-def test_sums_of_short_parts(check, shape, data) -> None:
+def test_sums_of_short_parts(check, family, shape, data) -> None:
     rank = len(shape)
     dims = data.draw(st.lists(st.integers(0, rank - 1), min_size=1, max_size=rank, unique=True))
 
@@ -142,7 +146,7 @@ def test_sums_of_short_parts(check, shape, data) -> None:
         return [square, op], [op.output]
 
     with short_parts():
-        check(GenericFamily(HOST), [shape], build)
+        check(family, [shape], build)
 
 
 @pytest.mark.parametrize("length", [65, 1000, 20000])

@@ -1,6 +1,6 @@
 """The elementwise ops of a group, evaluated on one vector of points."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -76,23 +76,32 @@ def pointwise(
     )
     slices = tuple(op for op in members if with_slices and _is_stored_slice(op))
     ops = tuple(op for op in members if op not in slices)
-    if not all(_is_supported(op) for op in ops):
-        return None
     results = tuple(group.terminator.arguments)
     shapes = {shape_of(result) for result in results}
     if anchor is not None:
         shapes.add(shape_of(anchor.results[0]))
     if len(shapes) != 1 or any(_is_read(result) for result in results):
         return None
-    shape = shapes.pop()
-    used = dict.fromkeys(operand for op in ops for operand in op.operands)
+    return points_of(ops, results, shapes.pop(), slices)
+
+
+def points_of(
+    ops: Sequence[Operation],
+    results: Sequence[SSAValue],
+    shape: tuple[int, ...],
+    slices: Sequence[SliceOp] = (),
+) -> Pointwise | None:
+    """`ops` on points of this shape, of which `results` are stored; None unless elementwise."""
+    if not all(map(_is_supported, ops)):
+        return None
+    used = dict.fromkeys((*(operand for op in ops for operand in op.operands), *results))
     leaves = tuple(value for value in used if isinstance(value, BlockArgument))
     stored = (*results, *(op.input for op in slices))
     if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
         return None
     if not all(is_number(kind) or kind == i1 for kind in map(element_type_of, leaves)):
         return None
-    return Pointwise(ops, leaves, results, shape, slices)
+    return Pointwise(tuple(ops), leaves, tuple(results), shape, tuple(slices))
 
 
 def _as_truth(e: Emitter, stored: Value) -> Value:

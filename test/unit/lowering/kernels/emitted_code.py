@@ -245,6 +245,11 @@ CASES = (
         for kind in ("max", "add")
         for tag in ("acdb", "abcd")
     ),
+    Case("reduction", "rows", [(5, 37)], lambda x: chain(ReduceOp.get(x, "add", (1,))), ["ab"] * 2),
+    Case(
+        "reduction", "columns", [(5, 3, 37)], lambda x: chain(ReduceOp.get(x, "maximum", (1,))),
+        ["abc"] * 2,
+    ),
     Case(
         "normalization", "softmax", [(5, 37)], lambda x: chain(SoftmaxOp.get(x, 1)), ["ab", "ab"]
     ),
