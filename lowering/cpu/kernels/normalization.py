@@ -1,5 +1,6 @@
 """Softmax and layer normalization along contiguous rows, each row by one grid iteration.
 
+Softmax along another dim goes down columns, as many side by side as a few vectors have lanes.
 Rows of a layer normalization are also a channel of an image (instance normalization), or several
 (group normalization), whose scale is one number for each.
 """
@@ -11,7 +12,7 @@ from typing import ClassVar, cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import BlockArgument, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.tiles.tiles import is_splat
@@ -25,10 +26,15 @@ from braid.lowering.cpu.kernels.emit.compare import choose
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.emit.rows import added, each, fold, larger
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
+
+_MOST_VECTORS = 4
+"""Of columns that a softmax goes down together: as many maxima, sums and powers as wait for none of
+the others, while the coefficients of powers stay in registers."""
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""
@@ -39,24 +45,28 @@ At = Callable[[Index, Value | None], Value]
 
 @dataclass(frozen=True)
 class NormalizationFamily(VectorFamily):
-    """`braid.softmax` along the last dim and `braid.layer_norm`, of f32, alone in their group.
+    """`braid.softmax` and `braid.layer_norm`, of f32, alone in their group.
 
     Scale and bias of a normalization have a number for every element of a row, for sections of it,
     or for rows. Layout: row-major.
     """
 
     name: str = "normalization"
-    version: int = 6
+    version: int = 7
     anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
-    def match(self, group: FusedOp) -> "_Rows | None":
-        """One op along contiguous rows."""
+    def match(self, group: FusedOp) -> "_Normalization | None":
+        """One op along contiguous rows, or down columns."""
         op = _match(group)
-        return None if op is None else _Rows(group, self.unit, op)
+        if op is None:
+            return None
+        if isinstance(op, SoftmaxOp) and (count := _columns(op)) > 1:
+            return _Columns(group, self.unit, op, count)
+        return _Rows(group, self.unit, op)
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows(VectorCandidate):
+class _Normalization(VectorCandidate):
     op: SoftmaxOp | LayerNormOp
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -69,6 +79,9 @@ class _Rows(VectorCandidate):
         arithmetic = elements * _FLOPS[self.op.name] / (self.unit.flops / 2)
         return max(arithmetic, self.moving_seconds(choice))
 
+
+@dataclass(frozen=True, eq=False)
+class _Rows(_Normalization):
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row per grid iteration."""
         op, length = self.op, _row_length(self.op)
@@ -86,8 +99,42 @@ class _Rows(VectorCandidate):
         return grid_kernel(self.group, symbol, self.unit, rows, iteration, ((input, 0),))
 
 
+@dataclass(frozen=True, eq=False)
+class _Columns(_Normalization):
+    """A softmax down `count` columns that are neighbours."""
+
+    count: int
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """A block of columns per grid iteration, the last one of what is left."""
+        length = _row_length(self.op)
+        input = cast(BlockArgument, self.op.input).index
+        size = min(_MOST_VECTORS, -(-self.count // self.unit.lanes)) * self.unit.lanes
+        whole, left = divmod(self.count, size)
+        blocks = whole + (left > 0)
+
+        def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+            image, block = e.divmod(index, blocks)
+            base = e.add(e.mul(image, length * self.count), e.mul(block, size))
+
+            def columns(width: int) -> Callable[[], None]:
+                return lambda: _softmax_down(
+                    e, buffers[input], buffers[-1], base, (length, self.count), width
+                )
+
+            if not left:
+                columns(size)()
+            elif not whole:
+                columns(left)()
+            else:
+                e.branch(block, whole, columns(size), columns(left))
+
+        images = math.prod(shape_of(self.op.output)) // (length * self.count)
+        return grid_kernel(self.group, symbol, self.unit, images * blocks, iteration, ((input, 0),))
+
+
 def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:
-    """The only op of the group beside constants, if its rows are contiguous."""
+    """The only op of the group beside constants, of f32 and not empty."""
     ops = [op for op in group.body.block.ops if not isinstance(op, ConstantOp | YieldOp)]
     if len(ops) != 1 or tuple(group.terminator.arguments) != tuple(ops[0].results):
         return None
@@ -97,15 +144,18 @@ def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:
     shape = shape_of(op.input)
     if min(shape) < 1 or not isinstance(op.input, BlockArgument):
         return None
-    if isinstance(op, SoftmaxOp):
-        return op if op.dim.value.data == len(shape) - 1 else None
-    return op if _sections(op) is not None else None
+    return op if isinstance(op, SoftmaxOp) or _sections(op) is not None else None
 
 
-def _row_length(op: Operation) -> int:
-    shape = shape_of(op.results[0])
-    dims = op.dims if isinstance(op, LayerNormOp) else (len(shape) - 1,)
+def _row_length(op: SoftmaxOp | LayerNormOp) -> int:
+    shape = shape_of(op.input)
+    dims = op.dims if isinstance(op, LayerNormOp) else (op.dim.value.data,)
     return math.prod(shape[dim] for dim in dims)
+
+
+def _columns(op: SoftmaxOp) -> int:
+    """How many numbers lie between neighbours of a row: each is one of another row."""
+    return math.prod(shape_of(op.input)[op.dim.value.data + 1 :])
 
 
 def _sections(op: LayerNormOp) -> int | None:
@@ -162,6 +212,45 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
         y.store(e, e.insert(arith.MulfOp(y.load(e, offset, mask), factor)), offset, mask)
 
     each(e, length, scale)
+
+
+def _softmax_down(
+    e: Emitter, x: Buffer, y: Buffer, base: Index, extents: tuple[int, int], width: int
+) -> None:
+    """As `_softmax`, for `width` columns of a matrix of these extents, from `base` on."""
+    length, stride = extents
+    f32 = e.vector_type(Float32Type())
+    functions = Functions(e)
+    parts = [(first, e.tail_mask(width - first)) for first in range(0, width, e.lanes)]
+
+    def at(row: Index, first: int) -> Index:
+        return e.add(e.add(base, e.mul(row, stride)), first)
+
+    def largest(row: Index, found: Sequence[Value]) -> Sequence[Value]:
+        values = (x.load(e, at(row, first), mask) for first, mask in parts)
+        return [larger(e, own, value) for own, value in zip(found, values, strict=True)]
+
+    lowest = [e.constant(-math.inf, f32)] * len(parts)
+    maxima = e.carry(0, length, 1, lowest, largest)
+
+    def powers(row: Index, sums: Sequence[Value]) -> Sequence[Value]:
+        results: list[Value] = []
+        for (first, mask), maximum, sum in zip(parts, maxima, sums, strict=True):
+            value = x.load(e, at(row, first), mask)
+            power = functions.exp_of_differences(e.apply(arith.SubfOp, value, maximum))
+            y.store(e, power, at(row, first), mask)
+            results.append(added(e, sum, power))
+        return results
+
+    totals = carry_sums(e, 0, length, 1, [e.constant(0.0, f32)] * len(parts), powers)
+    factors = [e.apply(arith.DivfOp, e.constant(1.0, f32), total) for total in totals]
+
+    def scale(row: Index) -> None:
+        for (first, mask), factor in zip(parts, factors, strict=True):
+            offset = at(row, first)
+            y.store(e, e.apply(arith.MulfOp, y.load(e, offset, mask), factor), offset, mask)
+
+    e.loop(0, length, 1, scale)
 
 
 class _Scales:

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import TensorType, f32
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
-from test.machines import HOST
+from test.machines import AVX2, HOST, SSE
 from test.run.kernels.conftest import make_group
 
 FAMILY = NormalizationFamily(HOST)
@@ -21,6 +21,21 @@ def softmax(x):
 @pytest.mark.parametrize("length", [1, 15, 16, 64, 128, 197, 300])
 def test_softmax(check, length) -> None:
     check(FAMILY, [(5, length)], softmax)
+
+
+@pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize(
+    "shape", [(5, 7, 1), (3, 9, 5), (2, 33, 64), (1, 1, 65), (2, 5, 70, 3), (4, 17, 130)]
+)
+def test_softmax_down_columns(check, machine, shape) -> None:
+    check(NormalizationFamily(machine), [shape], softmax)
+
+
+def test_softmax_down_columns_of_infinities(check) -> None:
+    x = np.random.default_rng(0).uniform(-50, 50, (4, 9, 70)).astype(np.float32)
+    x[:, 3:7, :40] = -np.inf
+    x[1, 2, 5] = np.nan
+    check(FAMILY, [x.shape], softmax, arrays=[x])
 
 
 def test_softmax_of_masked_scores(check) -> None:

@@ -254,6 +254,10 @@ CASES = (
         "normalization", "softmax", [(5, 37)], lambda x: chain(SoftmaxOp.get(x, 1)), ["ab", "ab"]
     ),
     Case(
+        "normalization", "columns", [(5, 7, 37)], lambda x: chain(SoftmaxOp.get(x, 1)),
+        ["abc"] * 2,
+    ),
+    Case(
         "normalization", "layer", [(5, 37), (1, 37), (1, 37)],
         lambda x, s, b: chain(LayerNormOp.get(x, s, b, first_dim=1, epsilon=1e-5)), ["ab"] * 4,
     ),

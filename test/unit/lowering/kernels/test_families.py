@@ -108,7 +108,7 @@ IMAGE = tensor(1, 8, 6, 6)
         ([tensor(1, 64, 14, 14)], whole_image, {"pool"}),
         ([tensor(1, 63, 14, 14)], whole_image, set()),  # few sums, which wait for each other
         ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 1)], {"normalization"}),
-        ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 0)], set()),
+        ([tensor(2, 3)], lambda x: [SoftmaxOp.get(x, 0)], {"normalization"}),
         ([tensor(2, 3)], lambda x: [TransposeOp.get(x, (1, 0))], {"movement"}),
         ([tensor(2, 3, type=i1)], lambda x: [TransposeOp.get(x, (1, 0))], set()),
         ([tensor(2, 3)], lambda x: [elementwise("exp", x)], {"elementwise"}),
