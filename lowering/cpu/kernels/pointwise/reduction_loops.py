@@ -2,7 +2,8 @@
 
 Where that dim is kept, every lane is a result of its own ("columns"). Where it is reduced, every
 lane holds a part of a result, and the lanes of several results are joined at the end, as many
-vectors into one as a transpose has rows.
+vectors into one as a transpose has rows. Rows of two to four elements that lie one behind the other
+are taken apart as they are read, so that every lane is a result again.
 """
 
 import math
@@ -22,7 +23,7 @@ from braid.lowering.cpu.kernels.emit.elementwise_table import emitter_of
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.emit.register_transpose import exchanged
+from braid.lowering.cpu.kernels.emit.register_transpose import deinterleaved, exchanged
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 
@@ -37,6 +38,9 @@ _LONG_ROW = 64
 
 _SHORT_ROW = 16
 """… and up to which as many rows as there are lanes go together; else four."""
+
+_SHORTEST_ROWS = range(2, 5)
+"""Elements of rows that are taken apart: the shuffles for one are as many as its square."""
 
 Join = Callable[[Value, Value], Value]
 """The accumulator from a value and an accumulator."""
@@ -55,6 +59,14 @@ class ReductionNest:
     reads: int
     has_columns: bool
 
+    @property
+    def is_interleaved(self) -> bool:
+        """Whether neighbouring rows are so short that they are taken apart."""
+        length, along = self.reduced[-1].extent, self.reduced[-1].strides[: self.reads]
+        rows = self.kept[-1].strides[: self.reads]
+        is_dense = all(step == 1 and row == length for step, row in zip(along, rows, strict=True))
+        return not self.has_columns and length in _SHORTEST_ROWS and is_dense
+
     @staticmethod
     def of(
         kept: Sequence[LoopDim], reduced: Sequence[LoopDim], tensors: int, reads: int
@@ -72,6 +84,8 @@ class ReductionNest:
 
     def used_lanes(self, lanes: int) -> float:
         """The part of the lanes of all vectors that hold something."""
+        if self.is_interleaved:
+            return 1.0
         extent = (self.kept if self.has_columns else self.reduced)[-1].extent
         return extent / (-(-extent // lanes) * lanes)
 
@@ -129,6 +143,8 @@ class ReductionLoops:
     def _block(self) -> int:
         """Results of a grid iteration, as equal as can be: whole vectors, or one for each row."""
         extent, lanes = self._columns.extent, self.unit.lanes
+        if self.nest.is_interleaved:
+            return min(lanes, extent)
         most = self._most_vectors * lanes if self.nest.has_columns else self._most_rows
         size = -(-extent // -(-extent // most))
         if self.nest.has_columns:
@@ -154,12 +170,16 @@ class ReductionLoops:
 
     @property
     def _accumulators(self) -> int:
-        """Vectors that one step reads."""
+        """Vectors that one step adds to."""
+        if self.nest.is_interleaved:
+            return 1
         return -(-self._block // self.unit.lanes) if self.nest.has_columns else self._block
 
     @property
     def _width(self) -> int:
-        """Elements along the innermost reduced dim that a vector holds."""
+        """Elements along the innermost reduced dim that a step adds to an accumulator."""
+        if self.nest.is_interleaved:
+            return self.nest.reduced[-1].extent
         return 1 if self.nest.has_columns else self.unit.lanes
 
     @cached_property
@@ -178,7 +198,8 @@ class ReductionLoops:
         join = self._join(e)
         chains = [values[start : start + count] for start in range(0, len(values), count)]
         joined = [_tree(join, list(own)) for own in zip(*chains, strict=True)]
-        return joined if self.nest.has_columns else [_joined_lanes(e, joined, join)]
+        has_results = self.nest.has_columns or self.nest.is_interleaved
+        return joined if has_results else [_joined_lanes(e, joined, join)]
 
     def _reduce(
         self,
@@ -227,6 +248,9 @@ class ReductionLoops:
     ) -> Sequence[Value]:
         """One vector more in each accumulator, as far as `left` elements of the dim go."""
         along, columns = self.nest.reduced[-1].strides, self._columns.strides
+        if self.nest.is_interleaved:
+            parts = self._rows_apart(e, buffers, bases)
+            return [self._join(e)(_tree(self._join(e), parts), values[0])]
         results, count, join = list(values), self._accumulators, self._join(e)
         for number in range(len(values)):
             chain, place = divmod(number, count)
@@ -247,6 +271,18 @@ class ReductionLoops:
             value = self._read(e, buffers, offsets, lane_strides, mask)
             results[number] = join(value, results[number])
         return results
+
+    def _rows_apart(
+        self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index]
+    ) -> list[Value]:
+        """A vector for each element of a row, whose lanes are rows."""
+        length = self.nest.reduced[-1].extent
+        vectors: list[Value] = []
+        for first in range(0, length * e.lanes, e.lanes):
+            mask = e.tail_mask(max(0, length * self._block - first))
+            offsets = [e.add(base, first) for base in bases]
+            vectors.append(self._read(e, buffers, offsets, self.nest.reduced[-1].strides, mask))
+        return deinterleaved(e, vectors)
 
     def _read(
         self,
