@@ -27,7 +27,8 @@ from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
-from braid.lowering.cpu.kernels.emit.rows import added, each, fold, larger
+from braid.lowering.cpu.kernels.emit.register_transpose import deinterleaved, interleaved
+from braid.lowering.cpu.kernels.emit.rows import Join, across, added, each, fold, larger
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -38,6 +39,9 @@ the others, while the coefficients of powers stay in registers."""
 
 _FLOPS = {"braid.softmax": 16, "braid.layer_norm": 8}
 """Vector operations per element, to rank against other families."""
+
+Carry = Callable[..., Sequence[Value]]
+"""`Emitter.carry` or `carry_sums`."""
 
 At = Callable[[Index, Value | None], Value]
 """A vector at a position, of which a mask may turn lanes off."""
@@ -107,30 +111,32 @@ class _Columns(_Normalization):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A block of columns per grid iteration, the last one of what is left."""
-        length = _row_length(self.op)
+        length, lanes = _row_length(self.op), self.unit.lanes
         input = cast(BlockArgument, self.op.input).index
-        size = min(_MOST_VECTORS, -(-self.count // self.unit.lanes)) * self.unit.lanes
-        whole, left = divmod(self.count, size)
+        runs_on = self.count <= lanes // 2 and length >= lanes
+        size = min(_MOST_VECTORS, -(-self.count // lanes)) * lanes
+        whole, left = (1, 0) if runs_on else divmod(self.count, size)
         blocks = whole + (left > 0)
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             image, block = e.divmod(index, blocks)
-            base = e.add(e.mul(image, length * self.count), e.mul(block, size))
+            first = e.add(e.mul(image, length * self.count), e.mul(block, size))
+            x, y = buffers[input], buffers[-1]
 
-            def columns(width: int) -> Callable[[], None]:
-                return lambda: _softmax_down(
-                    e, buffers[input], buffers[-1], base, (length, self.count), width
-                )
+            def down(width: int) -> None:
+                _Down(e, x, y, first, length, self.count, width).softmax()
 
-            if not left:
-                columns(size)()
-            elif not whole:
-                columns(left)()
+            if runs_on:
+                numbers, rest = self.count * lanes, length % lanes * self.count
+                _Down(e, x, y, first, length // lanes, numbers, numbers, rest, True).softmax()
+            elif left:
+                e.branch(block, whole, lambda: down(size), lambda: down(left))
             else:
-                e.branch(block, whole, columns(size), columns(left))
+                down(size)
 
         images = math.prod(shape_of(self.op.output)) // (length * self.count)
-        return grid_kernel(self.group, symbol, self.unit, images * blocks, iteration, ((input, 0),))
+        grid = images * blocks
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration, ((input, 0),))
 
 
 def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:
@@ -214,43 +220,81 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
     each(e, length, scale)
 
 
-def _softmax_down(
-    e: Emitter, x: Buffer, y: Buffer, base: Index, extents: tuple[int, int], width: int
-) -> None:
-    """As `_softmax`, for `width` columns of a matrix of these extents, from `base` on."""
-    length, stride = extents
-    f32 = e.vector_type(Float32Type())
-    functions = Functions(e)
-    parts = [(first, e.tail_mask(width - first)) for first in range(0, width, e.lanes)]
+@dataclass(frozen=True)
+class _Down:
+    """A softmax down columns: `width` numbers in each of `rows`, which are `stride` apart.
 
-    def at(row: Index, first: int) -> Index:
-        return e.add(e.add(base, e.mul(row, stride)), first)
+    Few columns go `together`: a row is as many vectors as columns, which hold as many
+    rows of the columns as a vector has lanes, and `rest` numbers are left behind the last one.
+    """
 
-    def largest(row: Index, found: Sequence[Value]) -> Sequence[Value]:
-        values = (x.load(e, at(row, first), mask) for first, mask in parts)
-        return [larger(e, own, value) for own, value in zip(found, values, strict=True)]
+    e: Emitter
+    x: Buffer
+    y: Buffer
+    first: Index
+    rows: int
+    stride: int
+    width: int
+    rest: int = 0
+    together: bool = False
 
-    lowest = [e.constant(-math.inf, f32)] * len(parts)
-    maxima = e.carry(0, length, 1, lowest, largest)
+    def softmax(self) -> None:
+        """As `_softmax`, with vectors of maxima and sums."""
+        e, functions = self.e, Functions(self.e)
+        f32 = e.vector_type(Float32Type())
+        lowest, zero, one = (e.constant(number, f32) for number in (-math.inf, 0.0, 1.0))
+        count = -(-self.width // e.lanes)
 
-    def powers(row: Index, sums: Sequence[Value]) -> Sequence[Value]:
-        results: list[Value] = []
-        for (first, mask), maximum, sum in zip(parts, maxima, sums, strict=True):
-            value = x.load(e, at(row, first), mask)
-            power = functions.exp_of_differences(e.apply(arith.SubfOp, value, maximum))
-            y.store(e, power, at(row, first), mask)
-            results.append(added(e, sum, power))
-        return results
+        def largest(number: int, offset: Index, mask: Value | None, found: Value) -> Value:
+            value = self.x.load(e, offset, mask)
+            return larger(e, found, value if mask is None else choose(e, mask, value, lowest))
 
-    totals = carry_sums(e, 0, length, 1, [e.constant(0.0, f32)] * len(parts), powers)
-    factors = [e.apply(arith.DivfOp, e.constant(1.0, f32), total) for total in totals]
+        maxima = self._whole(self._pass([lowest] * count, largest), larger)
 
-    def scale(row: Index) -> None:
-        for (first, mask), factor in zip(parts, factors, strict=True):
-            offset = at(row, first)
-            y.store(e, e.apply(arith.MulfOp, y.load(e, offset, mask), factor), offset, mask)
+        def power(number: int, offset: Index, mask: Value | None, sum: Value) -> Value:
+            difference = e.apply(arith.SubfOp, self.x.load(e, offset, mask), maxima[number])
+            value = functions.exp_of_differences(difference)
+            self.y.store(e, value, offset, mask)
+            return added(e, sum, value if mask is None else choose(e, mask, value, zero))
 
-    e.loop(0, length, 1, scale)
+        totals = self._whole(self._pass([zero] * count, power, carry_sums), added)
+
+        def scale(number: int, offset: Index, mask: Value | None, factor: Value) -> Value:
+            value = e.apply(arith.MulfOp, self.y.load(e, offset, mask), factor)
+            self.y.store(e, value, offset, mask)
+            return factor
+
+        self._pass([e.apply(arith.DivfOp, one, total) for total in totals], scale)
+
+    def _pass(
+        self,
+        initial: Sequence[Value],
+        step: Callable[[int, Index, Value | None, Value], Value],
+        carry: Carry = Emitter.carry,
+    ) -> Sequence[Value]:
+        """The values after `step` of each vector's number, place and mask, and the value before."""
+        e = self.e
+
+        def row(index: Index, values: Sequence[Value], width: int) -> Sequence[Value]:
+            begin = e.add(self.first, e.mul(index, self.stride))
+            return [
+                step(number, e.add(begin, place), e.tail_mask(max(0, width - place)), value)
+                for number, value in enumerate(values)
+                for place in (number * e.lanes,)
+            ]
+
+        def whole(index: Index, values: Sequence[Value]) -> Sequence[Value]:
+            return row(index, values, self.width)
+
+        values = carry(e, 0, self.rows, 1, initial, whole)
+        return row(self.rows, values, self.rest) if self.rest else values
+
+    def _whole(self, values: Sequence[Value], join: Join) -> Sequence[Value]:
+        """What the columns' lanes are together, where they belong."""
+        if not self.together:
+            return values
+        columns = deinterleaved(self.e, values)
+        return interleaved(self.e, [across(self.e, column, join) for column in columns])
 
 
 class _Scales:

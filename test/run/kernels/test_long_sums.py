@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 import braid
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.normalization import LayerNormOp
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.lowering.common import long_sums
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
@@ -206,6 +206,16 @@ def test_normalizations_of_short_parts(check, length) -> None:
 
     with short_parts():
         check(NormalizationFamily(HOST), [(2, length), (1, length), (1, length)], build)
+
+
+@pytest.mark.parametrize("columns", [3, 20])
+def test_softmax_down_columns_of_short_parts(check, columns) -> None:
+    def build(x):
+        op = SoftmaxOp.get(x, 1)
+        return [op], [op.output]
+
+    with short_parts():
+        check(NormalizationFamily(HOST), [(2, 4097, columns)], build)
 
 
 @given(st.lists(st.integers(1, 1 << 13), max_size=4))

@@ -25,7 +25,17 @@ def test_softmax(check, length) -> None:
 
 @pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
 @pytest.mark.parametrize(
-    "shape", [(5, 7, 1), (3, 9, 5), (2, 33, 64), (1, 1, 65), (2, 5, 70, 3), (4, 17, 130)]
+    "shape",
+    [
+        (5, 7, 1),
+        (3, 9, 5),
+        (2, 33, 64),
+        (1, 1, 65),
+        (2, 37, 3),
+        (3, 100, 8),
+        (2, 16, 2),
+        (4, 17, 130),
+    ],
 )
 def test_softmax_down_columns(check, machine, shape) -> None:
     check(NormalizationFamily(machine), [shape], softmax)
@@ -35,6 +45,8 @@ def test_softmax_down_columns_of_infinities(check) -> None:
     x = np.random.default_rng(0).uniform(-50, 50, (4, 9, 70)).astype(np.float32)
     x[:, 3:7, :40] = -np.inf
     x[1, 2, 5] = np.nan
+    check(FAMILY, [x.shape], softmax, arrays=[x])
+    x = x.reshape(4, 90, 7)
     check(FAMILY, [x.shape], softmax, arrays=[x])
 
 

@@ -16,6 +16,9 @@ _CHAINS = 4
 Step = Callable[[Index, Value | None, Value], Value]
 """The accumulator after the vector at a position, of which a mask may turn lanes off."""
 
+Join = Callable[[Emitter, Value, Value], Value]
+"""One accumulator of two."""
+
 
 def added(e: Emitter, a: Value, b: Value) -> Value:
     """a + b."""
@@ -32,7 +35,7 @@ def fold(
     length: int,
     neutral: float,
     step: Step,
-    join: Callable[[Emitter, Value, Value], Value],
+    join: Join,
 ) -> Value:
     """A reduction over `length` elements, in every lane of the result.
 
@@ -52,13 +55,17 @@ def fold(
     rest = list(values)
     for chain, position in enumerate(range(whole, length, e.lanes)):
         rest[chain] = step(position, e.tail_mask(length - position), rest[chain])
-    total = join(e, join(e, rest[0], rest[1]), join(e, rest[2], rest[3]))
+    return across(e, join(e, join(e, rest[0], rest[1]), join(e, rest[2], rest[3])), join)
+
+
+def across(e: Emitter, value: Value, join: Join) -> Value:
+    """What all lanes are together, in every lane."""
     distance = e.lanes // 2
     while distance:
-        turned = shuffled(e, total, total, [lane ^ distance for lane in range(e.lanes)])
-        total = join(e, total, turned)
+        turned = shuffled(e, value, value, [lane ^ distance for lane in range(e.lanes)])
+        value = join(e, value, turned)
         distance //= 2
-    return total
+    return value
 
 
 def each(e: Emitter, length: int, body: Callable[[Index, Value | None], None]) -> None:
