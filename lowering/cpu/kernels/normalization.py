@@ -56,7 +56,7 @@ class NormalizationFamily(VectorFamily):
     """
 
     name: str = "normalization"
-    version: int = 7
+    version: int = 8
     anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
     def match(self, group: FusedOp) -> "_Normalization | None":

@@ -42,7 +42,7 @@ class ReductionFamily(VectorFamily):
     """
 
     name: str = "reduction"
-    version: int = 1
+    version: int = 2
     anchors: ClassVar = (ReduceOp,)
 
     def match(self, group: FusedOp) -> "_Reduction | None":

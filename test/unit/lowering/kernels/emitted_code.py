@@ -247,15 +247,22 @@ CASES = (
     ),
     Case("reduction", "rows", [(5, 37)], lambda x: chain(ReduceOp.get(x, "add", (1,))), ["ab"] * 2),
     Case(
+        "reduction", "rows of 3", [(37, 3)], lambda x: chain(ReduceOp.get(x, "add", (1,))),
+        ["ab"] * 2,
+    ),
+    Case(
         "reduction", "columns", [(5, 3, 37)], lambda x: chain(ReduceOp.get(x, "maximum", (1,))),
         ["abc"] * 2,
     ),
     Case(
         "normalization", "softmax", [(5, 37)], lambda x: chain(SoftmaxOp.get(x, 1)), ["ab", "ab"]
     ),
-    Case(
-        "normalization", "columns", [(5, 7, 37)], lambda x: chain(SoftmaxOp.get(x, 1)),
-        ["abc"] * 2,
+    *(
+        Case(
+            "normalization", f"{columns} columns", [(5, 21, columns)],
+            lambda x: chain(SoftmaxOp.get(x, 1)), ["abc"] * 2,
+        )
+        for columns in (2, 37)
     ),
     Case(
         "normalization", "layer", [(5, 37), (1, 37), (1, 37)],
