@@ -20,6 +20,7 @@ from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.lowering.cpu.kernels.reduction import ReductionFamily
+from braid.lowering.cpu.kernels.scan import ScanFamily
 from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
 from braid.lowering.cpu.library.blas import OpenBlasFamily
@@ -55,6 +56,7 @@ def cpu_families(
         MovementFamily(machine),
         ConcatFamily(machine),
         ScatterFamily(machine),
+        ScanFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

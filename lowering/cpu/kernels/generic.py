@@ -25,6 +25,7 @@ from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
@@ -93,12 +94,19 @@ class _Generic(VectorCandidate):
         moved = self.moved_bytes(choice) + 2 * self.inside_bytes
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
         copies = all(isinstance(op, PadOp | ConcatOp) for op in self.members)
-        factor = (1.0 if copies else _MOVING) * (_BLOCKED_FACTOR if blocked else 1.0)
+        factor = (1.0 if copies else _MOVING) * (_BLOCKED_FACTOR if blocked else 1.0) * self._passes
         return max(self._arithmetic, factor * moving_seconds(moved, self.unit))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One loop nest a stage; see `fallback`."""
         return emit_fallback(self.group, symbol)
+
+    @cached_property
+    def _passes(self) -> int:
+        """Times that memory is gone through: a scan is decomposed into log2 n elementwise ops."""
+        scans = [op for op in self.members if isinstance(op, ScanOp)]
+        extents = [shape_of(op.input)[op.dim.value.data] for op in scans]
+        return max((extent.bit_length() for extent in extents), default=1) or 1
 
     @cached_property
     def _arithmetic(self) -> float:

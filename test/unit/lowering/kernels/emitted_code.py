@@ -17,7 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f32, i32, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i32, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -32,6 +32,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
@@ -288,6 +289,12 @@ CASES = (
         lambda x, i, u: chain(ScatterElementsOp.get(x, i, u, 0, "add")), ["ab"] * 4,
         types=(f32, i64, f32),
     ),
+    Case(
+        "scan", "vectors", [(3, 5, 37)],
+        lambda x: chain(ScanOp.get(x, "add", 1, exclusive=True, reverse=True)), ["abc"] * 2,
+        types=(f16,),
+    ),
+    Case("scan", "numbers", [(11, 7)], lambda x: chain(ScanOp.get(x, "mul", 1)), ["ab"] * 2),
     Case("elementwise", "sliced", [(7, 64), (1, 37)], _sliced, ["ab"] * 3, {"unroll": 3}),
     Case(
         "elementwise", "strided", [(7, 37)], lambda x: chain(elementwise("erf", x)), ["ab"] * 2,

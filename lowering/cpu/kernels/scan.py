@@ -1,0 +1,217 @@
+"""Scans: several lines are walked side by side, each with what it has combined in a register."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Attribute
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import boxes_of, overlap_of
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import bytes_of, is_float
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.reduction import neutral_of
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.scan import ScanOp
+from braid.lowering.common.element_types import signless
+from braid.lowering.common.emitted_dialects import memref
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.elementwise_table import (
+    Emit,
+    conversion,
+    emitter_of,
+    is_number,
+)
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.targets.kernels.flexible_layouts import flexible_choices
+from braid.targets.kernels.kernel_family import Kernel, Schedule
+
+_LATENCY = 4
+"""Cycles that an addition takes."""
+
+_TOGETHER = 8
+"""Lines of a block: they hide the latency, and of long rows they make long parts."""
+
+
+@dataclass(frozen=True)
+class ScanFamily(VectorFamily):
+    """A scan of numbers alone in its group, row-major; elements are combined in their order."""
+
+    name: str = "scan"
+    version: int = 1
+    anchors: ClassVar = (ScanOp,)
+
+    def match(self, group: FusedOp) -> "_Scan | None":
+        """One scan that is not empty."""
+        op = group.body.block.first_op
+        if not isinstance(op, ScanOp) or op.next_op is not group.terminator:
+            return None
+        if DYNAMIC in shape_of(op.input) or 0 in shape_of(op.input) or len(group.results) != 1:
+            return None
+        type = element_type_of(op.input)
+        if boxes_of(group) or overlap_of(group) is not None or not is_number(type):
+            return None
+        held = f32 if is_float(type) and bytes_of(type) < bytes_of(f32) else type
+        combine = emitter_of(op.kind.data, [held, held], held)
+        return None if combine is None else _Scan(group, self.unit, op, held, combine)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scan(VectorCandidate):
+    """`held` is the type that elements are combined in."""
+
+    op: ScanOp
+    held: Attribute
+    combine: Emit
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """Row-major."""
+        return flexible_choices(self.group)[:1]
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """The larger of memory traffic and the steps of all blocks."""
+        outer, extent, inner = self._extents
+        lines = outer * -(-inner // self.unit.lanes)
+        together = min(lines, _TOGETHER)
+        steps = extent * lines / together * max(together, _LATENCY)
+        return max(steps / self.unit.fma_rate, self.moving_seconds(choice))
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One block of lines in each iteration: parts of a row, or rows if those are short."""
+        outer, extent, inner = self._extents
+        is_short = inner < self.unit.lanes
+        count, size = (outer, _TOGETHER) if is_short else (inner, _TOGETHER * self.unit.lanes)
+        whole, rest = divmod(count, size)
+        blocks = whole + (rest > 0)
+
+        def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+            row, block = (0, index) if is_short else e.divmod(index, blocks)
+            begin = e.add(
+                e.mul(row, extent * inner), e.mul(block, size * (extent * inner if is_short else 1))
+            )
+
+            def walk(count: int) -> None:
+                lines = self._lines(e, begin, count)
+                _Walk(e, self, buffers[0], buffers[-1], lines).emit()
+
+            e.branch(block if whole and rest else 0, whole, lambda: walk(size), lambda: walk(rest))
+
+        # What an exclusive scan writes is behind what it has read.
+        in_place = () if self.op.exclusive.value.data else ((0, 0),)
+        grid = blocks if is_short else blocks * outer
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
+
+    def _lines(self, e: Emitter, begin: Index, count: int) -> Sequence["_Line"]:
+        """Those of a block of `count` rows, or of so many elements of one row."""
+        _, extent, inner = self._extents
+        if inner < e.lanes:
+            mask = e.tail_mask(inner)
+            return [_Line(e.add(begin, i * extent * inner), mask) for i in range(count)]
+        return [_Line(e.add(begin, i), e.tail_mask(count - i)) for i in range(0, count, e.lanes)]
+
+    @property
+    def extent(self) -> int:
+        """Of the scanned dim."""
+        return self._extents[1]
+
+    @property
+    def step(self) -> int:
+        """Elements between neighbours along the scanned dim."""
+        return self._extents[2]
+
+    @cached_property
+    def _extents(self) -> tuple[int, int, int]:
+        """Of the dims outside of the scanned one, of that, and of those inside of it."""
+        shape, dim = shape_of(self.op.input), self.op.dim.value.data
+        return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+
+
+@dataclass(frozen=True)
+class _Line:
+    """Elements that are walked together, by vectors with this mask, or one by one.
+
+    The first of them is `begin` elements behind that of the tensor.
+    """
+
+    begin: Index
+    mask: Value | None
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """The scan of some lines."""
+
+    e: Emitter
+    scan: _Scan
+    source: Buffer
+    target: Buffer
+    lines: Sequence[_Line]
+
+    def emit(self) -> None:
+        """The first elements as they are, then what each adds to those before it."""
+        e, op = self.e, self.scan.op
+        left_out = int(bool(op.exclusive.value.data))
+        if left_out:
+            number = neutral_of(op.kind.data, element_type_of(op.input))
+            neutral = e.constant(number, self._type(self.scan.held))
+            self._store([neutral] * len(self.lines), 0)
+        count = self.scan.extent - left_out
+        if count == 0:
+            return
+        first = self._load(0)
+        self._store(first, left_out)
+
+        def step(place: Index, sums: Sequence[Value]) -> Sequence[Value]:
+            pairs = zip(sums, self._load(place), strict=True)
+            sums = [self.scan.combine(e, pair) for pair in pairs]
+            self._store(sums, e.add(place, left_out))
+            return sums
+
+        if count > 1:
+            e.carry(1, count, 1, first, step)
+
+    @property
+    def _is_single(self) -> bool:
+        return self.scan.step == 1
+
+    def _type(self, element_type: Attribute) -> Attribute:
+        """Of what a line has at a place."""
+        return signless(element_type) if self._is_single else self.e.vector_type(element_type)
+
+    def _at(self, line: _Line, place: Index) -> Index:
+        """Where in memory a line has the element that comes at this place of the scan."""
+        if self.scan.op.reverse.value.data:
+            place = self.e.sub(self.scan.extent - 1, place)
+        return self.e.add(line.begin, self.e.mul(place, self.scan.step))
+
+    def _load(self, place: Index) -> Sequence[Value]:
+        """Of all lines, in the type that they are combined in."""
+        return [self._loaded(self._at(line, place), line.mask) for line in self.lines]
+
+    def _loaded(self, at: Index, mask: Value | None) -> Value:
+        e = self.e
+        value = self.source.load_scalar(e, at) if self._is_single else self.source.load(e, at, mask)
+        return self._converted(value, self.source.element_type, self.scan.held)
+
+    def _store(self, values: Sequence[Value], place: Index) -> None:
+        e, held = self.e, self.scan.held
+        for line, value in zip(self.lines, values, strict=True):
+            value = self._converted(value, held, self.target.element_type)
+            at = self._at(line, place)
+            if self._is_single:
+                e.effect(memref.StoreOp.get(value, self.target.ref, [e.index(at)]))
+            else:
+                self.target.store(e, value, at, line.mask)
+
+    def _converted(self, value: Value, source: Attribute, target: Attribute) -> Value:
+        if signless(source) == signless(target):
+            return value
+        op = conversion(source, target)
+        assert op is not None, f"no conversion of {source} to {target}"
+        return self.e.make(op, [value], self._type(target))
