@@ -23,6 +23,7 @@ from braid.lowering.cpu.kernels.reduction import ReductionFamily
 from braid.lowering.cpu.kernels.scan import ScanFamily
 from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.tiled import TiledFamily
+from braid.lowering.cpu.kernels.top_k import TopKFamily
 from braid.lowering.cpu.library.blas import OpenBlasFamily
 from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -57,6 +58,7 @@ def cpu_families(
         ConcatFamily(machine),
         ScatterFamily(machine),
         ScanFamily(machine),
+        TopKFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

@@ -26,6 +26,7 @@ from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
+from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
@@ -103,18 +104,27 @@ class _Generic(VectorCandidate):
 
     @cached_property
     def _passes(self) -> int:
-        """Times that memory is gone through: a scan is decomposed into log2 n elementwise ops."""
-        scans = [op for op in self.members if isinstance(op, ScanOp)]
-        extents = [shape_of(op.input)[op.dim.value.data] for op in scans]
-        return max((extent.bit_length() for extent in extents), default=1) or 1
+        """Times that memory is gone through."""
+        return max(map(_passes, self.members), default=1)
 
     @cached_property
     def _arithmetic(self) -> float:
-        return sum(
-            stage_flops(stage) / self.unit.flops / _share(stage)
-            for stages in self.stages
-            for stage in stages
+        stages = sum(
+            stage_flops(stage) / _share(stage) for stages in self.stages for stage in stages
         )
+        compared = sum(map(_compared, self.members)) / _REDUCTION_FLOPS
+        return (stages + compared) / self.unit.flops
+
+
+def _passes(op: Operation) -> int:
+    """Of an op over memory: a scan becomes log2 n elementwise ops."""
+    extent = shape_of(op.input)[op.dim.value.data] if isinstance(op, ScanOp) else 1
+    return max(1, extent.bit_length())
+
+
+def _compared(op: Operation) -> int:
+    """Elements that a selection compares: all of them for each that it finds."""
+    return math.prod(shape_of(op.input)) * op.k.value.data if isinstance(op, TopKOp) else 0
 
 
 def _members(group: FusedOp) -> list[Operation]:

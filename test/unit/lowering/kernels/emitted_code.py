@@ -34,6 +34,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
@@ -155,6 +156,11 @@ def _joined(x: Any, y: Any) -> Any:
 
 def _pad(x: Any) -> Any:
     return chain(PadOp.get(x, (0, 0, 1, 2), (0, 0, 3, 1), -2.5))
+
+
+def _top_k(x, k: int, dim: int):
+    op = TopKOp.get(x, k, dim)
+    return [op], [op.values, op.indices]
 
 
 def _sliced(x: Any, y: Any) -> Any:
@@ -295,6 +301,8 @@ CASES = (
         types=(f16,),
     ),
     Case("scan", "numbers", [(11, 7)], lambda x: chain(ScanOp.get(x, "mul", 1)), ["ab"] * 2),
+    Case("top-k", "few", [(3, 300)], lambda x: _top_k(x, 5, 1), ["ab"] * 3),
+    Case("top-k", "many", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f16,)),
     Case("elementwise", "sliced", [(7, 64), (1, 37)], _sliced, ["ab"] * 3, {"unroll": 3}),
     Case(
         "elementwise", "strided", [(7, 37)], lambda x: chain(elementwise("erf", x)), ["ab"] * 2,

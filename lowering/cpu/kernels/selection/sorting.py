@@ -1,0 +1,145 @@
+"""Stable sorts of keys with their numbers, of as many as only running the kernel shows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, i32
+
+from braid.lowering.cpu.kernels.emit.compare import choose, compare
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.selection.keys import SIGN
+from braid.lowering.cpu.kernels.selection.words import Words
+
+DIGITS = 4
+DIGIT_VALUES = 256
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """Keys, and the numbers of the elements that they belong to."""
+
+    keys: Words
+    numbers: Words
+
+    def move(self, e: Emitter, place: Index, target: "Keyed", to: Index) -> None:
+        """Copies one of them."""
+        target.keys.store(e, self.keys.load(e, place), to)
+        target.numbers.store(e, self.numbers.load(e, place), to)
+
+
+def iota(e: Emitter) -> Value:
+    """0, 1, 2, …, one a lane."""
+    type = e.vector_type(i32)
+    values = DenseIntOrFPElementsAttr.from_list(type, list(range(e.lanes)))
+    return e.insert(arith.ConstantOp(values, type))
+
+
+def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, places: Words) -> None:
+    """The first `most` of `count` in their order, by how many come before each.
+
+    A vector has more `places`, of which the first `most` in `all` and one more in `spare` are
+    written.
+    """
+    lanes = e.lanes
+    one, none = (e.constant(n, e.vector_type(i32)) for n in (1, 0))
+
+    def block(first: Index) -> None:
+        keys = all.keys.load_vector(e, first)
+        last = e.minimum(e.add(first, lanes), count)
+
+        def counted(before: Sequence[Value], is_before: Value) -> Sequence[Value]:
+            return [e.apply(arith.AddiOp, before[0], choose(e, is_before, one, none))]
+
+        def other(place: Index) -> Value:
+            return e.broadcast(all.keys.load(e, place))
+
+        def among(place: Index, before: Sequence[Value]) -> Sequence[Value]:
+            key = other(place)
+            distance = e.make(arith.IndexCastOp, [e.index(e.sub(place, first))], i32)
+            is_earlier = compare(e, "sgt", iota(e), e.broadcast(distance))
+            is_equal = e.apply(arith.AndIOp, compare(e, "eq", key, keys), is_earlier)
+            return counted(before, e.apply(arith.OrIOp, compare(e, "slt", key, keys), is_equal))
+
+        before = e.carry(
+            0, first, 1, [none], lambda i, b: counted(b, compare(e, "sle", other(i), keys))
+        )
+        before = e.carry(first, last, 1, before, among)
+        before = e.carry(
+            last, count, 1, before, lambda i, b: counted(b, compare(e, "slt", other(i), keys))
+        )
+        places.store_vector(e, before[0], 0)
+
+        def put(place: Index) -> None:
+            rank = places.load_index(e, e.sub(place, first))
+            all.move(e, place, spare, e.minimum(rank, most))
+
+        e.loop(first, last, 1, put)
+
+    e.loop(0, count, lanes, block)
+    e.loop(0, e.minimum(count, most), 1, lambda i: spare.move(e, i, all, i))
+
+
+def sort_many(e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words) -> None:
+    """All of `count` in their order, by one digit after the other from the last one on.
+
+    `counts` has `DIGITS` times `DIGIT_VALUES` words.
+    """
+    zeros = e.constant(0, e.vector_type(i32))
+    words = DIGITS * DIGIT_VALUES
+    e.loop(0, words, e.lanes, lambda i: counts.store_vector(e, zeros, i))
+
+    def count_digits(place: Index) -> None:
+        key = all.keys.load(e, place)
+        for digit in range(DIGITS):
+            _add_one(e, counts, _digit(e, key, e.constant(8 * digit, i32)), digit * DIGIT_VALUES)
+
+    e.loop(0, count, 1, count_digits)
+
+    def begin(value: Index, before: Sequence[Value]) -> Sequence[Value]:
+        sums: list[Value] = []
+        for digit, total in enumerate(before):
+            at = e.add(value, digit * DIGIT_VALUES)
+            found = counts.load(e, at)
+            counts.store(e, total, at)
+            sums.append(e.apply(arith.AddiOp, total, found))
+        return sums
+
+    e.carry(0, DIGIT_VALUES, 1, [e.constant(0, i32)] * DIGITS, begin)
+
+    def pair(number: Index) -> None:
+        first = e.mul(number, 2)
+        _sort_by_digit(e, all, spare, count, counts, first)
+        _sort_by_digit(e, spare, all, count, counts, e.add(first, 1))
+
+    e.loop(0, DIGITS // 2, 1, pair)
+
+
+def _sort_by_digit(
+    e: Emitter, source: Keyed, target: Keyed, count: Index, counts: Words, digit: Index
+) -> None:
+    """Puts each of `source` where the next one with its digit goes, as `counts` says."""
+    shift = e.make(arith.IndexCastOp, [e.index(e.mul(digit, 8))], i32)
+    begin = e.mul(digit, DIGIT_VALUES)
+
+    def put(place: Index) -> None:
+        value = _digit(e, source.keys.load(e, place), shift)
+        source.move(e, place, target, _add_one(e, counts, value, begin))
+
+    e.loop(0, count, 1, put)
+
+
+def _digit(e: Emitter, key: Value, shift: Value) -> Value:
+    """The digit of a key that is `shift` bits from its end; keys below zero come first."""
+    unsigned = e.apply(arith.XOrIOp, key, e.constant(SIGN, i32))
+    shifted = e.apply(arith.ShRUIOp, unsigned, shift)
+    digit = e.apply(arith.AndIOp, shifted, e.constant(DIGIT_VALUES - 1, i32))
+    return e.make(arith.IndexCastOp, [digit], IndexType())
+
+
+def _add_one(e: Emitter, counts: Words, digit: Index, begin: Index) -> Value:
+    """Counts a digit; returns how many there were before, as an index."""
+    at = e.add(digit, begin)
+    found = counts.load(e, at)
+    counts.store(e, e.apply(arith.AddiOp, found, e.constant(1, i32)), at)
+    return e.make(arith.IndexCastOp, [found], IndexType())
