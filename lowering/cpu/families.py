@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
+from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
@@ -56,6 +57,7 @@ def cpu_families(
         NormalizationFamily(machine),
         MovementFamily(machine),
         ConcatFamily(machine),
+        KnownGatherFamily(machine),
         ScatterFamily(machine),
         ScanFamily(machine),
         TopKFamily(machine),

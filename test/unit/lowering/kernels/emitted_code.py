@@ -17,13 +17,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i32, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import set_boxes, set_overlap, set_strides
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ConcatOp, PadOp, SliceOp, TransposeOp
@@ -158,7 +161,15 @@ def _pad(x: Any) -> Any:
     return chain(PadOp.get(x, (0, 0, 1, 2), (0, 0, 3, 1), -2.5))
 
 
-def _top_k(x, k: int, dim: int):
+def _mirrored(x: Any) -> Any:
+    """A border around a matrix, by the rows and columns inside."""
+    rows = ConstantOp.of(np.array([1, 0, 1, 2, 3, 4, 3]))
+    columns = ConstantOp.of(np.array([2, 1, *range(9), 7]))
+    first = GatherOp.get(x, rows.output, 0)
+    return chain(rows, first, columns, GatherOp.get(first.output, columns.output, 1))
+
+
+def _top_k(x: Any, k: int, dim: int) -> Any:
     op = TopKOp.get(x, k, dim)
     return [op], [op.values, op.indices]
 
@@ -301,6 +312,7 @@ CASES = (
         types=(f16,),
     ),
     Case("scan", "numbers", [(11, 7)], lambda x: chain(ScanOp.get(x, "mul", 1)), ["ab"] * 2),
+    Case("known-gather", "mirrored", [(5, 9)], _mirrored, ["ab"] * 2),
     Case("top-k", "few", [(3, 300)], lambda x: _top_k(x, 5, 1), ["ab"] * 3),
     Case("top-k", "many", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f16,)),
     Case("elementwise", "sliced", [(7, 64), (1, 37)], _sliced, ["ab"] * 3, {"unroll": 3}),
