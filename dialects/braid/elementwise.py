@@ -55,7 +55,7 @@ TABLE = (
     Elementwise("mul", 2, np.multiply, "a * b"),
     Elementwise("div", 2, fn.divide, "a / b; integers round toward zero", flops=4, kinds="if"),
     Elementwise("rem", 2, fn.remainder, "remainder with the sign of the dividend a", flops=8),
-    Elementwise("pow", 2, fn.power, "a to the power of b", flops=30, kinds="if"),
+    Elementwise("pow", 2, fn.power, "a to the power of b", flops=60, kinds="if"),
     Elementwise("maximum", 2, np.maximum, "the larger; NaN if either is NaN"),
     Elementwise("minimum", 2, np.minimum, "the smaller; NaN if either is NaN"),
     Elementwise("and", 2, np.bitwise_and, "bitwise and", kinds="bi"),

@@ -5,8 +5,12 @@ Approximation of exp: x² times these, plus x + 1, fitted to the least relative 
 Approximations of log and, by a polynomial, of tanh: Cephes library by S. Moshier (logf.c,
 tanhf.c). The quotient for tanh was fitted like exp, with 1 as the constants of both polynomials:
 within 1e-8 up to the number from which it is 1, 5 units in the last place as f32 computes it.
-Approximation of erf: the rational one of Eigen and XLA (`generic_fast_erf_float`). Of polynomials
-the coefficient of the highest power comes first.
+Approximation of erf: the rational one of Eigen and XLA (`generic_fast_erf_float`). Those of sin,
+cos, atan and asin, and those in f64, were fitted like exp on 3,000 Chebyshev nodes: (f(x) - x) / x³
+by powers of x², (cos x - 1) / x² and (exp x - 1 - x) / x². The ones in f32 were rounded one after
+the other, the lowest power first, each time fitting the rest anew. Relative errors of the functions
+without rounding: sin 4e-9, cos 1.2e-10, atan 2.6e-9, asin 4.9e-9; in f64 sin 5e-12, cos 6e-11,
+exp 1.6e-14, log 3e-14. Of polynomials the coefficient of the highest power comes first.
 """
 
 LOG2_E = 1.4426950408889634
@@ -55,3 +59,54 @@ ERF_DENOMINATOR = (
 )
 TANH_POLYNOMIAL_BELOW = 0.625
 ERF_IS_ONE_FROM = 4.0
+SIN = (-1.9518286e-4, 8.33218917e-3, -1.66666552e-1)
+COS = (2.44325638e-5, -1.38873106e-3, 4.16666456e-2, -0.5, 1.0)
+"""Of |x| ≤ π/4: sin is odd, x + x³ times a polynomial in x²; cos is one in x²."""
+ATAN = (
+    -1.7875476e-3,
+    1.08873611e-2,
+    -3.11270021e-2,
+    5.79065457e-2,
+    -8.40047523e-2,
+    1.09511748e-1,
+    -1.42640516e-1,
+    1.9998531e-1,
+    -3.33332986e-1,
+)
+"""Of |x| ≤ 1; odd."""
+ASIN = (4.21583056e-2, 2.41847783e-2, 4.54691499e-2, 7.49530941e-2, 1.66667521e-1)
+"""Of |x| ≤ 1/2; odd."""
+
+SIN_F64 = (
+    2.7181141135961063e-6,
+    -1.9839311484894467e-4,
+    8.333329302415336e-3,
+    -1.666666664077622e-1,
+)
+COS_F64 = (
+    2.4383482780288098e-5,
+    -1.388668075063804e-3,
+    4.166662032875688e-2,
+    -4.9999999694225017e-1,
+    1.0,
+)
+EXP_F64 = (
+    2.763566378520114e-6,
+    2.488263411989212e-5,
+    1.9841183545268813e-4,
+    1.3888806694812225e-3,
+    8.333333372214362e-3,
+    4.166666699589947e-2,
+    1.6666666666608349e-1,
+    4.999999999958793e-1,
+    1.0,
+    1.0,
+)
+LOG_F64 = (
+    1.9586807741643303e-1,
+    2.2175983946647085e-1,
+    2.85721147413205e-1,
+    3.999999555928724e-1,
+    6.666666667603598e-1,
+)
+"""log x is 2 s + s³ times this in s², s = (x - 1) / (x + 1), for x between √½ and √2."""

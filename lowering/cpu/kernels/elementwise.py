@@ -36,7 +36,7 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
-    version: int = 9
+    version: int = 10
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""

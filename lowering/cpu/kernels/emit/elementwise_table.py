@@ -17,9 +17,11 @@ from xdsl.ir import Attribute, Operation
 
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import math
+from braid.lowering.cpu.kernels.emit.angles import Angles
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.wide_functions import WideFunctions
 
 Emit = Callable[[Emitter, Sequence[Value]], Value]
 
@@ -52,8 +54,9 @@ def _extremum(predicate: str) -> Emit:
     return emit
 
 
-def _function(name: str) -> Emit:
-    return lambda e, a: getattr(Functions(e), name)(a[0])
+def _functions(library: type[Functions | Angles | WideFunctions], names: str) -> dict[str, Emit]:
+    """Methods of a class of functions of f32, by their names."""
+    return {name: lambda e, a, name=name: getattr(library(e), name)(*a) for name in names.split()}
 
 
 def _one(e: Emitter, like: Value) -> Value:
@@ -127,7 +130,11 @@ _FLOATS: dict[str, Emit] = {
     "isnan": _isnan,
     "isinf": _isinf,
 }
-_F32_FUNCTIONS: dict[str, Emit] = {name: _function(name) for name in ("exp", "log", "tanh", "erf")}
+_F32_FUNCTIONS: dict[str, Emit] = {
+    **_functions(Functions, "exp log tanh erf atan asin acos"),
+    **_functions(Angles, "sin cos tan"),
+    **_functions(WideFunctions, "sinh cosh asinh acosh atanh pow"),
+}
 _INTEGERS: dict[str, Emit] = _BITS | {
     "add": _op(arith.AddiOp),
     "sub": _op(arith.SubiOp),

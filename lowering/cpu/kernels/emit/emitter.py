@@ -232,6 +232,17 @@ class Emitter:
             self.effect(scf.YieldOp())
         self.effect(scf.IfOp(condition, [], [block]))
 
+    def replaced(
+        self, condition: Value, values: Sequence[Value], body: Callable[[], Sequence[Value]]
+    ) -> Sequence[Value]:
+        """`values`, or those that `body` computes if a value of type `i1` is true."""
+        block, otherwise = Block(), Block([scf.YieldOp(*values)])
+        with self._inside(block):
+            self.effect(scf.YieldOp(*body()))
+        op = scf.IfOp(condition, [value.type for value in values], [block], [otherwise])
+        self.effect(op)
+        return op.results
+
     def broadcast(self, scalar: Value) -> Value:
         """`scalar` in every lane."""
         return self.make(vector.BroadcastOp, [scalar], self.vector_type(scalar.type))
