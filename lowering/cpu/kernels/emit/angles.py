@@ -23,8 +23,10 @@ _LEAST_EXPONENT = 127 + 20
 """The largest angle that is reduced in f64, and the exponent, as f32 has it, of larger ones."""
 _TWO_OVER_PI = 0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB
 _DIGITS, _LEADING_ZEROS, _WORDS = 240, 5, 7
-"""2/π has so many binary digits here; with zeros before them, the first word with digits that count
-for an exponent is the one at its distance from the least one, in bits."""
+"""Binary digits of 2/π above, zeros put before them, and words of 32 bits that are kept of both.
+
+With so many zeros an angle needs the digits from its exponent minus `_LEAST_EXPONENT` on.
+"""
 
 
 class Angles:

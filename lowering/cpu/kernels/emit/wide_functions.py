@@ -18,7 +18,7 @@ _INFINITY = float("inf")
 _LN2 = 0.6931471805599453
 _OVERFLOWS = 200.0
 """e to the power of this is infinite in f32, of its negative 0; in f64 both are normal numbers."""
-_IS_ODD_BELOW = 2.0**-14
+_LINEAR_BELOW = 2.0**-14
 """Smaller numbers are their own sinh, asinh and atanh in f32."""
 _WHOLE = 1.5 * 2.0**52
 """Added to a small whole number, it leaves the number in the lowest bits."""
@@ -94,7 +94,7 @@ class WideFunctions:
     def _odd(self, x: Value, value: Value) -> Value:
         """`value` with the sign of x, or x itself where that is small."""
         f = self._single
-        small = f.compare("olt", f.size(x), f.number(_IS_ODD_BELOW))
+        small = f.compare("olt", f.size(x), f.number(_LINEAR_BELOW))
         return f.choose(small, x, f.signed(self._narrow(value), x))
 
     def _exp(self, x: Value) -> Value:
