@@ -91,6 +91,18 @@ def chain(*ops: Any) -> tuple[list[Any], list[Any]]:
     return list(ops), [ops[-1].results[0]]
 
 
+def _functions(x: Any) -> Any:
+    """A function of each function."""
+    names = [
+        "exp", "log", "tanh", "erf", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh",
+        "asinh", "acosh", "atanh",
+    ]  # fmt: skip
+    ops: list[Any] = []
+    for name in names:
+        ops.append(elementwise(name, ops[-1].output if ops else x))
+    return chain(*ops, elementwise("pow", x, ops[-1].output))
+
+
 def _convolution(groups: int) -> Build:
     def build(x: Any, w: Any, bias: Any) -> Any:
         op = ConvOp.get(
@@ -320,6 +332,7 @@ CASES = (
         "elementwise", "strided", [(7, 37)], lambda x: chain(elementwise("erf", x)), ["ab"] * 2,
         {"unroll": 1}, strides=[(40, 1), None],
     ),
+    Case("elementwise", "functions", [(7, 37)], _functions, ["ab"] * 2, {"unroll": 1}),
     Case(
         "tiled", "attention", [(32, 16), (16, 32), (32, 16)], _attention, ["ab"] * 4,
         {"tile0": 12, "tile1": 16},
