@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from braid.lowering.cpu.kernels.arg_reduce import ArgReduceFamily
 from braid.lowering.cpu.kernels.border import BorderFamily
 from braid.lowering.cpu.kernels.concat import ConcatFamily
 from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
@@ -61,6 +62,7 @@ def cpu_families(
         ScatterFamily(machine),
         ScanFamily(machine),
         TopKFamily(machine),
+        ArgReduceFamily(machine),
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))

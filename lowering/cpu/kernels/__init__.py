@@ -7,7 +7,7 @@ see `KernelFamily`. The folders hold what families are made of. Each imports onl
 - `windows`: ops over windows of images (`conv_depthwise`, `pooling`)
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
 - `padding`: the border of padded tensors (`pad`, `border`)
-- `selection`: the first elements of rows: keys, candidates, sorts (`top_k`)
+- `selection`: the first elements of rows: keys, candidates, sorts (`top_k`, `arg_reduce`)
 - `winograd`: convolutions with fewer products (`conv_winograd`)
 - `amx`: products in the tile registers of AMX (`gemm_amx`, `conv_amx`)
 - `contraction`: products in tiles of vectors (`gemm`, `conv_direct`)

@@ -23,6 +23,7 @@ from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import set_boxes, set_overlap, set_strides
+from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
@@ -325,6 +326,10 @@ CASES = (
     ),
     Case("scan", "numbers", [(11, 7)], lambda x: chain(ScanOp.get(x, "mul", 1)), ["ab"] * 2),
     Case("known-gather", "mirrored", [(5, 9)], _mirrored, ["ab"] * 2),
+    Case(
+        "arg-reduce", "rows", [(3, 300)],
+        lambda x: chain(ArgReduceOp.get(x, "min", 1)), ["ab"] * 2,
+    ),
     Case("top-k", "few", [(3, 300)], lambda x: _top_k(x, 5, 1), ["ab"] * 3),
     Case("top-k", "many", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f16,)),
     Case("elementwise", "sliced", [(7, 64), (1, 37)], _sliced, ["ab"] * 3, {"unroll": 3}),

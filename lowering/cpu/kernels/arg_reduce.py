@@ -1,0 +1,157 @@
+"""The places of the largest or smallest elements of rows: each lane keeps its best and where."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import ClassVar
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i32, i64
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import boxes_of, overlap_of
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.common.emitted_dialects import memref, vector
+from braid.lowering.cpu.kernels.emit.buffer import Buffer
+from braid.lowering.cpu.kernels.emit.compare import choose, compare
+from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.selection.keys import LARGEST, key_of
+from braid.lowering.cpu.kernels.selection.sorting import iota
+from braid.targets.kernels.flexible_layouts import flexible_choices
+from braid.targets.kernels.kernel_family import Kernel, Schedule
+
+_CHAINS = 4
+"""Vectors that are looked at side by side."""
+
+_CYCLES = 4.0
+"""For each of them."""
+
+_ROW_CYCLES = 40.0
+"""For the best of all lanes."""
+
+
+@dataclass(frozen=True)
+class ArgReduceFamily(VectorFamily):
+    """An arg-reduction along the innermost dim of numbers of at most 32 bits, alone, row-major."""
+
+    name: str = "arg-reduce"
+    version: int = 1
+    anchors: ClassVar = (ArgReduceOp,)
+
+    def match(self, group: FusedOp) -> "_ArgReduce | None":
+        """One that is not empty."""
+        op = group.body.block.first_op
+        if not isinstance(op, ArgReduceOp) or op.next_op is not group.terminator:
+            return None
+        shape, type = shape_of(op.input), element_type_of(op.input)
+        if DYNAMIC in shape or 0 in shape or len(group.results) != 1:
+            return None
+        if boxes_of(group) or overlap_of(group) is not None:
+            return None
+        if not is_number(type) or bytes_of(type) > bytes_of(i32) or shape[-1] > LARGEST:
+            return None
+        is_innermost = prod(shape[op.dim.value.data + 1 :]) == 1
+        return _ArgReduce(group, self.unit, op) if is_innermost else None
+
+
+Best = tuple[Value, Value]
+"""Keys, and the places of their elements in the row."""
+
+
+@dataclass(frozen=True, eq=False)
+class _ArgReduce(VectorCandidate):
+    op: ArgReduceOp
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """Row-major."""
+        return flexible_choices(self.group)[:1]
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """The larger of memory traffic and the cycles of all vectors."""
+        rows = prod(shape_of(self.op.input)) // self._extent
+        cycles = rows * (-(-self._extent // self.unit.lanes) * _CYCLES + _ROW_CYCLES)
+        clock = self.unit.fma_rate / self.unit.multiply_adds
+        return max(cycles / clock, self.moving_seconds(choice))
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One row in each iteration."""
+
+        def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+            keys, places = self._best_of_lanes(e, buffers[0], e.mul(index, self._extent))
+            distance = e.lanes // 2
+            while distance:
+                order = [lane ^ distance for lane in range(e.lanes)]
+                turned = (shuffled(e, keys, keys, order), shuffled(e, places, places, order))
+                keys, places = self._better(e, (keys, places), turned)
+                distance //= 2
+            place = e.insert(vector.ExtractOp(places, [0], i32))
+            value = e.make(arith.ExtSIOp, [place], i64)
+            e.effect(memref.StoreOp.get(value, buffers[-1].ref, [e.index(index)]))
+
+        grid = prod(shape_of(self.op.input)) // self._extent
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration)
+
+    @cached_property
+    def _extent(self) -> int:
+        return shape_of(self.op.input)[self.op.dim.value.data]
+
+    @property
+    def _is_last(self) -> bool:
+        return bool(self.op.select_last.value.data)
+
+    def _best_of_lanes(self, e: Emitter, source: Buffer, begin: Index) -> Best:
+        """In each lane the best of its elements, those of all chains together."""
+        size = _CHAINS * e.lanes
+        whole = self._extent - self._extent % size
+        nothing = e.constant(LARGEST, e.vector_type(i32))
+        nowhere = e.constant(-1 if self._is_last else LARGEST, e.vector_type(i32))
+
+        def elements(at: Index, mask: Value | None = None) -> Best:
+            value = source.load(e, e.add(begin, at), mask)
+            is_max = self.op.kind.data == "max"
+            key = key_of(e, value, element_type_of(self.op.input), largest=is_max, nan_first=True)
+            first = e.broadcast(e.make(arith.IndexCastOp, [e.index(at)], i32))
+            place = e.apply(arith.AddiOp, first, iota(e))
+            if mask is None:
+                return key, place
+            return choose(e, mask, key, nothing), choose(e, mask, place, nowhere)
+
+        def step(at: Index, values: Sequence[Value]) -> Sequence[Value]:
+            found: list[Value] = []
+            for chain in range(_CHAINS):
+                key, place = elements(e.add(at, chain * e.lanes))
+                best, where = values[2 * chain : 2 * chain + 2]
+                # Places ascend.
+                is_better = compare(e, "sle" if self._is_last else "slt", key, best)
+                found += [choose(e, is_better, key, best), choose(e, is_better, place, where)]
+            return found
+
+        pairs = [(nothing, nowhere)] * _CHAINS
+        if whole:
+            pairs = [elements(chain * e.lanes) for chain in range(_CHAINS)]
+        if whole > size:
+            values = e.carry(size, whole, size, [x for pair in pairs for x in pair], step)
+            pairs = [(values[2 * chain], values[2 * chain + 1]) for chain in range(_CHAINS)]
+        for chain, at in enumerate(range(whole, self._extent, e.lanes)):
+            last = elements(at, e.tail_mask(self._extent - at))
+            pairs[chain] = self._better(e, pairs[chain], last)
+        best = pairs[0]
+        for other in pairs[1:]:
+            best = self._better(e, best, other)
+        return best
+
+    def _better(self, e: Emitter, a: Best, b: Best) -> Best:
+        """The better of two in each lane, of equal ones the first or the last."""
+        is_before = compare(e, "sgt" if self._is_last else "slt", b[1], a[1])
+        is_equal = e.apply(arith.AndIOp, compare(e, "eq", b[0], a[0]), is_before)
+        is_better = e.apply(arith.OrIOp, compare(e, "slt", b[0], a[0]), is_equal)
+        return choose(e, is_better, b[0], a[0]), choose(e, is_better, b[1], a[1])
