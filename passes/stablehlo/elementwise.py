@@ -5,7 +5,7 @@ from functools import partial
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, require_dim, shape_of
-from braid.dialects.braid.dtypes import i1, is_float
+from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float
 from braid.passes.stablehlo.node import StablehloNode, converter
 
 _SAME = {
@@ -131,10 +131,11 @@ def exponential_minus_one(t: StablehloNode) -> SSAValue:
 
 @converter("cbrt")
 def cube_root(t: StablehloNode) -> SSAValue:
-    """The real root, which has the sign of its operand."""
-    x = t.value(0)
+    """The real root, which has the sign of its operand; of 16-bit floats with a third in f32."""
+    element_type = element_type_of(t.value(0))
+    x = t.cast(t.value(0), f32) if bytes_of(element_type) < bytes_of(f32) else t.value(0)
     root = t.apply("pow", t.apply("abs", x), t.scalar(1 / 3, x))
-    return t.apply("mul", t.apply("sign", x), root)
+    return t.cast(t.apply("mul", t.apply("sign", x), root), element_type)
 
 
 @converter("round_nearest_afz")

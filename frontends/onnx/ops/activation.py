@@ -8,13 +8,14 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, f32, is_float
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, cast, scalar
+from braid.frontends.onnx.expressions import apply, cast, scalar, widened
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import Importer, importer
 
 
 def computed_in_f32(build: Callable[[Builder, Node], SSAValue]) -> Importer:
-    """For functions of several steps: on 16-bit floats only the last one rounds to 16 bits."""
+    """For functions of several steps, or of attributes that 16 bits would round: of 16-bit floats
+    only the result is rounded."""
 
     def build_wide(b: Builder, node: Node) -> SSAValue:
         element_type = element_type_of(node.input(0))
@@ -34,6 +35,7 @@ def relu(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("LeakyRelu")
+@computed_in_f32
 def leaky_relu(b: Builder, node: Node) -> SSAValue:
     """x where it is positive, alpha · x elsewhere."""
     x = node.input(0)
@@ -48,6 +50,7 @@ def parametric_relu(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("ThresholdedRelu")
+@computed_in_f32
 def thresholded_relu(b: Builder, node: Node) -> SSAValue:
     """x where it is above alpha, 0 elsewhere."""
     x = node.input(0)
@@ -108,6 +111,7 @@ def hard_sigmoid_node(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("HardSwish")
+@computed_in_f32
 def hard_swish(b: Builder, node: Node) -> SSAValue:
     """x · HardSigmoid(x) with alpha 1/6, beta 1/2."""
     x = node.input(0)
@@ -137,6 +141,7 @@ def softsign(b: Builder, node: Node) -> SSAValue:
 
 
 @importer("Shrink")
+@computed_in_f32
 def shrink(b: Builder, node: Node) -> SSAValue:
     """x moved towards 0 by bias outside [-lambd, lambd], 0 inside."""
     x, lambd, bias = node.input(0), node.number("lambd", 0.5), node.number("bias", 0.0)
@@ -169,16 +174,29 @@ def sigmoid(b: Builder, x: SSAValue) -> SSAValue:
 
 
 def hard_sigmoid(b: Builder, x: SSAValue, alpha: float, beta: float) -> SSAValue:
-    """alpha · x + beta, kept in [0, 1]."""
-    line = apply(b, "add", apply(b, "mul", x, scalar(b, alpha, x)), scalar(b, beta, x))
-    return apply(b, "minimum", apply(b, "maximum", line, scalar(b, 0, x)), scalar(b, 1, x))
+    """alpha · x + beta, kept in [0, 1]; of 16-bit floats in f32, which need not round alpha."""
+    wide = widened(b, x)
+    line = apply(b, "add", apply(b, "mul", wide, scalar(b, alpha, wide)), scalar(b, beta, wide))
+    kept = apply(b, "minimum", apply(b, "maximum", line, scalar(b, 0, wide)), scalar(b, 1, wide))
+    return cast(b, kept, element_type_of(x))
 
 
 def softplus(b: Builder, x: SSAValue) -> SSAValue:
     """log(exp(x) + 1), as max(x, 0) + log(1 + exp(-|x|)), which cannot overflow."""
     decay = apply(b, "exp", apply(b, "neg", apply(b, "abs", x)))
-    rest = apply(b, "log", apply(b, "add", decay, scalar(b, 1, x)))
-    return apply(b, "add", apply(b, "maximum", x, scalar(b, 0, x)), rest)
+    return apply(b, "add", apply(b, "maximum", x, scalar(b, 0, x)), _log_of_one_and(b, decay))
+
+
+def _log_of_one_and(b: Builder, decay: SSAValue) -> SSAValue:
+    """log(1 + decay) for 0 ≤ decay ≤ 1, to few units in the last place of small ones too.
+
+    The sum is rounded to u, and log(1 + decay) = log(u) + log(1 + (decay - (u - 1)) / u), whose
+    second part is decay - (u - 1) where it matters. Both differences are exact.
+    """
+    one = scalar(b, 1, decay)
+    rounded = apply(b, "add", decay, one)
+    lost = apply(b, "sub", decay, apply(b, "sub", rounded, one))
+    return apply(b, "add", apply(b, "log", rounded), lost)
 
 
 def where_negative(b: Builder, x: SSAValue, below: SSAValue, above: SSAValue) -> SSAValue:

@@ -10,7 +10,15 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float, is_stored_only
 from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, broadcast, cast, normalized, reshape, scalar
+from braid.frontends.onnx.expressions import (
+    apply,
+    broadcast,
+    cast,
+    normalized,
+    reshape,
+    scalar,
+    widened,
+)
 from braid.frontends.onnx.narrow_types import decoded, encoded
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import Importer, find_importer, importer
@@ -89,9 +97,10 @@ def variadic(b: Builder, node: Node) -> SSAValue:
 @importer("Mean")
 def mean_of_operands(b: Builder, node: Node) -> SSAValue:
     """Sum of the operands divided by their number."""
-    values = [node.input(i) for i in range(len(node.inputs))]
+    values = [widened(b, node.input(i)) for i in range(len(node.inputs))]
     total = reduce(lambda left, right: apply(b, "add", left, right), values)
-    return apply(b, "mul", total, scalar(b, 1 / len(values), total))
+    average = apply(b, "mul", total, scalar(b, 1 / len(values), total))
+    return cast(b, average, element_type_of(node.input(0)))
 
 
 @importer("Pow", since=7)

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.indexing import GatherElementsOp
@@ -18,6 +18,7 @@ from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     apply,
     broadcast,
+    cast,
     drop_dims,
     matmul,
     reshape,
@@ -25,6 +26,7 @@ from braid.frontends.onnx.expressions import (
     slice_dim,
     swap_last,
     transpose,
+    widened,
 )
 from braid.frontends.onnx.expressions import reduce as reduce_dims
 from braid.frontends.onnx.node import Node
@@ -56,14 +58,20 @@ def gemm(b: Builder, node: Node) -> SSAValue:
         node.fail(f"A has rank {len(shape_of(lhs))}, B {len(shape_of(rhs))}, expected 2")
     lhs = swap_last(b, lhs) if node.integer("transA", 0) else lhs
     rhs = swap_last(b, rhs) if node.integer("transB", 0) else rhs
-    product = _times(b, node.number("alpha", 1.0), matmul(b, lhs, rhs))
-    if bias is None:
-        return product
-    return apply(b, "add", product, _times(b, node.number("beta", 1.0), bias))
+    product = matmul(b, lhs, rhs)
+    alpha, beta = node.number("alpha", 1.0), node.number("beta", 1.0)
+    if alpha == beta == 1:
+        return product if bias is None else apply(b, "add", product, bias)
+    total = _times(b, alpha, product)
+    if bias is not None:
+        total = apply(b, "add", total, _times(b, beta, bias))
+    return cast(b, total, element_type_of(product))
 
 
 def _times(b: Builder, factor: float, value: SSAValue) -> SSAValue:
-    return value if factor == 1 else apply(b, "mul", value, scalar(b, factor, value))
+    """factor · value, of 16-bit floats in f32, which need not round the factor."""
+    wide = widened(b, value)
+    return wide if factor == 1 else apply(b, "mul", wide, scalar(b, factor, wide))
 
 
 _ELLIPSIS = "ABCDEFGHIJ"

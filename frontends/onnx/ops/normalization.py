@@ -22,6 +22,7 @@ from braid.frontends.onnx.expressions import (
     reshape,
     scalar,
     slice_dim,
+    widened,
     with_rank,
 )
 from braid.frontends.onnx.node import Node
@@ -153,6 +154,18 @@ def lp_normalization(b: Builder, node: Node) -> SSAValue:
     norm = p_norm(b, x, node.integer("p", 2), [dim])
     is_zero = apply(b, "eq", norm, scalar(b, 0, norm))
     return apply(b, "div", x, apply(b, "select", is_zero, scalar(b, 1, norm), norm))
+
+
+@importer("MeanVarianceNormalization")
+def mean_variance_normalization(b: Builder, node: Node) -> SSAValue:
+    """(x - mean) / (standard deviation + 1e-9) over `axes`; of 16-bit floats in f32."""
+    x = widened(b, node.input(0))
+    rank = len(shape_of(x))
+    dims = sorted({normalized(axis, rank) for axis in node.integers("axes", (0, 2, 3))})
+    centered = apply(b, "sub", x, mean(b, x, dims))
+    deviation = apply(b, "sqrt", mean(b, apply(b, "mul", centered, centered), dims))
+    divisor = apply(b, "add", deviation, scalar(b, 1e-9, deviation))
+    return cast(b, apply(b, "div", centered, divisor), element_type_of(node.input(0)))
 
 
 @importer("LRN")
