@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
+from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
@@ -46,6 +47,7 @@ def cpu_families(
         GemmFamily(machine),
         GemmDotsFamily(machine),
         GemmNarrowFamily(machine),
+        GemmPackingFamily(machine),
         GemmAmxFamily(machine),
         ConvDepthwiseFamily(machine),
         ConvDirectFamily(machine),

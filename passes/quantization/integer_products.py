@@ -1,8 +1,9 @@
 """Products of quantized numbers in 32-bit integers, with zero points in constant terms.
 
 Σ (x - a) · (w - b) = Σ x · w - a · Σ w - b · Σ x + K · a · b. Kernels multiply unsigned numbers
-on the left with signed ones on the right, as x86's and ARM's instructions do; numbers of the
-other kind are moved by 128, together with their zero points.
+on the left with signed ones on the right, as x86's and ARM's instructions do; if the right ones
+are known, numbers of the other kind are moved by 128, together with their zero points. Where both
+are computed, kernels make of them what they multiply, whatever they are.
 """
 
 import math
@@ -71,11 +72,14 @@ def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
 
 
 def integer_product(
-    emit: Emitter, op: ConvOp | MatmulOp, left: Quantized, right: Quantized
+    emit: Emitter, op: ConvOp | MatmulOp, left: Quantized, right: Quantized, is_known: bool
 ) -> SSAValue:
-    """The i32 sums of products of centered numbers, where `is_sum_of_bytes`."""
-    x, a = _moved(emit, left, ui8)
-    w, b = _moved(emit, right, i8)
+    """The i32 sums of products of centered numbers, where `is_sum_of_bytes`.
+
+    Both are of the kinds that kernels multiply if the right operand `is_known`, else as they are.
+    """
+    x, a = _moved(emit, left, ui8 if is_known else element_type_of(left.numbers))
+    w, b = _moved(emit, right, i8 if is_known else element_type_of(right.numbers))
     if isinstance(op, ConvOp):
         product = _convolution(emit, op, x, a, w)
         return product if number_of(b) == 0 else _centered(emit, op, product, (x, a, b))
@@ -105,13 +109,13 @@ def _centered(
     return emit.apply("sub", product, emit.apply("mul", sums, emit.cast(b, i32)))
 
 
-def _moved(emit: Emitter, numbers: Quantized, kind: IntegerType) -> tuple[SSAValue, SSAValue]:
+def _moved(emit: Emitter, numbers: Quantized, kind: Attribute) -> tuple[SSAValue, SSAValue]:
     """Numbers and zero point in the type `kind`, 128 further up or down where they are not."""
     zero = numbers.zero or emit.number(0, numbers.numbers)
     return as_type(emit, numbers.numbers, kind), as_type(emit, zero, kind)
 
 
-def as_type(emit: Emitter, value: SSAValue, kind: IntegerType) -> SSAValue:
+def as_type(emit: Emitter, value: SSAValue, kind: Attribute) -> SSAValue:
     """8-bit numbers of the other signedness 128 further up or down: the first bit is turned."""
     if element_type_of(value) == kind:
         return value

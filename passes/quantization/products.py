@@ -22,14 +22,18 @@ from braid.passes.quantization.integer_products import (
 def rewrite_product(
     op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
 ) -> SSAValue | None:
-    """A product with known weights in i32, dequantized afterwards where it was of real numbers."""
+    """A product of bytes in i32, dequantized afterwards where it was of real numbers.
+
+    Of convolutions, and of products by known weights, only that of what is computed.
+    """
     if not isinstance(op, ConvOp | MatmulOp) or op.accumulator is not None:
         return None
     left, right = op.operands
-    if not expressions.is_known(right) or expressions.is_known(left):
+    is_known = expressions.is_known(right)
+    if (is_known and expressions.is_known(left)) or (isinstance(op, ConvOp) and not is_known):
         return None
     if element_type_of(left) == i32:
-        return _centered_product(op, rewriter)
+        return _centered_product(op, rewriter, is_known)
     x, w = left.owner, right.owner
     if not isinstance(x, DequantizeOp) or not isinstance(w, DequantizeOp):
         return None
@@ -40,16 +44,18 @@ def rewrite_product(
     if not is_sum_of_bytes(op, numbers[0], numbers[1]):
         return None
     emit = Emitter(op, rewriter)
-    product = integer_product(emit, op, numbers[0], numbers[1])
+    product = integer_product(emit, op, numbers[0], numbers[1], is_known)
     scale = emit.apply("mul", scales[0], _per_column(emit, op, scales[1]))
     return emit.insert(DequantizeOp.on(product, scale, emit.number(0, product)))
 
 
-def _centered_product(op: ConvOp | MatmulOp, rewriter: PatternRewriter) -> SSAValue | None:
+def _centered_product(
+    op: ConvOp | MatmulOp, rewriter: PatternRewriter, is_known: bool
+) -> SSAValue | None:
     left, right = map(centered_operand, op.operands)
     if left is None or right is None or not is_sum_of_bytes(op, left, right):
         return None
-    return integer_product(Emitter(op, rewriter), op, left, right)
+    return integer_product(Emitter(op, rewriter), op, left, right, is_known)
 
 
 def _is_per_result(op: ConvOp | MatmulOp, left: SSAValue, right: SSAValue) -> bool:

@@ -41,9 +41,12 @@ func.func @padded(%x: tensor<1x4x6x6xi8>) -> tensor<1x8x6x6xf32> {
   func.return %2 : tensor<1x8x6x6xf32>
 }
 
-// Two activations stay real numbers, and so does what is never quantized again.
+// Two activations are multiplied as they are, of whatever kinds.
 // CHECK-LABEL: @attention
-// CHECK:         braid.matmul {{.*}} -> tensor<2x2xf32>
+// CHECK:         braid.matmul %a, %b {accumulator = i32} : (tensor<2x8xui8>, tensor<8x2xui8>) -> tensor<2x2xi32>
+// CHECK:         braid.reduce %b {kind = "add", dims = array<i64: 0>, accumulator = i32}
+// CHECK:         braid.reduce %a {kind = "add", dims = array<i64: 1>, accumulator = i32}
+// CHECK:         braid.dequantize {{.*}} -> tensor<2x2xf32>
 func.func @attention(%a: tensor<2x8xui8>, %b: tensor<8x2xui8>) -> tensor<2x2xf32> {
   %s = braid.constant {value = dense<0.05> : tensor<1x1xf32>} : tensor<1x1xf32>
   %z = braid.constant {value = dense<90> : tensor<1x1xui8>} : tensor<1x1xui8>

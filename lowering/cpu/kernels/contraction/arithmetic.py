@@ -28,6 +28,10 @@ class Arithmetic(ABC):
     def zero(self, e: Emitter, a: Buffer) -> Value:
         """A vector of sums without addends."""
 
+    def initial(self, e: Emitter, a: Buffer, b: Buffer, base: Index, vector: int) -> Value:
+        """What the sums of a vector of columns begin with, whose tile begins at `base` of B."""
+        return self.zero(e, a)
+
     @abstractmethod
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """What a vector of columns holds for the step, from `offset` on."""
@@ -183,7 +187,7 @@ class PairArithmetic(ByteArithmetic):
         bytes_ = e.insert(vector.LoadOp(b.ref, [e.index(offset)], VectorType(i8, [count])))
         types = [VectorType(i16, [count])]
         wide = e.insert(arith.ExtSIOp.create(operands=[bytes_], result_types=types))
-        return _bitcast(e, wide, i32)
+        return bitcast(e, wide, i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """A pair in every lane."""
@@ -191,7 +195,7 @@ class PairArithmetic(ByteArithmetic):
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
         """See the base class."""
-        operands = [_bitcast(e, a, i16), _bitcast(e, column, i16)]
+        operands = [bitcast(e, a, i16), bitcast(e, column, i16)]
         product = e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
         # LLVM would add up products first, and run out of registers.
         return e.fence(e.insert(arith.AddiOp(sum, product)))
@@ -206,7 +210,7 @@ class QuadArithmetic(ByteArithmetic):
         """All bytes of the columns, in lanes of four; there is no mask: columns are padded."""
         assert mask is None, "bytes are in whole blocks of columns"
         bytes_ = e.insert(vector.LoadOp(b.ref, [e.index(offset)], VectorType(i8, [4 * e.lanes])))
-        return _bitcast(e, bytes_, i32)
+        return bitcast(e, bytes_, i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """Four bytes in every lane."""
@@ -227,7 +231,7 @@ class DotArithmetic(QuadArithmetic):
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
         """See the base class."""
-        operands = [sum, _bitcast(e, a, i8), _bitcast(e, column, i8)]
+        operands = [sum, bitcast(e, a, i8), bitcast(e, column, i8)]
         return e.insert(CallIntrinsicOp(self.instruction, operands, [sum.type]))
 
 
@@ -260,7 +264,7 @@ class BytePairArithmetic(QuadArithmetic):
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
         """See the base class."""
-        operands = [_bitcast(e, a, i8), _bitcast(e, column, i8)]
+        operands = [bitcast(e, a, i8), bitcast(e, column, i8)]
         short = VectorType(i16, [2 * e.lanes])
         pairs = e.insert(CallIntrinsicOp(self.instruction, operands, [short]))
         sums = [pairs, e.constant(1, short)]
@@ -303,8 +307,8 @@ def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
     return e.insert(down(up, e.constant(24, words.type)))
 
 
-def _bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
-    """The bits of a vector as elements of another integer type."""
+def bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
+    """The bits of a vector as elements of another type."""
     type = cast(VectorType[IntegerType], value.type)
     bytes_ = type.get_shape()[0] * bytes_of(type.element_type)
     target = VectorType(element_type, [bytes_ // bytes_of(element_type)])

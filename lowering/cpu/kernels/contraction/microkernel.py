@@ -86,9 +86,11 @@ def accumulate(
     part: Part = Part(),
 ) -> Accumulators:
     """Sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
-    zero = operands.arithmetic.zero(e, operands.a)
-    initial = [zero] * (tile.rows * tile.vectors)
     bases = operands.a_base, operands.b_base
+    initial = tile.rows * [
+        operands.arithmetic.initial(e, operands.a, operands.b, operands.b_base, vector)
+        for vector in range(tile.vectors)
+    ]
     sums = _reduce_part(e, operands, reduction, tile, part, *bases, initial)
     return [list(sums[r * tile.vectors : (r + 1) * tile.vectors]) for r in range(tile.rows)]
 

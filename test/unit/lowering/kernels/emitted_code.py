@@ -237,6 +237,14 @@ CASES = (
         ["acdb", "AcdB{two}a2b", "acdb"], TILE, types=BYTES,
     ),
     Case(
+        "gemm-packing", "by rows", [(9, 20), (20, 37)], _byte_product, ["ab", "ab", "ab"],
+        TILE, types=BYTES,
+    ),
+    Case(
+        "gemm-packing", "by columns", [(9, 22), (22, 37)], _byte_product, ["ab", "ba", "ab"],
+        TILE, types=BYTES,
+    ),
+    Case(
         "gemm-amx", "packed", [(40, 100), (100, 37)], _byte_product, ["ab", "BA32b4a", "ab"],
         types=BYTES, machines=["amx"],
     ),

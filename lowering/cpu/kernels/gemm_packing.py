@@ -1,0 +1,135 @@
+"""Matrix products of bytes that are both computed, with an elementwise epilogue."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_unsigned
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.quantization import is_byte
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction import tiling
+from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
+from braid.lowering.cpu.kernels.contraction.matmul import (
+    MatmulMatch,
+    match_matmul,
+    matmul_contraction,
+    matmul_size,
+    takes_strides,
+)
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
+from braid.lowering.cpu.kernels.contraction.packed import PackedContraction
+from braid.lowering.cpu.kernels.contraction.words import WordArithmetic
+from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, Schedule
+
+_ROWS_CYCLES, _COLUMNS_CYCLES, _STAGE_CYCLES = 4.0, 5.0, 2.0
+"""For a vector of words, in multiply-adds: of B that lies by rows or by columns, of A."""
+
+
+@dataclass(frozen=True)
+class GemmPackingFamily(VectorFamily):
+    """`braid.matmul` of bytes of any signs into i32 with an elementwise epilogue.
+
+    Layouts: everything row-major but B, which may lie by columns as well (`ba`, `abdc`). It is
+    packed as it is read, which is for operands that are computed: known ones are stored in the
+    order of `gemm-narrow`.
+    """
+
+    name: str = "gemm-packing"
+    version: int = 1
+    anchors: ClassVar = (MatmulOp,)
+
+    def match(self, group: FusedOp) -> "_Product | None":
+        """One product of block arguments, the rest elementwise on its result."""
+        found = match_matmul(group, narrow=True)
+        if found is None or not is_byte(element_type_of(found.lhs)):
+            return None
+        return _Product(group, self.unit, found, ByteArithmetic.of(self.machine, self.unit.lanes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Product(VectorCandidate):
+    found: MatmulMatch
+    arithmetic: ByteArithmetic
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """B by rows, or by columns."""
+        plain, rhs = row_major_choice(self.group), self.found.rhs
+        letters = Layout.row_major(len(shape_of(rhs))).tag
+        operands = list(plain.operands)
+        operands[rhs.index] = Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")
+        return [plain, LayoutChoice(tuple(operands), plain.results)]
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """With neighbouring elements along the innermost dims."""
+        return takes_strides(self.group, choice)
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Tiles by predicted time; columns are outside: a block of them is for all rows."""
+        for schedule in tiling.schedules(self._size, VECTORS, self.unit, _FAR, level):
+            if schedule["columns_outside"]:
+                yield schedule
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Any tile that fits."""
+        return tiling.takes(schedule, self._size, VECTORS, self.unit) and bool(
+            schedule["columns_outside"]
+        )
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of packing and of the best tile, or of memory where that is slower."""
+        size, unit = self._size, self.unit
+        moved = self.moved_bytes(choice)
+        best = min(tiling.seconds(size, count, unit, moved) for count in VECTORS)
+        return best + self._packing_cycles(choice) / unit.fma_rate
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """A block of rows and a part of the columns per grid iteration."""
+        kernel = self._kernel(stored_choice(self.group), self.completed(schedule))
+        return grid_kernel(
+            self.group,
+            symbol,
+            self.unit,
+            kernel.grid,
+            kernel.iteration,
+            kernel.problem.in_place,
+            kernel.scratch_bytes,
+            prepared=kernel.prepared,
+        )
+
+    def _kernel(self, choice: LayoutChoice, schedule: Schedule) -> PackedContraction:
+        tile, lanes = tiling.tile_of(schedule), self.unit.lanes
+        problem = matmul_contraction(self.found, choice, tile.vectors * lanes, lanes)
+        left, right = (element_type_of(value) for value in (self.found.lhs, self.found.rhs))
+        unsigned = is_unsigned(left), is_unsigned(right)
+        words = WordArithmetic.of(self.arithmetic, unsigned, problem.depth, tile.vectors * lanes)
+        return PackedContraction(problem, tile, self.unit, words)
+
+    def _packing_cycles(self, choice: LayoutChoice) -> float:
+        """Of all words of B once, and of A where it is in words."""
+        kernel = self._kernel(choice, next(self.space(0)))
+        by_rows = kernel.problem.column_stride == 1
+        right = shape_of(self.found.rhs)
+        vectors = math.prod(right[:-2]) * kernel.steps * -(-right[-1] // self.unit.lanes)
+        cycles = vectors * (_ROWS_CYCLES if by_rows else _COLUMNS_CYCLES)
+        if kernel.arithmetic.stages:
+            staged = kernel.problem.rows * kernel.parts * -(-kernel.steps // self.unit.lanes)
+            cycles += _STAGE_CYCLES * staged
+        return cycles
+
+    @property
+    def _size(self) -> tiling.ContractionSize:
+        size = matmul_size(self.found, packed=True, step=self.arithmetic.group)
+        return replace(size, slowdown=self.arithmetic.slowdown)
+
+
+_FAR = 1 << 62
+"""Bytes of B: more than any cache has, so that tiles with columns outside come first."""
