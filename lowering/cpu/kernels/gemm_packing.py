@@ -1,6 +1,5 @@
 """Matrix products of bytes that are both computed, with an elementwise epilogue."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -15,6 +14,7 @@ from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
+from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
     match_matmul,
@@ -22,8 +22,8 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     matmul_size,
     takes_strides,
 )
-from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
-from braid.lowering.cpu.kernels.contraction.packed import PackedContraction
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, tile_cycles
+from braid.lowering.cpu.kernels.contraction.packed import PackedContraction, unpacked_kernel
 from braid.lowering.cpu.kernels.contraction.words import WordArithmetic
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
@@ -39,8 +39,8 @@ class GemmPackingFamily(VectorFamily):
     """`braid.matmul` of bytes of any signs into i32 with an elementwise epilogue.
 
     Layouts: everything row-major but B, which may lie by columns as well (`ba`, `abdc`). It is
-    packed as it is read, which is for operands that are computed: known ones are stored in the
-    order of `gemm-narrow`.
+    packed as it is read, or made ready in registers for few rows. That is for operands that are
+    computed: known ones are stored in the order of `gemm-narrow`.
     """
 
     name: str = "gemm-packing"
@@ -85,15 +85,29 @@ class _Product(VectorCandidate):
         )
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of packing and of the best tile, or of memory where that is slower."""
-        size, unit = self._size, self.unit
+        """Of packing, and of the best tile or of memory, whichever is slower."""
+        size, unit, kernel = self._size, self.unit, self._kernel(choice, next(self.space(0)))
+        words = size.batches * kernel.steps * -(-size.columns // unit.lanes)
+        if (few := self._unpacked(kernel)) is not None:
+            rows, vectors = few.tile.rows, few.tile.vectors
+            step = max(tile_cycles(rows, vectors, unit), vectors * (rows + _ROWS_CYCLES))
+            cycles = few.grid * kernel.steps * step
+            return max(cycles / unit.fma_rate, self.moving_seconds(choice))
         moved = self.moved_bytes(choice)
         best = min(tiling.seconds(size, count, unit, moved) for count in VECTORS)
-        return best + self._packing_cycles(choice) / unit.fma_rate
+        cycles = words * (_ROWS_CYCLES if kernel.problem.column_stride == 1 else _COLUMNS_CYCLES)
+        if kernel.arithmetic.stages:
+            staged = kernel.problem.rows * kernel.parts * -(-kernel.steps // unit.lanes)
+            cycles += _STAGE_CYCLES * staged
+        return best + cycles / unit.fma_rate
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A block of rows and a part of the columns per grid iteration."""
         kernel = self._kernel(stored_choice(self.group), self.completed(schedule))
+        if (few := self._unpacked(kernel)) is not None:
+            in_place = few.problem.in_place
+            fixed = (self.group, symbol, self.unit, few.grid, few.iteration, in_place)
+            return grid_kernel(*fixed, is_unrolled=True)
         return grid_kernel(
             self.group,
             symbol,
@@ -113,17 +127,10 @@ class _Product(VectorCandidate):
         words = WordArithmetic.of(self.arithmetic, unsigned, problem.depth, tile.vectors * lanes)
         return PackedContraction(problem, tile, self.unit, words)
 
-    def _packing_cycles(self, choice: LayoutChoice) -> float:
-        """Of all words of B once, and of A where it is in words."""
-        kernel = self._kernel(choice, next(self.space(0)))
-        by_rows = kernel.problem.column_stride == 1
-        right = shape_of(self.found.rhs)
-        vectors = math.prod(right[:-2]) * kernel.steps * -(-right[-1] // self.unit.lanes)
-        cycles = vectors * (_ROWS_CYCLES if by_rows else _COLUMNS_CYCLES)
-        if kernel.arithmetic.stages:
-            staged = kernel.problem.rows * kernel.parts * -(-kernel.steps // self.unit.lanes)
-            cycles += _STAGE_CYCLES * staged
-        return cycles
+    def _unpacked(self, kernel: PackedContraction) -> ContractionKernel | None:
+        """The kernel that packs nothing, if rows are few."""
+        unit = self.unit
+        return unpacked_kernel(kernel.problem, unit.lanes, unit.registers // 2, kernel.arithmetic)
 
     @property
     def _size(self) -> tiling.ContractionSize:

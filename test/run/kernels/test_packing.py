@@ -75,7 +75,9 @@ def test_any_extents(
 
 @MACHINES
 @pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize(("m", "k", "n"), [(1, 1, 1), (3, 3, 2), (2, 5, 1), (140, 64, 48)])
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(1, 1, 1), (3, 3, 2), (2, 5, 1), (140, 64, 48), (1, 8, 300), (4, 64, 70)]
+)
 def test_epilogues(
     exact: KernelCheck, machine: Machine, kinds: str, m: int, k: int, n: int
 ) -> None:

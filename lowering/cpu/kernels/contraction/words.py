@@ -124,6 +124,36 @@ class WordArithmetic(NarrowArithmetic):
         return e.make(widen, [bytes_], VectorType(i16, type.get_shape()))
 
 
+@dataclass(frozen=True)
+class UnpackedArithmetic(NarrowArithmetic):
+    """Words of B made as they are multiplied, of `pitch` bytes long rows: for few rows of A.
+
+    Both operands lie in their own bytes; what is in a vector of columns are bytes, too.
+    """
+
+    words: WordArithmetic
+    pitch: int
+
+    group = 1
+
+    def zero(self, e: Emitter, a: Buffer) -> Value:
+        """See the base class."""
+        return self.words.zero(e, a)
+
+    def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
+        """Of the rows of a step."""
+        places = [e.add(offset, row * self.pitch) for row in range(self.words.step)]
+        return bitcast(e, self.words.of_rows(e, [b.load(e, at, mask) for at in places]), i32)
+
+    def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
+        """See the base class."""
+        return self.words.repeated(e, a, offset)
+
+    def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
+        """See the base class."""
+        return self.words.multiply_add(e, a, column, sum)
+
+
 def _interleaved(e: Emitter, low: Value, high: Value) -> Value:
     """Numbers of twice the width, whose halves are those of two vectors."""
     type = cast(VectorType[IntegerType], low.type)

@@ -48,7 +48,8 @@ from test.run.kernels.conftest import Build, candidate_of, make_group
 
 RECORD = Path(__file__).with_suffix(".json")
 AMX = cpu_machine("x86-64-v4,+amx-tile,+amx-int8,+amx-bf16")
-MACHINES = {"avx512": AVX512, "sse": SSE, "amx": AMX}
+VNNI = cpu_machine("x86-64-v4,+avx512vnni")
+MACHINES = {"avx512": AVX512, "sse": SSE, "amx": AMX, "vnni": VNNI}
 COMMAND = "RECORD_EMITTED_CODE=1 pytest test/unit/lowering/kernels/test_emitted_code.py"
 
 
@@ -239,6 +240,10 @@ CASES = (
     Case(
         "gemm-packing", "by rows", [(9, 20), (20, 37)], _byte_product, ["ab", "ab", "ab"],
         TILE, types=BYTES,
+    ),
+    Case(
+        "gemm-packing", "few rows", [(3, 20), (20, 37)], _byte_product, ["ab", "ab", "ab"],
+        TILE, types=BYTES, machines=["vnni"],
     ),
     Case(
         "gemm-packing", "by columns", [(9, 22), (22, 37)], _byte_product, ["ab", "ba", "ab"],
