@@ -35,6 +35,13 @@ POOLED = (((1, 64, 112, 112), 3, 2), ((1, 256, 28, 28), 3, 1), ((1, 256, 20, 20)
 """Images, windows, strides."""
 COLUMNS = (((512, 512), (512, 1)), ((4096, 1024), (1024, 1)), ((8, 128, 64), (8, 64, 1)))
 SUMMED = ((1024, 1024), 0), ((1024, 1024), 1), ((8, 128, 768), 1)
+BYTES = (
+    ((12, 128, 64), (12, 64, 128)),
+    ((512, 512), (512, 512)),
+    ((16, 768), (768, 512)),
+    ((1, 768), (768, 512)),
+)
+"""Products of bytes that are computed both: scores, hidden layers, few rows."""
 
 Known = Sequence[NDArray[Any]]
 
@@ -44,16 +51,22 @@ def make_operator(
     *shapes: Sequence[int],
     known: Known = (),
     results: int = 1,
+    kinds: Sequence[int] = (),
     **attributes: Any,
 ) -> ModelProto:
-    """One `operator` on f32 tensors of `shapes`, then on `known` ones; so many results."""
+    """One `operator` on tensors of `shapes`, then on `known` ones; so many results.
+
+    Of the ONNX types `kinds`, by default of f32.
+    """
     names = [f"x{number}" for number in range(len(shapes))]
     weights = [numpy_helper.from_array(array, f"w{n}") for n, array in enumerate(known)]
     made = [f"y{number}" for number in range(results)]
     node = helper.make_node(operator, [*names, *(w.name for w in weights)], made, **attributes)
     inputs = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-        for name, shape in zip(names, shapes, strict=True)
+        helper.make_tensor_value_info(name, kind, shape)
+        for name, kind, shape in zip(
+            names, kinds or [TensorProto.FLOAT] * len(shapes), shapes, strict=True
+        )
     ]
     outputs = [helper.make_empty_tensor_value_info(name) for name in made]
     graph = helper.make_graph([node], operator, inputs, outputs, weights)
@@ -100,6 +113,11 @@ def _rows() -> Models:
         yield _name("cum_sum", shape, axis), partial(make_operator, "CumSum", shape, known=known)
     for left, right in COLUMNS:
         yield _name("column", left), partial(make_operator, "MatMul", left, right)
+    for left, right in BYTES:
+        for name, kind in (("bytes", TensorProto.INT8), ("unsigned_bytes", TensorProto.UINT8)):
+            kinds = (TensorProto.UINT8, kind)
+            made = partial(make_operator, "MatMulInteger", left, right, kinds=kinds)
+            yield _name(name, left, right[-1]), made
 
 
 def _elements() -> Models:
