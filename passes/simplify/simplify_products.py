@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32
+from xdsl.dialects.builtin import ModuleOp, TensorType, bf16, f16, f32, f64
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
@@ -15,6 +15,7 @@ from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together, union_placements
 from braid.dialects.braid.constants import ConstantOp, splat_value
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import ELEMENTWISE, ElementwiseOp, elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
@@ -23,6 +24,7 @@ from braid.dialects.braid.names import inherit_names, union_names
 from braid.targets.machines.resolve import runs_on, target_of
 from braid.targets.numerics import Numerics, numerics_chosen
 
+_FLOATS = (f32, f64)
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
 
 _MOST_ROWS = 64
@@ -34,14 +36,14 @@ the product, and attention is made by tiles of heads."""
 class SimplifyProductsPass(ModulePass):
     """Scales small tensors instead of large ones, and repeats no operand for groups of batches.
 
-    In: any module. Out: a number that the right operand of a `braid.matmul` of f32 is multiplied or
-    divided by, perhaps behind what moves it, is applied to the result, where that is smaller, or
-    the left one is scaled too: so ONNX's attention scales its queries and keys. A right operand
-    that is repeated for groups of batches, as keys are for several heads of queries, is not: rows
-    of a group are rows of one product, up to 64. What converts it from 16 bits does so before it is
-    moved. A product by a column is one of a row by a transpose, which is a layout: the matrix is
-    read where it lies, and results are next to each other. With `devices` only products on these
-    are changed; with strict numerics nothing is scaled later.
+    In: any module. Out: a number that the right operand of a `braid.matmul` of f32 or f64 is
+    multiplied or divided by, perhaps behind what moves it, is applied to the result, where that is
+    smaller, or the left one is scaled too: so ONNX's attention scales its queries and keys. A right
+    operand that is repeated for groups of batches, as keys are for several heads of queries, is
+    not: rows of a group are rows of one product, up to 64. What converts it from 16 bits does so
+    before it is moved. A product by a column is one of a row by a transpose, which is a layout: the
+    matrix is read where it lies, and results are next to each other. With `devices` only products
+    on these are changed; with strict numerics nothing is scaled later.
 
     ```mlir
     %s = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
@@ -78,7 +80,7 @@ def _scale_result(product: MatmulOp) -> MatmulOp:
     That of the right operand, where the result is smaller; both, where both are scaled, since one
     number behind the product takes the place of two passes over what it reads.
     """
-    if element_type_of(product.output) != f32:
+    if element_type_of(product.output) not in _FLOATS:
         return product
     right, left = _scaled(product.rhs), _scaled(product.lhs)
     if right is None or not run_together(product, right.scale, *right.views):
@@ -130,9 +132,9 @@ def _elements(value: SSAValue) -> int:
 
 
 def _as_row(product: MatmulOp) -> MatmulOp:
-    """Makes a product of f32 by one column one of a row by the transpose; the product then."""
+    """Makes a product of floats by one column one of a row by the transpose; the product then."""
     left, right = shape_of(product.lhs), shape_of(product.rhs)
-    if right[-1] != 1 or left[-2] == 1 or element_type_of(product.lhs) != f32:
+    if right[-1] != 1 or left[-2] == 1 or element_type_of(product.lhs) not in _FLOATS:
         return product
     row = _made(ReshapeOp.get(product.rhs, (*right[:-2], 1, right[-2])), product)
     turned = _made(TransposeOp.get(product.lhs, _swap(len(left))), product)
@@ -193,7 +195,7 @@ def _erase_unread(ops: Sequence[Operation]) -> None:
 def _number(factor: float, product: MatmulOp) -> SSAValue:
     """A number, behind a product, with as many dims as its result."""
     shape = [1] * len(shape_of(product.output))
-    new = ConstantOp.of(np.full(shape, factor, np.float32))
+    new = ConstantOp.of(np.full(shape, factor, to_numpy(element_type_of(product.output))))
     Rewriter.insert_op(new, InsertPoint.after(product))
     return new.output
 

@@ -29,7 +29,7 @@ _STRIDED_EFFICIENCY = 0.6
 
 @dataclass(frozen=True)
 class ConvDepthwiseFamily(VectorFamily):
-    """`braid.conv` of f32 or bytes with as many groups as input and output channels.
+    """`braid.conv` of f32, f64 or bytes with as many groups as input and output channels.
 
     Without padding. Layouts: channels last, or in blocks of a vector, with the weight's channels
     innermost (`bcda`); channels first, with a row-major weight, for strides of at most 2.
@@ -48,7 +48,7 @@ class ConvDepthwiseFamily(VectorFamily):
             return None
         return _Depthwise(
             group,
-            self.unit,
+            self.unit_of(found.op.output),
             found.op.output,
             found.windows,
             found.input,

@@ -24,6 +24,7 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     outputs_innermost,
     packed_weight,
@@ -42,7 +43,7 @@ _LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
 
 @dataclass(frozen=True)
 class ConvDirectFamily(VectorFamily):
-    """`braid.conv` of f32 in one to three dims, unpadded, not depthwise, with an epilogue.
+    """`braid.conv` of f32 or f64 in one to three dims, unpadded, not depthwise, with an epilogue.
 
     Layouts: row-major, channels last or in blocks of a vector (`aBcd16b`), the input and the
     result each in one of them, but a row-major result wants a row-major input. The weight is
@@ -59,7 +60,7 @@ class ConvDirectFamily(VectorFamily):
         found = match_convolution(group)
         if found is None or found.is_depthwise:
             return None
-        return _Convolution(group, self.unit, found)
+        return _Convolution(group, self.unit_of(found.op.output), found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +91,14 @@ class _Convolution(VectorCandidate):
         """Tiles that fit the block of output channels, by predicted time."""
         problem = self._problem(stored_choice(self.group))
         b = self.group.body.block.args[_contraction(problem.narrow).b]
-        b_bytes = 4 * math.prod(shape_of(b))
-        return tiling.schedules(_size(problem), _vectors(problem), self.unit, b_bytes, level)
+        b_bytes = self.unit.element_bytes * math.prod(shape_of(b))
+        size, vectors = _size(problem, self.unit), _vectors(problem)
+        return tiling.schedules(size, vectors, self.unit, b_bytes, level)
 
     def takes(self, schedule: Schedule) -> bool:
         """Any tile that fits."""
         problem = self._problem(stored_choice(self.group))
-        return tiling.takes(schedule, _size(problem), _vectors(problem), self.unit)
+        return tiling.takes(schedule, _size(problem, self.unit), _vectors(problem), self.unit)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
@@ -134,7 +136,7 @@ class _Convolution(VectorCandidate):
 
     def _best_tile(self, problem: ConvContraction, moved_bytes: int) -> float:
         """Seconds of the best tile, or of memory where that is slower."""
-        size, vectors = _size(problem), _vectors(problem)
+        size, vectors = _size(problem, self.unit), _vectors(problem)
         return min(tiling.seconds(size, count, self.unit, moved_bytes) for count in vectors)
 
     @cached_property
@@ -152,7 +154,7 @@ class _Convolution(VectorCandidate):
         blocks = [found.columns]
         if found.groups == 1:
             fixed = {found.input.index: last, found.weight.index: packed_weight(rank, lanes)}
-            size = _size(self._problem(uniform_choice(self.group, last, fixed)))
+            size = _size(self._problem(uniform_choice(self.group, last, fixed)), self.unit)
             blocks = [lanes * count for count in tiling.ranked_vectors(size, self.unit)]
         weights = [packed_weight(rank, block) for block in blocks]
         for weight in weights:
@@ -183,7 +185,7 @@ def _vectors(problem: ConvContraction) -> Sequence[int]:
     return [block // problem.lanes]
 
 
-def _size(problem: ConvContraction) -> tiling.ContractionSize:
+def _size(problem: ConvContraction, unit: VectorUnit) -> tiling.ContractionSize:
     """Rows are those that one row dim holds after merging."""
     contraction = _contraction(problem.narrow)
     rows = contraction.row.extent
@@ -192,7 +194,7 @@ def _size(problem: ConvContraction) -> tiling.ContractionSize:
         rows=rows,
         columns=contraction.columns,
         depth=contraction.depth,
-        row_bytes=4 * contraction.row.strides[0],
+        row_bytes=unit.element_bytes * contraction.row.strides[0],
         packed=True,
         constants=problem.match.points.constants,
         share=contraction.share,

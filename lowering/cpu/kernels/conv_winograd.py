@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+from xdsl.dialects.builtin import f32
+
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -58,7 +60,9 @@ class ConvWinogradFamily(VectorFamily):
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
         found = match_convolution(group)
-        if found is None or found.rank not in _RANKS or found.groups > 1:
+        if found is None or element_type_of(found.op.output) != f32:
+            return None
+        if found.rank not in _RANKS or found.groups > 1:
             return None
         windows = found.windows
         if {*windows.size[-2:]} != {WINDOW}:

@@ -31,11 +31,11 @@ from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 
 @dataclass(frozen=True)
 class GemmFamily(VectorFamily):
-    """`braid.matmul` of f32 with an elementwise epilogue.
+    """`braid.matmul` of f32 or f64 with an elementwise epilogue.
 
     Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
     best for weights, which are packed at compile time) or row-major as well. B may be gathered
-    from a table, which is stored so, or be f16 or bf16 that is converted as it is loaded.
+    from a table, which is stored so, or, for f32, be f16 or bf16 that is converted as it is loaded.
     """
 
     name: str = "gemm"
@@ -47,7 +47,7 @@ class GemmFamily(VectorFamily):
         found = match_matmul(group)
         if found is None or not widens_fast(found, self.machine):
             return None
-        return _Product(group, self.unit, found)
+        return _Product(group, self.unit_of(found.op.output), found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class _Product(VectorCandidate):
         if overlap_of(self.group) is None:
             return size
         # The rows of A are as far apart as those of the result.
-        return replace(size, row_bytes=4 * size.columns)
+        return replace(size, row_bytes=self.unit.element_bytes * size.columns)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
@@ -99,18 +99,22 @@ class _Product(VectorCandidate):
         kernel = self._kernel(next(self.space(0)))
         if not can_overlap(kernel.problem):
             return None
-        return Overlap(self.found.lhs.index, OverlappedGemm(kernel).scratch_bytes)
+        return Overlap(self.found.lhs.index, self._overlapped(kernel).scratch_bytes)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One tile per grid iteration."""
         kernel = self._kernel(self.completed(schedule))
         problem = kernel.problem
         if overlap_of(self.group) == self.found.lhs.index and can_overlap(problem):
-            return overlapping_kernel(self.group, symbol, self.unit, OverlappedGemm(kernel))
+            body = self._overlapped(kernel)
+            return overlapping_kernel(self.group, symbol, self.unit, body)
         body, in_place = kernel.iteration, problem.in_place
         return grid_kernel(
             self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
         )
+
+    def _overlapped(self, kernel: ContractionKernel) -> OverlappedGemm:
+        return OverlappedGemm(kernel, self.unit.element_bytes)
 
     def _choice(self, rhs: Layout) -> LayoutChoice:
         operands, results = (

@@ -30,7 +30,7 @@ _MOST_ROWS = 64
 
 @dataclass(frozen=True)
 class GemmDotsFamily(VectorFamily):
-    """`braid.matmul` of f32 with an elementwise epilogue, by products of rows.
+    """`braid.matmul` of f32 or f64 with an elementwise epilogue, by products of rows.
 
     Layouts: everything row-major but B, whose columns are (`ba`, `abdc`): a transpose of it is only
     a layout then, as that of the keys of an attention. B may be f16 or bf16 that is converted as
@@ -48,7 +48,7 @@ class GemmDotsFamily(VectorFamily):
             return None
         if matmul_size(found, packed=False).rows > _MOST_ROWS:
             return None
-        return _Product(group, self.unit, found)
+        return _Product(group, self.unit_of(found.op.output), found)
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,3 +119,17 @@ func.func @both_scaled(%q: tensor<8x128x64xf32>, %k: tensor<8x64x512xf32>) -> te
   %2 = braid.matmul %0, %1 : (tensor<8x128x64xf32>, tensor<8x64x512xf32>) -> tensor<8x128x512xf32>
   func.return %2 : tensor<8x128x512xf32>
 }
+
+// Of f64 as of f32: a scale goes behind a product, and one by a column is one of a row.
+// CHECK-LABEL: @doubles
+// CHECK:         %[[P:.*]] = braid.matmul {{.*}} -> tensor<8x1x2048xf64>
+// CHECK-NEXT:    %[[C:.*]] = braid.constant {{.*}}1.250000e-01{{.*}} : tensor<1x1x1xf64>
+// CHECK-NEXT:    %[[Y:.*]] = braid.mul %[[P]], %[[C]]
+// CHECK:         braid.matmul {{.*}} -> tensor<1x64xf64>
+func.func @doubles(%q: tensor<8x1x64xf64>, %k: tensor<8x64x2048xf64>, %m: tensor<64x32xf64>, %x: tensor<32x1xf64>) -> (tensor<8x1x2048xf64>, tensor<64x1xf64>) {
+  %c = braid.constant {value = dense<0.125> : tensor<1x1x1xf64>} : tensor<1x1x1xf64>
+  %0 = braid.mul %k, %c : (tensor<8x64x2048xf64>, tensor<1x1x1xf64>) -> tensor<8x64x2048xf64>
+  %1 = braid.matmul %q, %0 : (tensor<8x1x64xf64>, tensor<8x64x2048xf64>) -> tensor<8x1x2048xf64>
+  %2 = braid.matmul %m, %x : (tensor<64x32xf64>, tensor<32x1xf64>) -> tensor<64x1xf64>
+  func.return %1, %2 : tensor<8x1x2048xf64>, tensor<64x1xf64>
+}

@@ -1,11 +1,11 @@
-"""How the inner kernel of a contraction multiplies: f32 by ones, bf16 by twos, bytes by fours."""
+"""How the kernel of a contraction multiplies: floats by ones, bf16 by twos, bytes by fours."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f32, i32
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f16, f32, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -17,6 +17,7 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.targets.machines.machine import Machine
 
 i8, i16 = IntegerType(8), IntegerType(16)
+_HALVES = (f16, bf16)
 
 
 class Arithmetic(ABC):
@@ -46,7 +47,7 @@ class Arithmetic(ABC):
 
 
 class FloatArithmetic(Arithmetic):
-    """One f32 number a step; those of B may be stored in 16 bits."""
+    """One f32 or f64 number a step; those of B may be stored in 16 bits, for sums in f32."""
 
     group = 1
 
@@ -57,7 +58,7 @@ class FloatArithmetic(Arithmetic):
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """See the base class."""
         column = b.load(e, offset, mask)
-        return column if b.element_type == f32 else e.convert(arith.ExtFOp, column, f32)
+        return e.convert(arith.ExtFOp, column, f32) if b.element_type in _HALVES else column
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """See the base class."""

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32
 
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
@@ -143,7 +142,7 @@ class DotKernel:
                 sums = step(e.add(at, number * lanes), None, sums)
             return sums
 
-        sums: Sequence[Value] = [e.constant(0.0, e.vector_type(f32))] * count
+        sums: Sequence[Value] = [FLOATS.zero(e, a)] * count
         looped = steps - steps % unrolled if unrolled else 0
         if looped:
             sums = carry_sums(e, 0, looped * lanes, unrolled * lanes, sums, several, unrolled)

@@ -4,12 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from xdsl.dialects.builtin import Float32Type, bf16, f16, f32, i32
+from xdsl.dialects.builtin import bf16, f16, f32, f64, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -48,8 +49,8 @@ class MatmulMatch:
 def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
     """The only product of the group: not empty, its right operand read by nothing else.
 
-    Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32. The right operand
-    of one of f32 may be gathered from a table, or be converted from f16 or bf16.
+    Of f32 or f64; if `narrow`, of bytes that are added up in i32, or of bf16 in f32. The right
+    operand of one of f32 may be gathered from a table, or be converted from f16 or bf16.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
@@ -99,25 +100,26 @@ def _widening(value: SSAValue) -> Operation | None:
 def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionSize:
     """How large the product is; batches that share B count as rows.
 
-    The depth counts steps of so many numbers.
+    The depth counts steps of so many numbers, which are as many bytes as a sum has.
     """
     *batch, m, n = match.points.shape
     count = math.prod(batch)
     depth = -(-shape_of(match.lhs)[-1] // step)
     batches, rows = (1, count * m) if match.has_one_rhs else (count, m)
     constants = match.points.constants
-    fixed = (batches, rows, n, depth, 4 * depth, packed, constants)
+    row_bytes = bytes_of(element_type_of(match.op.output)) * depth
+    fixed = (batches, rows, n, depth, row_bytes, packed, constants)
     return ContractionSize(*fixed, widened=match.widened)
 
 
 def has_types(op: ConvOp | MatmulOp, narrow: bool) -> bool:
-    """Whether the product is of f32; or of bytes that are added up in i32, or bf16 in f32."""
+    """Whether the product is of f32 or f64; or of bytes added up in i32, or bf16 in f32."""
     kinds = [element_type_of(operand) for operand in op.operands]
     if narrow and op.accumulator == f32:
         return kinds == [bf16, bf16]
     if narrow:
         return op.accumulator == i32 and all(map(is_byte, kinds))
-    return op.accumulator is None and kinds[0] == Float32Type()
+    return op.accumulator is None and kinds[0] in (f32, f64)
 
 
 def stepped_choice(

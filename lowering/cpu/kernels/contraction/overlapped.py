@@ -43,10 +43,11 @@ class OverlappedGemm:
     """Emits `plain`, whose problem `can_overlap`, such that A may begin where C does.
 
     One iteration moves A, one per tile of the columns before A follows, the last one computes the
-    rest. The last argument of the kernel is scratch of f32.
+    rest. The last argument of the kernel is scratch of elements as A's, of `element_bytes` each.
     """
 
     plain: ContractionKernel
+    element_bytes: int = 4
 
     @property
     def operand(self) -> int:
@@ -56,7 +57,7 @@ class OverlappedGemm:
     @property
     def scratch_bytes(self) -> int:
         """For the copied rows."""
-        return aligned(4 * self._copied_rows * self.plain.problem.depth)
+        return aligned(self.element_bytes * self._copied_rows * self.plain.problem.depth)
 
     @property
     def grid(self) -> int:

@@ -69,7 +69,7 @@ class ContractionSize:
 
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
-    a step takes than a multiply-add of f32. Of the depth, `share` is made, and of this along
+    a step takes than a multiply-add of floats. Of the depth, `share` is made, and of this along
     `window` what is not with zeros (see `zeros`). B is `widened` from 16 bits as it is loaded.
     """
 
@@ -92,7 +92,7 @@ class ContractionSize:
 
     def vector_bytes(self, unit: VectorUnit) -> int:
         """Of a vector of B as it is stored."""
-        return (2 if self.widened else 4) * unit.lanes
+        return (2 if self.widened else unit.element_bytes) * unit.lanes
 
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
@@ -124,7 +124,7 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
     total *= _conflict_factor(min(rows, size.rows), size.row_bytes)
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
     total *= _unaligned_factor(size, unit)
-    return total * _STRIDED_B_FACTOR if _reads_far_rows(size) else total
+    return total * _STRIDED_B_FACTOR if _reads_far_rows(size, unit) else total
 
 
 def _far_lines(
@@ -135,10 +135,10 @@ def _far_lines(
     all_columns = -(-size.columns // unit.lanes)
     outside = _columns_outside(size.depth * all_columns * vector_bytes, unit)
     # What is read between two uses of the same: all rows or one tile's, one tile's columns or all.
-    a_bytes = size.depth * 4 * (size.rows if outside else min(rows, size.rows))
+    a_bytes = size.depth * unit.element_bytes * (size.rows if outside else min(rows, size.rows))
     b_bytes = size.depth * vector_bytes * (vectors if outside else all_columns)
     return (
-        4 / _FAR_LINE_BYTES if a_bytes > _FIRST_CACHE_BYTES else 0.0,
+        unit.element_bytes / _FAR_LINE_BYTES if a_bytes > _FIRST_CACHE_BYTES else 0.0,
         vector_bytes / _FAR_LINE_BYTES if b_bytes > _FIRST_CACHE_BYTES else 0.0,
     )
 
@@ -159,8 +159,8 @@ def _unaligned_factor(size: ContractionSize, unit: VectorUnit) -> float:
     return 1.0 if size.packed or size.columns % unit.lanes == 0 else _UNALIGNED_B_FACTOR
 
 
-def _reads_far_rows(size: ContractionSize) -> bool:
-    return not size.packed and 4 * size.columns >= _LONG_ROW
+def _reads_far_rows(size: ContractionSize, unit: VectorUnit) -> bool:
+    return not size.packed and unit.element_bytes * size.columns >= _LONG_ROW
 
 
 def _conflict_factor(rows: int, row_bytes: int) -> float:
@@ -174,7 +174,8 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
     """Time with the best tile of `vectors` vectors: arithmetic or memory, whichever is longer."""
     best = _best_cycles(size, vectors, unit)
     moving = moving_seconds(moved_bytes, unit)
-    moving *= _STRIDED_B_MOVING_FACTOR if _reads_far_rows(size) else _unaligned_factor(size, unit)
+    is_far = _reads_far_rows(size, unit)
+    moving *= _STRIDED_B_MOVING_FACTOR if is_far else _unaligned_factor(size, unit)
     return max(best / unit.fma_rate, moving)
 
 

@@ -63,7 +63,7 @@ class ConvMatch:
 def match_convolution(group: FusedOp, narrow: bool = False) -> ConvMatch | None:
     """The convolution of the group: static, one to three spatial dims, padded by its producer.
 
-    Of f32; if `narrow`, of bytes that are added up in i32, or of bf16 in f32.
+    Of f32 or f64; if `narrow`, of bytes that are added up in i32, or of bf16 in f32.
     """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:

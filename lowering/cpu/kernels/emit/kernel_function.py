@@ -1,6 +1,6 @@
 """The function around a kernel: its arguments as the kernel ABI wants them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import (
     StridedLayoutAttr,
     TensorType,
     f32,
+    f64,
     i1,
     i8,
 )
@@ -29,6 +30,8 @@ from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.targets.kernels.kernel_family import InPlace, Kernel
+
+_SCRATCH: Mapping[int, Attribute] = {4: f32, 8: f64}
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
@@ -82,10 +85,10 @@ def grid_kernel(
 ) -> Kernel:
     """A kernel of `group` that runs `body` for each of its iterations [begin, end).
 
-    The last of the body's buffers is scratch of f32, if there is any: a multiple of 64 bytes. A
-    call runs the two parts of `around` before its first iteration and after its last one, and
-    `prepared` before the iterations that share it. LLVM leaves the loops of a kernel that
-    `is_unrolled` as they are.
+    The last of the body's buffers is scratch of floats as wide as the unit's elements, if there is
+    any: a multiple of 64 bytes. A call runs the two parts of `around` before its first iteration
+    and after its last one, and `prepared` before the iterations that share it. LLVM leaves the
+    loops of a kernel that `is_unrolled` as they are.
     """
     module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes, around, prepared)
     if is_unrolled:
@@ -94,7 +97,7 @@ def grid_kernel(
 
 
 class OverlappingBody(Protocol):
-    """A body that writes its result over an operand; the last of its buffers is scratch of f32."""
+    """A body that writes its result over an operand; the last buffer is scratch of floats."""
 
     @property
     def operand(self) -> int:
@@ -153,7 +156,8 @@ def _grid_module(
     layouts = (*choice.operands, *choice.results)
     memrefs = [stored_type(v.type, layout) for v, layout in zip(values, layouts, strict=True)]
     if scratch_bytes:
-        memrefs.append(MemRefType(f32, [scratch_bytes // 4]))
+        bytes = unit.element_bytes
+        memrefs.append(MemRefType(_SCRATCH[bytes], [scratch_bytes // bytes]))
     entry = Block(arg_types=[*memrefs, IndexType(), IndexType()])
     emitter = Emitter(entry, unit)
     buffers = [Buffer.of(emitter, argument) for argument in entry.args[:-2]]

@@ -1,6 +1,6 @@
 """The vector unit that kernels are emitted for, and what the cost models ask of it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.support.errors import BraidError
 from braid.targets.machines.machine import Machine
@@ -16,7 +16,8 @@ _FEWEST_REGISTERS = 8
 class VectorUnit:
     """Width and registers of the vector instructions; rates are of one core, per second.
 
-    `lanes` counts f32 elements of one register, `cache_bytes` are in the cache of a core,
+    `lanes` counts the elements of one register, each of `element_bytes`: 4 unless it is a unit of
+    `for_elements` of others. `cache_bytes` are in the cache of a core,
     `last_cache_bytes` in its part of the one before memory; `cached_bytes` and `memory_bytes` are
     moved per second within and beyond that. The rates only rank schedules and layouts; the times
     that matter are measured. `scaling` is LLVM's name of the instruction that multiplies f32 by
@@ -34,6 +35,7 @@ class VectorUnit:
     memory_bytes: float
     scaling: str | None = None
     has_streams: bool = False
+    element_bytes: int = 4
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
@@ -65,10 +67,18 @@ class VectorUnit:
             has_streams=machine.architecture == "x86_64",
         )
 
+    def for_elements(self, bytes: int) -> "VectorUnit":
+        """The same for elements of 4 or 8 `bytes`: of wider ones a register has fewer lanes."""
+        if bytes == self.element_bytes:
+            return self
+        share = self.element_bytes / bytes
+        lanes, flops = int(self.lanes * share), self.flops * share
+        return replace(self, lanes=lanes, flops=flops, scaling=None, element_bytes=bytes)
+
     @property
     def multiply_adds(self) -> int:
         """Of vectors, per cycle: two of those that are narrower than 64 bytes."""
-        return 2 if self.has_fma and self.lanes < 16 else 1
+        return 2 if self.has_fma and self.lanes * self.element_bytes < 64 else 1
 
     @property
     def fma_rate(self) -> float:

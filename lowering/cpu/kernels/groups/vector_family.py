@@ -1,11 +1,15 @@
 """What the kernel families for the vector unit of a CPU have in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from xdsl.dialects.builtin import f64
+from xdsl.ir import SSAValue
+
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, read_shares, stored_bytes
@@ -23,6 +27,14 @@ class VectorFamily(ABC):
     def unit(self) -> VectorUnit:
         """What kernels are emitted for."""
         return VectorUnit.of(self.machine)
+
+    @cached_property
+    def _units(self) -> Mapping[int, VectorUnit]:
+        return {bytes: self.unit.for_elements(bytes) for bytes in (4, 8)}
+
+    def unit_of(self, value: SSAValue) -> VectorUnit:
+        """For vectors of a tensor's elements: of f64, or of at most 32 bits."""
+        return self._units[8 if element_type_of(value) == f64 else 4]
 
     @abstractmethod
     def match(self, group: FusedOp) -> "VectorCandidate | None":

@@ -97,7 +97,7 @@ IMAGE = tensor(1, 8, 6, 6)
         (
             [tensor(2, 3, type=Float64Type()), tensor(3, 4, type=Float64Type())],
             lambda a, b: [MatmulOp.on(a, b)],
-            set(),
+            {"gemm"},
         ),
         ([IMAGE, tensor(4, 8, 3, 3)], conv(), {"conv-direct"}),
         ([IMAGE, tensor(4, 8, 3, 3)], conv(pad=1), set()),
