@@ -7,13 +7,12 @@ from math import prod
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import i32, i64
+from xdsl.dialects.builtin import IntegerType, i32, i64
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref, vector
@@ -24,7 +23,7 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.selection.keys import LARGEST, key_of
+from braid.lowering.cpu.kernels.selection.keys import key_of, largest_of, word_of
 from braid.lowering.cpu.kernels.selection.sorting import iota
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -41,7 +40,7 @@ _ROW_CYCLES = 40.0
 
 @dataclass(frozen=True)
 class ArgReduceFamily(VectorFamily):
-    """An arg-reduction along the innermost dim of numbers of at most 32 bits, alone, row-major."""
+    """An arg-reduction along the innermost dim, alone, row-major."""
 
     name: str = "arg-reduce"
     version: int = 1
@@ -57,10 +56,10 @@ class ArgReduceFamily(VectorFamily):
             return None
         if boxes_of(group) or overlap_of(group) is not None:
             return None
-        if not is_number(type) or bytes_of(type) > bytes_of(i32) or shape[-1] > LARGEST:
+        if not is_number(type) or shape[-1] > largest_of(i32):
             return None
         is_innermost = prod(shape[op.dim.value.data + 1 :]) == 1
-        return _ArgReduce(group, self.unit, op) if is_innermost else None
+        return _ArgReduce(group, self.unit_of(op.input), op) if is_innermost else None
 
 
 Best = tuple[Value, Value]
@@ -93,8 +92,9 @@ class _ArgReduce(VectorCandidate):
                 turned = (shuffled(e, keys, keys, order), shuffled(e, places, places, order))
                 keys, places = self._better(e, (keys, places), turned)
                 distance //= 2
-            place = e.insert(vector.ExtractOp(places, [0], i32))
-            value = e.make(arith.ExtSIOp, [place], i64)
+            value = e.insert(vector.ExtractOp(places, [0], self._word))
+            if self._word != i64:
+                value = e.make(arith.ExtSIOp, [value], i64)
             e.effect(memref.StoreOp.get(value, buffers[-1].ref, [e.index(index)]))
 
         grid = prod(shape_of(self.op.input)) // self._extent
@@ -105,6 +105,10 @@ class _ArgReduce(VectorCandidate):
         return shape_of(self.op.input)[self.op.dim.value.data]
 
     @property
+    def _word(self) -> IntegerType:
+        return word_of(element_type_of(self.op.input))
+
+    @property
     def _is_last(self) -> bool:
         return bool(self.op.select_last.value.data)
 
@@ -112,15 +116,16 @@ class _ArgReduce(VectorCandidate):
         """In each lane the best of its elements, those of all chains together."""
         size = _CHAINS * e.lanes
         whole = self._extent - self._extent % size
-        nothing = e.constant(LARGEST, e.vector_type(i32))
-        nowhere = e.constant(-1 if self._is_last else LARGEST, e.vector_type(i32))
+        word, largest = e.vector_type(self._word), largest_of(self._word)
+        nothing = e.constant(largest, word)
+        nowhere = e.constant(-1 if self._is_last else largest, word)
 
         def elements(at: Index, mask: Value | None = None) -> Best:
             value = source.load(e, e.add(begin, at), mask)
             is_max = self.op.kind.data == "max"
             key = key_of(e, value, element_type_of(self.op.input), largest=is_max, nan_first=True)
-            first = e.broadcast(e.make(arith.IndexCastOp, [e.index(at)], i32))
-            place = e.apply(arith.AddiOp, first, iota(e))
+            first = e.broadcast(e.make(arith.IndexCastOp, [e.index(at)], self._word))
+            place = e.apply(arith.AddiOp, first, iota(e, self._word))
             if mask is None:
                 return key, place
             return choose(e, mask, key, nothing), choose(e, mask, place, nowhere)

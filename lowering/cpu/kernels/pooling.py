@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, BlockArgument
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -44,7 +44,7 @@ and few of them wait for each other."""
 
 @dataclass(frozen=True)
 class PoolFamily(VectorFamily):
-    """`braid.pool` of f32 or bytes in one to three dims, unpadded, with an elementwise epilogue.
+    """`braid.pool` of f32, f64 or bytes in one to three dims, unpadded, with an epilogue.
 
     A `braid.reduce` of all spatial dims is one with a window as large as the image, where there are
     many channels.
@@ -61,9 +61,10 @@ class PoolFamily(VectorFamily):
         if len(ops) != 1 or not isinstance(x := ops[0].input, BlockArgument):
             return None
         op, kind = ops[0], element_type_of(x)
-        if not (kind == Float32Type() or is_byte(kind)) or len(shape_of(x)) not in RANKS:
+        if not (kind in (f32, f64) or is_byte(kind)) or len(shape_of(x)) not in RANKS:
             return None
-        pooling = _pooling(op, self.unit.lanes)
+        unit = self.unit_of(x)
+        pooling = _pooling(op, unit.lanes)
         if pooling is None or pooling.windows.is_padded or min(shape_of(x)) == 0:
             return None
         points = pointwise(group, op)
@@ -72,7 +73,7 @@ class PoolFamily(VectorFamily):
         combine = _combine(pooling.combine, op.accumulator or kind)
         return _Pool(
             group,
-            self.unit,
+            unit,
             op.output,
             pooling.windows,
             x,

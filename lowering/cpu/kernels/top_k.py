@@ -24,10 +24,10 @@ from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.selection.candidates import Room, Selection
+from braid.lowering.cpu.kernels.selection.keys import word_of
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
-_KEY_BYTES = 4
 _MOST_INDICES = 1 << 31
 
 _COMPARED = 6.0
@@ -39,7 +39,7 @@ _STRIDED = 16.0
 
 @dataclass(frozen=True)
 class TopKFamily(VectorFamily):
-    """A selection alone in its group, of numbers of at most 32 bits, row-major."""
+    """A selection alone in its group, row-major."""
 
     name: str = "top-k"
     version: int = 1
@@ -55,9 +55,11 @@ class TopKFamily(VectorFamily):
             return None
         if boxes_of(group) or overlap_of(group) is not None:
             return None
-        if not is_number(type) or bytes_of(type) > _KEY_BYTES:
+        if not is_number(type):
             return None
-        return _TopK(group, self.unit, op) if shape[op.dim.value.data] < _MOST_INDICES else None
+        if shape[op.dim.value.data] >= _MOST_INDICES:
+            return None
+        return _TopK(group, self.unit_of(op.input), op)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,13 +105,19 @@ class _TopK(VectorCandidate):
         grid = outer * inner
         room = self._room
         return grid_kernel(
-            self.group, symbol, self.unit, grid, iteration, scratch_bytes=4 * room.words
+            self.group,
+            symbol,
+            self.unit,
+            grid,
+            iteration,
+            scratch_bytes=bytes_of(room.word) * room.words,
         )
 
     @cached_property
     def _room(self) -> Room:
         _, extent, inner = self._extents
-        return Room(self.unit.lanes, extent, self.op.k.value.data, inner > 1)
+        word = word_of(element_type_of(self.op.input))
+        return Room(word, self.unit.lanes, extent, self.op.k.value.data, inner > 1)
 
     @cached_property
     def _extents(self) -> tuple[int, int, int]:

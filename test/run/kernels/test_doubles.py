@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import TensorType, f64, i64
 
 from braid.analysis.storage.strided_storage import set_overlap
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
@@ -19,6 +20,7 @@ from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
+from braid.lowering.cpu.kernels.pooling import PoolFamily
 from test.machines import AVX2, HOST, SSE
 from test.run.kernels.conftest import (
     KernelCheck,
@@ -123,6 +125,19 @@ def test_depthwise(exactly, machine, channels, width, stride) -> None:
     strides = (1, stride)
     shapes = shapes_of(2, channels, channels, (6, width), (3, 3), strides, (1, 1), 1)
     exactly(ConvDepthwiseFamily(machine), doubles(shapes), convolution(strides, groups=channels))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("kind", ["max", "add"])
+@pytest.mark.parametrize(("channels", "width", "stride"), [(48, 9, 1), (3, 71, 2), (35, 20, 2)])
+def test_pools(exactly, machine, kind, channels, width, stride) -> None:
+    def build(x):
+        op = PoolOp.get(
+            x, kind, (3, 3), strides=(1, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0)
+        )
+        return [op], [op.output]
+
+    exactly(PoolFamily(machine), doubles([(2, channels, 6, width)]), build)
 
 
 def test_winograd_is_for_f32() -> None:

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, read_shares, stored_bytes
@@ -33,8 +33,8 @@ class VectorFamily(ABC):
         return {bytes: self.unit.for_elements(bytes) for bytes in (4, 8)}
 
     def unit_of(self, value: SSAValue) -> VectorUnit:
-        """For vectors of a tensor's elements: of f64, or of at most 32 bits."""
-        return self._units[8 if element_type_of(value) == f64 else 4]
+        """For vectors of a tensor's elements: of 64 bits, or of at most 32."""
+        return self._units[max(4, bytes_of(element_type_of(value)))]
 
     @abstractmethod
     def match(self, group: FusedOp) -> "VectorCandidate | None":

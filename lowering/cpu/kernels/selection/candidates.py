@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, IntegerType, VectorType, i32, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, VectorType, i64
 from xdsl.ir import Attribute
 
 from braid.lowering.common.emitted_dialects import memref, vector
@@ -16,8 +16,8 @@ from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.selection.keys import key_of
 from braid.lowering.cpu.kernels.selection.sorting import (
     DIGIT_VALUES,
-    DIGITS,
     Keyed,
+    digits_of,
     iota,
     sort_few,
     sort_many,
@@ -30,17 +30,21 @@ _FEW = 64
 _AT_ONCE = 4
 """How many times as many as are collected are sorted at once by digits."""
 
+_DIGITS_MEASURED = 4
+"""Digits of the keys that sorts were measured with."""
+
 _GROUP = 4
 """Vectors that are looked at together."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """Scratch memory for the first `k` of `extent` elements: words, each array whole vectors.
+    """Scratch memory for the first `k` of `extent` elements: arrays of `word`, each whole vectors.
 
     `has_row` says that the keys of the whole row are kept: its elements are apart.
     """
 
+    word: IntegerType
     lanes: int
     extent: int
     k: int
@@ -67,7 +71,7 @@ class Room:
         n = self.collected
         if self.are_few:
             return n * (-(-n // self.lanes) * 1.5 + 3)
-        return 3000 + 25 * n
+        return (3000 + 25 * n) * digits_of(self.word) / _DIGITS_MEASURED
 
     @property
     def words(self) -> int:
@@ -83,7 +87,7 @@ class Room:
     def _begins(self) -> list[int]:
         # Before they are sorted, candidates are followed by a group, and the last ones by another.
         each = self.collected + 2 * _GROUP * self.lanes
-        counts = self.lanes if self.are_few else DIGITS * DIGIT_VALUES
+        counts = self.lanes if self.are_few else digits_of(self.word) * DIGIT_VALUES
         row = self.extent + self.lanes if self.has_row else 0
         begins = [0]
         for words in (each, each, each, each, counts, 2, row):
@@ -170,8 +174,10 @@ class Selection:
         """Makes a vector of the row candidates from `place` on, and whatever is behind it."""
         e, candidates = self.e, self._candidates
         candidates.keys.store_vector(e, self._keys(position, mask), place)
-        first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], i32))
-        candidates.numbers.store_vector(e, e.apply(arith.AddiOp, first, iota(e)), place)
+        first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.room.word))
+        candidates.numbers.store_vector(
+            e, e.apply(arith.AddiOp, first, iota(e, self.room.word)), place
+        )
 
     def _look(self, position: Index) -> None:
         """Collects what comes before the last of the first k so far, from a group of vectors."""

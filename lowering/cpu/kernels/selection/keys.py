@@ -1,47 +1,71 @@
-"""Keys: i32 in the order in which elements are selected, one for each number or vector of them."""
+"""Keys: i32 or i64 in the order in which elements are selected, one for each number or vector."""
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import AnyFloat, VectorType, f32, i32
+from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, f32, f64, i32, i64
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 
-LARGEST = (1 << 31) - 1
-SIGN = -(1 << 31)
+
+def word_of(element_type: Attribute) -> IntegerType:
+    """What keys of these elements are: integers as wide, of 32 bits at least."""
+    return i64 if bytes_of(element_type) > bytes_of(i32) else i32
+
+
+def largest_of(word: IntegerType) -> int:
+    """The key that comes behind all others."""
+    return (1 << (word.width.data - 1)) - 1
+
+
+def sign_of(word: IntegerType) -> int:
+    """The bit that is the sign, and the key before all others."""
+    return -1 - largest_of(word)
 
 
 def key_of(
     e: Emitter, value: Value, element_type: Attribute, *, largest: bool, nan_first: bool = False
 ) -> Value:
-    """The smaller, the earlier `value` comes, stored as `element_type` of at most 32 bits.
+    """The smaller, the earlier `value` comes, stored as `element_type`.
 
     One for both zeros, and one for every NaN, which is above all numbers, or with `nan_first`
     before them whichever order that is.
     """
-    key_type = e.vector_type(i32) if isinstance(value.type, VectorType) else i32
+    word = word_of(element_type)
+    key_type = e.vector_type(word) if isinstance(value.type, VectorType) else word
     if isinstance(element_type, AnyFloat):
-        key = _in_order(e, value, key_type, SIGN if nan_first and not largest else LARGEST)
-    elif bytes_of(element_type) < bytes_of(i32):
+        key = _in_order(e, value, word, key_type, is_first=nan_first and not largest)
+    elif bytes_of(element_type) < bytes_of(word):
         extend = arith.ExtUIOp if is_unsigned(element_type) else arith.ExtSIOp
         key = e.make(extend, [value], key_type)
     else:
         key = value
         if is_unsigned(element_type):
-            key = e.apply(arith.XOrIOp, key, e.constant(SIGN, key_type))
+            key = e.apply(arith.XOrIOp, key, e.constant(sign_of(word), key_type))
     return e.apply(arith.XOrIOp, key, e.constant(-1, key_type)) if largest else key
 
 
-def _in_order(e: Emitter, value: Value, key_type: Attribute, nan: int) -> Value:
-    """Floats order like their bits as integers, except that below zero these are in reverse."""
+def _in_order(
+    e: Emitter, value: Value, word: IntegerType, key_type: Attribute, *, is_first: bool
+) -> Value:
+    """Floats order like their bits as integers, except that below zero these are in reverse.
+
+    NaN `is_first`, or the last.
+    """
     is_vector = isinstance(value.type, VectorType)
-    wide = e.vector_type(f32) if is_vector else f32
+    kind = f64 if word == i64 else f32
+    wide = e.vector_type(kind) if is_vector else kind
     if value.type != wide:
         value = e.make(arith.ExtFOp, [value], wide)
     positive = e.apply(arith.AddfOp, value, e.constant(0.0, wide))
     bits = e.make(arith.BitcastOp, [positive], key_type)
-    sign = e.apply(arith.ShRSIOp, bits, e.constant(31, key_type))
-    largest = e.constant(LARGEST, key_type)
+    sign = e.apply(arith.ShRSIOp, bits, e.constant(word.width.data - 1, key_type))
+    largest = e.constant(largest_of(word), key_type)
     ordered = e.apply(arith.XOrIOp, bits, e.apply(arith.AndIOp, sign, largest))
-    return choose(e, compare(e, "uno", value, value), e.constant(nan, key_type), ordered)
+    return choose(
+        e,
+        compare(e, "uno", value, value),
+        e.constant(sign_of(word) if is_first else largest_of(word), key_type),
+        ordered,
+    )

@@ -4,15 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, i32
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerType
 
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.selection.keys import SIGN
+from braid.lowering.cpu.kernels.selection.keys import sign_of
 from braid.lowering.cpu.kernels.selection.words import Words
 
-DIGITS = 4
 DIGIT_VALUES = 256
+"""Of a byte of a key."""
+
+
+def digits_of(word: IntegerType) -> int:
+    """Of a key: an even number."""
+    return word.width.data // 8
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,9 @@ class Keyed:
         target.numbers.store(e, self.numbers.load(e, place), to)
 
 
-def iota(e: Emitter) -> Value:
+def iota(e: Emitter, word: IntegerType) -> Value:
     """0, 1, 2, …, one a lane."""
-    type = e.vector_type(i32)
+    type = e.vector_type(word)
     values = DenseIntOrFPElementsAttr.from_list(type, list(range(e.lanes)))
     return e.insert(arith.ConstantOp(values, type))
 
@@ -41,8 +46,8 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
     A vector has more `places`, of which the first `most` in `all` and one more in `spare` are
     written.
     """
-    lanes = e.lanes
-    one, none = (e.constant(n, e.vector_type(i32)) for n in (1, 0))
+    lanes, word = e.lanes, places.word
+    one, none = (e.constant(n, e.vector_type(word)) for n in (1, 0))
 
     def block(first: Index) -> None:
         keys = all.keys.load_vector(e, first)
@@ -56,8 +61,8 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
 
         def among(place: Index, before: Sequence[Value]) -> Sequence[Value]:
             key = other(place)
-            distance = e.make(arith.IndexCastOp, [e.index(e.sub(place, first))], i32)
-            is_earlier = compare(e, "sgt", iota(e), e.broadcast(distance))
+            distance = e.make(arith.IndexCastOp, [e.index(e.sub(place, first))], word)
+            is_earlier = compare(e, "sgt", iota(e, word), e.broadcast(distance))
             is_equal = e.apply(arith.AndIOp, compare(e, "eq", key, keys), is_earlier)
             return counted(before, e.apply(arith.OrIOp, compare(e, "slt", key, keys), is_equal))
 
@@ -83,16 +88,19 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
 def sort_many(e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words) -> None:
     """All of `count` in their order, by one digit after the other from the last one on.
 
-    `counts` has `DIGITS` times `DIGIT_VALUES` words.
+    `counts` has `DIGIT_VALUES` words for each digit.
     """
-    zeros = e.constant(0, e.vector_type(i32))
-    words = DIGITS * DIGIT_VALUES
+    word = counts.word
+    zeros, digits = e.constant(0, e.vector_type(word)), digits_of(word)
+    words = digits * DIGIT_VALUES
     e.loop(0, words, e.lanes, lambda i: counts.store_vector(e, zeros, i))
 
     def count_digits(place: Index) -> None:
         key = all.keys.load(e, place)
-        for digit in range(DIGITS):
-            _add_one(e, counts, _digit(e, key, e.constant(8 * digit, i32)), digit * DIGIT_VALUES)
+        for digit in range(digits):
+            _add_one(
+                e, counts, _digit(e, word, key, e.constant(8 * digit, word)), digit * DIGIT_VALUES
+            )
 
     e.loop(0, count, 1, count_digits)
 
@@ -105,35 +113,36 @@ def sort_many(e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words)
             sums.append(e.apply(arith.AddiOp, total, found))
         return sums
 
-    e.carry(0, DIGIT_VALUES, 1, [e.constant(0, i32)] * DIGITS, begin)
+    e.carry(0, DIGIT_VALUES, 1, [e.constant(0, word)] * digits, begin)
 
     def pair(number: Index) -> None:
         first = e.mul(number, 2)
         _sort_by_digit(e, all, spare, count, counts, first)
         _sort_by_digit(e, spare, all, count, counts, e.add(first, 1))
 
-    e.loop(0, DIGITS // 2, 1, pair)
+    e.loop(0, digits // 2, 1, pair)
 
 
 def _sort_by_digit(
     e: Emitter, source: Keyed, target: Keyed, count: Index, counts: Words, digit: Index
 ) -> None:
     """Puts each of `source` where the next one with its digit goes, as `counts` says."""
-    shift = e.make(arith.IndexCastOp, [e.index(e.mul(digit, 8))], i32)
+    word = counts.word
+    shift = e.make(arith.IndexCastOp, [e.index(e.mul(digit, 8))], word)
     begin = e.mul(digit, DIGIT_VALUES)
 
     def put(place: Index) -> None:
-        value = _digit(e, source.keys.load(e, place), shift)
+        value = _digit(e, word, source.keys.load(e, place), shift)
         source.move(e, place, target, _add_one(e, counts, value, begin))
 
     e.loop(0, count, 1, put)
 
 
-def _digit(e: Emitter, key: Value, shift: Value) -> Value:
+def _digit(e: Emitter, word: IntegerType, key: Value, shift: Value) -> Value:
     """The digit of a key that is `shift` bits from its end; keys below zero come first."""
-    unsigned = e.apply(arith.XOrIOp, key, e.constant(SIGN, i32))
+    unsigned = e.apply(arith.XOrIOp, key, e.constant(sign_of(word), word))
     shifted = e.apply(arith.ShRUIOp, unsigned, shift)
-    digit = e.apply(arith.AndIOp, shifted, e.constant(DIGIT_VALUES - 1, i32))
+    digit = e.apply(arith.AndIOp, shifted, e.constant(DIGIT_VALUES - 1, word))
     return e.make(arith.IndexCastOp, [digit], IndexType())
 
 
@@ -141,5 +150,5 @@ def _add_one(e: Emitter, counts: Words, digit: Index, begin: Index) -> Value:
     """Counts a digit; returns how many there were before, as an index."""
     at = e.add(digit, begin)
     found = counts.load(e, at)
-    counts.store(e, e.apply(arith.AddiOp, found, e.constant(1, i32)), at)
+    counts.store(e, e.apply(arith.AddiOp, found, e.constant(1, counts.word)), at)
     return e.make(arith.IndexCastOp, [found], IndexType())

@@ -1,10 +1,11 @@
-"""Arrays of i32 in the scratch memory of a kernel, which is one of f32."""
+"""Arrays of i32 or i64 in the scratch memory of a kernel, which is one of floats as wide."""
 
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IndexType, f32, i32
+from xdsl.dialects.builtin import IndexType, IntegerType
 
+from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
@@ -17,9 +18,16 @@ class Words:
     scratch: Buffer
     begin: int
 
+    @property
+    def word(self) -> IntegerType:
+        """What they are."""
+        return IntegerType(8 * bytes_of(self.scratch.element_type))
+
     def load(self, e: Emitter, at: Index) -> Value:
         """One word."""
-        return e.make(arith.BitcastOp, [self.scratch.load_scalar(e, e.add(at, self.begin))], i32)
+        return e.make(
+            arith.BitcastOp, [self.scratch.load_scalar(e, e.add(at, self.begin))], self.word
+        )
 
     def load_index(self, e: Emitter, at: Index) -> Value:
         """One word as an index."""
@@ -28,18 +36,18 @@ class Words:
     def load_vector(self, e: Emitter, at: Index) -> Value:
         """A vector of them."""
         words = self.scratch.load(e, e.add(at, self.begin))
-        return e.convert(arith.BitcastOp, words, i32)
+        return e.convert(arith.BitcastOp, words, self.word)
 
     def store(self, e: Emitter, value: Value, at: Index) -> None:
         """Writes one word."""
-        bits = e.make(arith.BitcastOp, [value], f32)
+        bits = e.make(arith.BitcastOp, [value], self.scratch.element_type)
         e.effect(memref.StoreOp.get(bits, self.scratch.ref, [e.index(e.add(at, self.begin))]))
 
     def store_index(self, e: Emitter, value: Index, at: Index) -> None:
         """Writes an index as one word."""
-        self.store(e, e.make(arith.IndexCastOp, [e.index(value)], i32), at)
+        self.store(e, e.make(arith.IndexCastOp, [e.index(value)], self.word), at)
 
     def store_vector(self, e: Emitter, value: Value, at: Index) -> None:
         """Writes a vector of them."""
-        bits = e.convert(arith.BitcastOp, value, f32)
+        bits = e.convert(arith.BitcastOp, value, self.scratch.element_type)
         self.scratch.store(e, bits, e.add(at, self.begin))
