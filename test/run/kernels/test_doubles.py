@@ -1,4 +1,4 @@
-"""Products, convolutions and pools of f64, by the families of f32: vectors of half as many lanes.
+"""Kernels of f64 by the families of f32, with vectors of half as many lanes.
 
 Everything is compared within a few units in the last place of sums: what were rounded to f32
 anywhere would be wrong by a million times as much.
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, f64, i64
 
 from braid.analysis.storage.strided_storage import set_overlap
+from braid.dialects.braid.elementwise import ELEMENTWISE, elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.relayout import to_storage
@@ -18,6 +19,7 @@ from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
+from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
@@ -144,3 +146,70 @@ def test_winograd_is_for_f32() -> None:
     """Its results are less exact."""
     shapes = shapes_of(1, 16, 16, (8, 8), (3, 3), (1, 1), (1, 1), 16)
     assert ConvWinogradFamily(HOST).match(make_group(doubles(shapes), convolution())) is None
+
+
+MOST_ULP = {"exp": 0.9, "log": 0.8, "tanh": 2.4, "sin": 1.7, "cos": 1.7}
+"""Units in the last place of the exact result: the bounds in `docs/numerics.md`."""
+_POINTS = np.array(
+    [
+        0, 5e-324, 1e-310, 2.0**-1022, 0.3466, 0.5, 0.7072, 1, 2, np.pi / 2, np.pi, 22, 700,
+        709.78, 709.79, 745.2, 2.0**20, 1e22, 1.7e308, np.inf, np.nan,
+    ]
+)  # fmt: skip
+_AROUND = np.concatenate([_POINTS, np.nextafter(_POINTS, 0), np.nextafter(_POINTS, np.inf)])
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("name", MOST_ULP)
+def test_functions(machine, name) -> None:
+    """Of numbers of all sizes and signs, beside those of the C library in 80 bits."""
+    rng = np.random.default_rng(0)
+    usual = [rng.uniform(-end, end, 50_001) for end in (0.01, 1, 4, 100, 700, 2.0**20)]
+    any_bits = rng.integers(0, 1 << 64, 200_001, dtype=np.uint64).view(np.float64)
+    x = np.concatenate([_AROUND, -_AROUND, any_bits, *usual])
+    got = elementwise_result(machine, name, x)
+    with np.errstate(all="ignore"):
+        exact = getattr(np, name)(x.astype(np.longdouble))
+        nearest = exact.astype(np.float64)
+        finite = np.isfinite(nearest)
+        assert np.array_equal(got[~finite], nearest[~finite], equal_nan=True)
+        numbers = ~np.isnan(nearest)
+        assert np.array_equal(np.signbit(got[numbers]), np.signbit(nearest[numbers]))
+        errors = np.abs((got - exact) / np.spacing(np.abs(nearest)))
+    worst = np.where(finite, errors, 0).argmax()
+    assert errors[worst] <= MOST_ULP[name], x[worst]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "erf"],
+)
+def test_functions_of_the_library(name) -> None:
+    x = np.random.default_rng(0).uniform(*((1, 9) if name == "acosh" else (-1, 1)), 37)
+    exact = ELEMENTWISE[name].ROW.function(x)
+    got = elementwise_result(HOST, name, x)
+    np.testing.assert_allclose(got, exact, rtol=1e-15, atol=1e-16)
+
+
+def elementwise_result(machine, name, x):
+    def build(value):
+        op = elementwise(name, value)
+        return [op], [op.output]
+
+    group = make_group(doubles([x.shape]), build)
+    kernel = candidate_of(ElementwiseFamily(machine), group).emit("kernel", {"unroll": 2})
+    result = np.empty_like(x)
+    CallableKernel(kernel)(x, result)
+    return result
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf"])
+def test_products_with_functions(exactly, name) -> None:
+    """Also of calls of the C library, lane by lane: the product is by tiles all the same."""
+
+    def build(a, b):
+        ops, (made,) = product(a, b)
+        op = elementwise(name, made)
+        return [*ops, op], [op.output]
+
+    exactly(GemmFamily(HOST), doubles([(7, 9), (9, 21)]), build)

@@ -16,9 +16,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation
 
 from braid.lowering.common.element_types import signless
-from braid.lowering.common.emitted_dialects import math
+from braid.lowering.common.emitted_dialects import math, vector
 from braid.lowering.cpu.kernels.emit.angles import Angles
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
+from braid.lowering.cpu.kernels.emit.double_functions import DoubleFunctions
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.wide_functions import WideFunctions
@@ -34,6 +35,20 @@ def _op(op: type[Operation]) -> Emit:
 def _math(name: str) -> Emit:
     """One op of the dialect `math`, by its class."""
     return lambda e, a: e.insert(getattr(math, name)(*a))
+
+
+def _by_lanes(name: str) -> Emit:
+    """One op of the dialect `math` on each lane, which is a call of the C library."""
+
+    def emit(e: Emitter, a: Sequence[Value]) -> Value:
+        result, kind = a[0], Float64Type()
+        for lane in range(e.lanes):
+            numbers = [e.insert(vector.ExtractOp(x, [lane], kind)) for x in a]
+            number = e.insert(getattr(math, name)(*numbers))
+            result = e.insert(vector.InsertOp(number, result, [lane]))
+        return result
+
+    return emit
 
 
 def _compare(predicate: str) -> Emit:
@@ -54,8 +69,11 @@ def _extremum(predicate: str) -> Emit:
     return emit
 
 
-def _functions(library: type[Functions | Angles | WideFunctions], names: str) -> dict[str, Emit]:
-    """Methods of a class of functions of f32, by their names."""
+_Library = Functions | Angles | WideFunctions | DoubleFunctions
+
+
+def _functions(library: type[_Library], names: str) -> dict[str, Emit]:
+    """Methods of a class of functions, by their names."""
     return {name: lambda e, a, name=name: getattr(library(e), name)(*a) for name in names.split()}
 
 
@@ -135,6 +153,25 @@ _F32_FUNCTIONS: dict[str, Emit] = {
     **_functions(Angles, "sin cos tan"),
     **_functions(WideFunctions, "sinh cosh asinh acosh atanh pow"),
 }
+_F64_FUNCTIONS: dict[str, Emit] = {
+    **_functions(DoubleFunctions, "exp log tanh sin cos"),
+    **{
+        name: _by_lanes(op)
+        for name, op in (
+            ("tan", "TanOp"),
+            ("asin", "AsinOp"),
+            ("acos", "AcosOp"),
+            ("atan", "AtanOp"),
+            ("sinh", "SinhOp"),
+            ("cosh", "CoshOp"),
+            ("asinh", "AsinhOp"),
+            ("acosh", "AcoshOp"),
+            ("atanh", "AtanhOp"),
+            ("erf", "ErfOp"),
+            ("pow", "PowFOp"),
+        )
+    },
+}
 _INTEGERS: dict[str, Emit] = _BITS | {
     "add": _op(arith.AddiOp),
     "sub": _op(arith.SubiOp),
@@ -187,6 +224,8 @@ def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute)
         return table.get(operation)
     if element_type == Float32Type() and operation in _F32_FUNCTIONS:
         return _F32_FUNCTIONS[operation]
+    if element_type == Float64Type() and operation in _F64_FUNCTIONS:
+        return _F64_FUNCTIONS[operation]
     return _FLOATS.get(operation)
 
 
