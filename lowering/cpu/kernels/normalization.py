@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type
+from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import BlockArgument, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -23,6 +23,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.common.emitted_dialects import math as math_ops
 from braid.lowering.cpu.kernels.emit.buffer import Buffer
 from braid.lowering.cpu.kernels.emit.compare import choose
+from braid.lowering.cpu.kernels.emit.double_functions import DoubleFunctions
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
@@ -49,7 +50,7 @@ At = Callable[[Index, Value | None], Value]
 
 @dataclass(frozen=True)
 class NormalizationFamily(VectorFamily):
-    """`braid.softmax` and `braid.layer_norm`, of f32, alone in their group.
+    """`braid.softmax` and `braid.layer_norm`, of f32 or f64, alone in their group.
 
     Scale and bias of a normalization have a number for every element of a row, for sections of it,
     or for rows. Layout: row-major.
@@ -65,8 +66,8 @@ class NormalizationFamily(VectorFamily):
         if op is None:
             return None
         if isinstance(op, SoftmaxOp) and (count := _columns(op)) > 1:
-            return _Columns(group, self.unit, op, count)
-        return _Rows(group, self.unit, op)
+            return _Columns(group, self.unit_of(op.input), op, count)
+        return _Rows(group, self.unit_of(op.input), op)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,12 +141,12 @@ class _Columns(_Normalization):
 
 
 def _match(group: FusedOp) -> SoftmaxOp | LayerNormOp | None:
-    """The only op of the group beside constants, of f32 and not empty."""
+    """The only op of the group beside constants, of f32 or f64 and not empty."""
     ops = [op for op in group.body.block.ops if not isinstance(op, ConstantOp | YieldOp)]
     if len(ops) != 1 or tuple(group.terminator.arguments) != tuple(ops[0].results):
         return None
     op = ops[0]
-    if not isinstance(op, SoftmaxOp | LayerNormOp) or element_type_of(op.input) != Float32Type():
+    if not isinstance(op, SoftmaxOp | LayerNormOp) or element_type_of(op.input) not in (f32, f64):
         return None
     shape = shape_of(op.input)
     if min(shape) < 1 or not isinstance(op.input, BlockArgument):
@@ -187,10 +188,16 @@ def _numbers_in_row(op: LayerNormOp, value: SSAValue) -> int | None:
     return math.prod(extents) if extents[:varying] == row[:varying] else None
 
 
+def _functions(e: Emitter, x: Buffer) -> Functions | DoubleFunctions:
+    """Those of the elements of `x`."""
+    return DoubleFunctions(e) if x.element_type == f64 else Functions(e)
+
+
 def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None:
     """Maximum, then powers and their sum, then the quotients."""
-    lowest = e.constant(-math.inf, e.vector_type(Float32Type()))
-    functions = Functions(e)
+    kind = x.element_type
+    lowest = e.constant(-math.inf, e.vector_type(kind))
+    functions = _functions(e, x)
 
     def largest(position: Index, mask: Value | None, found: Value) -> Value:
         value = x.load(e, e.add(base, position), mask)
@@ -198,7 +205,7 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
             value = choose(e, mask, value, lowest)
         return larger(e, found, value)
 
-    maximum = fold(e, length, -math.inf, largest, larger)
+    maximum = fold(e, kind, length, -math.inf, largest, larger)
 
     def power(position: Index, mask: Value | None, sum: Value) -> Value:
         offset = e.add(base, position)
@@ -210,7 +217,7 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
         y.store(e, value, offset, mask)
         return added(e, sum, value)
 
-    total = fold(e, length, 0.0, power, added)
+    total = fold(e, kind, length, 0.0, power, added)
     factor = e.insert(arith.DivfOp(e.constant(1.0, total.type), total))
 
     def scale(position: Index, mask: Value | None) -> None:
@@ -240,9 +247,9 @@ class _Down:
 
     def softmax(self) -> None:
         """As `_softmax`, with vectors of maxima and sums."""
-        e, functions = self.e, Functions(self.e)
-        f32 = e.vector_type(Float32Type())
-        lowest, zero, one = (e.constant(number, f32) for number in (-math.inf, 0.0, 1.0))
+        e, functions = self.e, _functions(self.e, self.x)
+        kind = e.vector_type(self.x.element_type)
+        lowest, zero, one = (e.constant(number, kind) for number in (-math.inf, 0.0, 1.0))
         count = -(-self.width // e.lanes)
 
         def largest(number: int, offset: Index, mask: Value | None, found: Value) -> Value:
@@ -315,7 +322,8 @@ class _Scales:
         if isinstance(value.owner, ConstantOp):
             number = splat_value(value.owner)
             assert number is not None
-            constant = e.constant(float(number), e.vector_type(Float32Type()))
+            kind = element_type_of(self.op.input)
+            constant = e.constant(float(number), e.vector_type(kind))
             return lambda position, mask: constant
         buffer, first = self._buffers[cast(BlockArgument, value).index], self._first(value)
         numbers = _numbers_in_row(self.op, value)
@@ -339,7 +347,8 @@ def _layer_norm(e: Emitter, x: Buffer, y: Buffer, row: Index, scales: _Scales) -
     """Mean, then the mean square of the differences, then the result."""
     length = scales.length
     base = e.mul(row, length)
-    count = e.constant(1.0 / length, e.vector_type(Float32Type()))
+    kind = x.element_type
+    count = e.constant(1.0 / length, e.vector_type(kind))
 
     def add(position: Index, mask: Value | None, sum: Value) -> Value:
         return added(e, sum, x.load(e, e.add(base, position), mask))
@@ -347,7 +356,7 @@ def _layer_norm(e: Emitter, x: Buffer, y: Buffer, row: Index, scales: _Scales) -
     def average(total: Value) -> Value:
         return e.insert(arith.MulfOp(total, count))
 
-    mean = average(fold(e, length, 0.0, add, added))
+    mean = average(fold(e, kind, length, 0.0, add, added))
 
     def add_square(position: Index, mask: Value | None, sum: Value) -> Value:
         value = x.load(e, e.add(base, position), mask)
@@ -356,7 +365,7 @@ def _layer_norm(e: Emitter, x: Buffer, y: Buffer, row: Index, scales: _Scales) -
             difference = choose(e, mask, difference, e.constant(0.0, difference.type))
         return e.fma(difference, difference, sum)
 
-    variance = average(fold(e, length, 0.0, add_square, added))
+    variance = average(fold(e, kind, length, 0.0, add_square, added))
     shifted = added(e, variance, e.constant(scales.op.epsilon.value.data, variance.type))
     root = e.insert(math_ops.SqrtOp(shifted))
     factor = e.insert(arith.DivfOp(e.constant(1.0, root.type), root))

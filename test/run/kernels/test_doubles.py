@@ -10,9 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import TensorType, f64, i64
 
+import braid
 from braid.analysis.storage.strided_storage import set_overlap
 from braid.dialects.braid.elementwise import ELEMENTWISE, elementwise
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
@@ -22,6 +24,7 @@ from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
+from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from test.machines import AVX2, HOST, SSE
 from test.run.kernels.conftest import (
@@ -146,6 +149,57 @@ def test_winograd_is_for_f32() -> None:
     """Its results are less exact."""
     shapes = shapes_of(1, 16, 16, (8, 8), (3, 3), (1, 1), (1, 1), 16)
     assert ConvWinogradFamily(HOST).match(make_group(doubles(shapes), convolution())) is None
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("shape", [(5, 1), (5, 67), (3, 300), (3, 9, 5), (2, 37, 3), (2, 33, 70)])
+def test_softmax(exactly, machine, shape) -> None:
+    def build(x):
+        op = SoftmaxOp.get(x, 1)
+        return [op], [op.output]
+
+    x = np.random.default_rng(0).uniform(-50, 50, shape)
+    x[:, shape[1] // 2 + 1 :] = -np.inf
+    exactly(NormalizationFamily(machine), doubles([shape]), build)
+    exactly(NormalizationFamily(machine), doubles([shape]), build, arrays=[x])
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("length", [1, 7, 64, 333])
+def test_layer_norm(exactly, machine, length) -> None:
+    def build(x, scale, bias):
+        op = LayerNormOp.get(x, scale, bias, first_dim=1, epsilon=1e-5)
+        return [op], [op.output]
+
+    types = doubles([(6, length), (1, length), (1, length)])
+    exactly(NormalizationFamily(machine), types, build)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("cpu", ["native", "haswell"])
+def test_attention(tmp_path, cpu, threads) -> None:
+    """Compiled as a whole: products of both kinds, a scale behind one, softmax and a column."""
+    q, k, v, w = (TensorType(f64, s) for s in ((3, 37, 19), (3, 45, 19), (3, 45, 23), (23, 1)))
+    text = f"""
+      func.func @main(%q: {q}, %k: {k}, %v: {v}, %w: {w}) -> tensor<111x1xf64> {{
+        %c = braid.constant {{value = dense<0.25> : tensor<1x1x1xf64>}} : tensor<1x1x1xf64>
+        %0 = braid.mul %k, %c : ({k}, tensor<1x1x1xf64>) -> {k}
+        %1 = braid.transpose %0 {{permutation = array<i64: 0, 2, 1>}} : ({k}) -> tensor<3x19x45xf64>
+        %2 = braid.matmul %q, %1 : ({q}, tensor<3x19x45xf64>) -> tensor<3x37x45xf64>
+        %3 = braid.softmax %2 {{dim = 2 : i64}} : (tensor<3x37x45xf64>) -> tensor<3x37x45xf64>
+        %4 = braid.matmul %3, %v : (tensor<3x37x45xf64>, {v}) -> tensor<3x37x23xf64>
+        %5 = braid.reshape %4 : (tensor<3x37x23xf64>) -> tensor<111x23xf64>
+        %6 = braid.matmul %5, %w : (tensor<111x23xf64>, {w}) -> tensor<111x1xf64>
+        func.return %6 : tensor<111x1xf64>
+      }}"""
+    arrays = [random_array(type, seed) for seed, type in enumerate((q, k, v, w))]
+    path = tmp_path / "attention.mlir"
+    path.write_text(text)
+    got = braid.compile(path, cpu=cpu, threads=threads, cache=False)(*arrays)
+    scores = np.exp(arrays[0] @ np.swapaxes(arrays[1], 1, 2) * 0.25)
+    weights = scores / scores.sum(-1, keepdims=True)
+    exact = (weights @ arrays[2]).reshape(111, 23) @ arrays[3]
+    np.testing.assert_allclose(np.asarray(got), exact, rtol=0, atol=1e-13 * np.abs(exact).max())
 
 
 MOST_ULP = {"exp": 0.9, "log": 0.8, "tanh": 2.4, "sin": 1.7, "cos": 1.7}

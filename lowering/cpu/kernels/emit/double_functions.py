@@ -13,7 +13,7 @@ from xdsl.ir import Operation
 
 from braid.lowering.common import elementary_coefficients as coefficients
 from braid.lowering.common.emitted_dialects import math, vector
-from braid.lowering.cpu.kernels.emit.compare import at_most, clamp
+from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, clamp
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.vector_math import VectorMath
 
@@ -52,11 +52,14 @@ class DoubleFunctions(VectorMath):
         super().__init__(e, Float64Type())
 
     def exp(self, x: Value) -> Value:
-        """2^n · e^rest; 2^n as two factors, for results below the normal numbers."""
+        """e to the power of x: 2^n · e^rest."""
         exponent, power = self._reduced_power(clamp(self.e, x, _UNDERFLOWS, _OVERFLOWS))
-        first = self.rounded(self.mul(exponent, self.number(0.5)))
-        value = self.mul(self.add(power, self.number(1.0)), self._power_of_two(first))
-        return self.mul(value, self._power_of_two(self.sub(exponent, first)))
+        return self._scaled(power, exponent)
+
+    def exp_of_differences(self, x: Value) -> Value:
+        """`exp` of numbers of which none is above 0, as differences to a maximum are."""
+        exponent, power = self._reduced_power(at_least(self.e, x, self.number(_UNDERFLOWS)))
+        return self._scaled(power, exponent)
 
     def tanh(self, x: Value) -> Value:
         """m / (m + 2) with m = e^2|x| - 1, and the sign of x."""
@@ -122,6 +125,12 @@ class DoubleFunctions(VectorMath):
             low = lost if low is None else self.add(low, lost)
         assert low is not None
         return rest, low
+
+    def _scaled(self, power: Value, exponent: Value) -> Value:
+        """(power + 1) · 2^exponent, by two factors: results below the normal numbers too."""
+        first = self.rounded(self.mul(exponent, self.number(0.5)))
+        value = self.mul(self.add(power, self.number(1.0)), self._power_of_two(first))
+        return self.mul(value, self._power_of_two(self.sub(exponent, first)))
 
     def _power_of_two(self, exponent: Value) -> Value:
         """Of whole numbers whose power is a normal number."""

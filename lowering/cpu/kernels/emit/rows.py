@@ -1,9 +1,9 @@
-"""Passes over one row of contiguous f32: sums, maxima, and element by element."""
+"""Passes over one row of contiguous floats: sums, maxima, and element by element."""
 
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import Float32Type
+from xdsl.ir import Attribute
 
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
@@ -32,6 +32,7 @@ def larger(e: Emitter, a: Value, b: Value) -> Value:
 
 def fold(
     e: Emitter,
+    element_type: Attribute,
     length: int,
     neutral: float,
     step: Step,
@@ -42,7 +43,8 @@ def fold(
     `step` adds a vector to an accumulator that began as `neutral`; `join` combines accumulators,
     and the halves of the last one's lanes.
     """
-    values: Sequence[Value] = [e.constant(neutral, e.vector_type(Float32Type()))] * _CHAINS
+    start = e.constant(neutral, e.vector_type(element_type))
+    values: Sequence[Value] = [start] * _CHAINS
     block = _CHAINS * e.lanes
     whole = length - length % block
 
