@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, i32, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, TensorType, bf16, f16, f32, f64, i32, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -354,6 +354,39 @@ CASES = (
     Case(
         "tiled", "attention", [(32, 16), (16, 32), (32, 16)], _attention, ["ab"] * 4,
         {"tile0": 12, "tile1": 16},
+    ),
+    Case("gemm", "doubles", [(9, 20), (20, 37)], _plain_product, ["ab"] * 3, ONE, types=(f64,) * 2),
+    Case(
+        "gemm", "doubles over", [(9, 20), (20, 70)], _plain_product, ["ab"] * 3, ONE, overlap=0,
+        types=(f64,) * 2,
+    ),
+    Case(
+        "gemm-dots", "doubles", [(3, 20), (20, 37)], _plain_product, ["ab", "ba", "ab"],
+        types=(f64,) * 2,
+    ),
+    Case(
+        "conv-direct", "doubles", [IMAGE, (20, 16, 3, 3), (1, 20, 1, 1)], _convolution(1),
+        ["abcd", "bcda", "abcd", "abcd"], TILE, types=(f64,) * 3,
+    ),
+    Case(
+        "conv-depthwise", "doubles", [WIDE, (32, 1, 3, 3), (1, 32, 1, 1)], _convolution(32),
+        ["acdb", "bcda", "abcd", "acdb"], {"columns": 3, "vectors": 2}, types=(f64,) * 3,
+    ),
+    Case(
+        "pool", "doubles", [WIDE], _pool("max"), ["acdb"] * 2, {"columns": 3, "vectors": 2},
+        types=(f64,),
+    ),
+    Case(
+        "normalization", "doubles", [(5, 37)], lambda x: chain(SoftmaxOp.get(x, 1)), ["ab", "ab"],
+        types=(f64,),
+    ),
+    Case(
+        "elementwise", "doubles", [(7, 37)], _functions, ["ab"] * 2, {"unroll": 1}, types=(f64,)
+    ),
+    Case("top-k", "doubles", [(400, 3)], lambda x: _top_k(x, 40, 0), ["ab"] * 3, types=(f64,)),
+    Case(
+        "arg-reduce", "long", [(3, 300)], lambda x: chain(ArgReduceOp.get(x, "min", 1)),
+        ["ab"] * 2, types=(i64,),
     ),
     Case("generic", "sum", [(5, 7)], lambda x: chain(ReduceOp.get(x, "add", (1,))), ["ab", "ab"]),
     Case("generic", "pad", [IMAGE], _pad, ["acdb", "acdb"]),
