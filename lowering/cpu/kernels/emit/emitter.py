@@ -34,7 +34,7 @@ _INDEX = IndexType()
 
 
 class Emitter:
-    """Appends ops to a function; every vector has as many elements as `unit` has f32 lanes.
+    """Appends ops to a function; every vector has as many elements as `unit` has lanes.
 
     Arithmetic on known indices is done here and leaves no ops. Constants stand once each at the
     top of the function.
