@@ -205,7 +205,7 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
             value = choose(e, mask, value, lowest)
         return larger(e, found, value)
 
-    maximum = fold(e, kind, length, -math.inf, largest, larger)
+    maximum = fold(e, length, -math.inf, largest, larger, kind)
 
     def power(position: Index, mask: Value | None, sum: Value) -> Value:
         offset = e.add(base, position)
@@ -217,7 +217,7 @@ def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: int) -> None
         y.store(e, value, offset, mask)
         return added(e, sum, value)
 
-    total = fold(e, kind, length, 0.0, power, added)
+    total = fold(e, length, 0.0, power, added, kind)
     factor = e.insert(arith.DivfOp(e.constant(1.0, total.type), total))
 
     def scale(position: Index, mask: Value | None) -> None:
@@ -356,7 +356,7 @@ def _layer_norm(e: Emitter, x: Buffer, y: Buffer, row: Index, scales: _Scales) -
     def average(total: Value) -> Value:
         return e.insert(arith.MulfOp(total, count))
 
-    mean = average(fold(e, kind, length, 0.0, add, added))
+    mean = average(fold(e, length, 0.0, add, added, kind))
 
     def add_square(position: Index, mask: Value | None, sum: Value) -> Value:
         value = x.load(e, e.add(base, position), mask)
@@ -365,7 +365,7 @@ def _layer_norm(e: Emitter, x: Buffer, y: Buffer, row: Index, scales: _Scales) -
             difference = choose(e, mask, difference, e.constant(0.0, difference.type))
         return e.fma(difference, difference, sum)
 
-    variance = average(fold(e, kind, length, 0.0, add_square, added))
+    variance = average(fold(e, length, 0.0, add_square, added, kind))
     shifted = added(e, variance, e.constant(scales.op.epsilon.value.data, variance.type))
     root = e.insert(math_ops.SqrtOp(shifted))
     factor = e.insert(arith.DivfOp(e.constant(1.0, root.type), root))

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
+from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute
 
 from braid.lowering.cpu.kernels.emit.compare import choose, compare
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
+
+_f32 = Float32Type()
 
 _CHAINS = 4
 """Independent accumulators: as many as an addition takes cycles."""
@@ -32,13 +35,13 @@ def larger(e: Emitter, a: Value, b: Value) -> Value:
 
 def fold(
     e: Emitter,
-    element_type: Attribute,
     length: int,
     neutral: float,
     step: Step,
     join: Join,
+    element_type: Attribute = _f32,
 ) -> Value:
-    """A reduction over `length` elements, in every lane of the result.
+    """A reduction over `length` elements of `element_type`, in every lane of the result.
 
     `step` adds a vector to an accumulator that began as `neutral`; `join` combines accumulators,
     and the halves of the last one's lanes.
