@@ -108,6 +108,13 @@ def test_batches_inside_of_rows(element: Any) -> None:
         check_group(in_layouts(group, choice), emitter(PLAIN if element == f32 else SMALL))
 
 
+@pytest.mark.parametrize("left", [i8, u8], ids=str)
+@pytest.mark.parametrize("right", [i8, u8], ids=str)
+def test_bytes_of_any_kinds(left: Any, right: Any) -> None:
+    """As two activations are multiplied."""
+    check_group(product(left, (24, 40, 70), batch=(2,), right=right), emitter(SMALL))
+
+
 def random_product(seed: int) -> tuple[FusedOp, Schedule]:
     rng = np.random.default_rng(seed)
     element = (f32, bf16, f16, i8, u8, bf16)[rng.integers(6)]
