@@ -90,7 +90,7 @@ class _Product(VectorCandidate):
         words = size.batches * kernel.steps * -(-size.columns // unit.lanes)
         if (few := self._unpacked(kernel)) is not None:
             rows, vectors = few.tile.rows, few.tile.vectors
-            step = max(tile_cycles(rows, vectors, unit), vectors * (rows + _ROWS_CYCLES))
+            step = tile_cycles(rows, vectors, unit) * size.slowdown + vectors * _ROWS_CYCLES
             cycles = few.grid * kernel.steps * step
             return max(cycles / unit.fma_rate, self.moving_seconds(choice))
         moved = self.moved_bytes(choice)
