@@ -53,9 +53,9 @@ Part = tuple[int, int | None]
 """Step and extent of one part of a split dim, as in `StorageDim`."""
 
 _WHOLE: tuple[Part, ...] = ((1, None),)
-_SHORT = 8
-"""Fewer iterations than this are not worth a vectorized loop."""
 _STRIDED_COST = 8
+_START_COST = 24
+"""Of an innermost loop, which few iterations share."""
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,8 @@ def _loop_order(
     if not order:
         return order
     strides = [_strides(map, operand) for map, operand in zip(maps, operands, strict=True)]
-    innermost = min(reversed(order), key=lambda dim: (sizes[dim] < _SHORT, _cost(dim, strides)))
+    starts = [_START_COST / max(1, size) for size in sizes]
+    innermost = min(reversed(order), key=lambda dim: _cost(dim, strides) + starts[dim])
     order.remove(innermost)
     return [*order, innermost]
 

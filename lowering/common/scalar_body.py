@@ -86,5 +86,6 @@ def counted_position(
     from_end = insert(arith.AddiOp(wide, length)).result
     counted = insert(arith.SelectOp(is_negative, from_end, wide)).result
     last = constant(builder, extent - 1, i64)
-    inside = insert(arith.MaxSIOp(insert(arith.MinSIOp(counted, last)).result, zero)).result
+    # In this order LLVM branches less: the maximum with zero is a mask of the sign.
+    inside = insert(arith.MinSIOp(insert(arith.MaxSIOp(counted, zero)).result, last)).result
     return insert(arith.IndexCastOp(inside, IndexType())).result

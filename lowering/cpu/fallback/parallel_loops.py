@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.builder import Builder
-from xdsl.dialects import memref, scf
-from xdsl.dialects.builtin import IndexType
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IndexType, i64
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.dialects.linalg import ops as linalg
-from xdsl.ir import Block, Operation
+from xdsl.dialects.llvm import InlineAsmOp
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 from xdsl.rewriter import InsertPoint
 from xdsl.traits import is_side_effect_free
@@ -50,7 +51,8 @@ def parallelize(function: FuncOp) -> int | None:
     step = index_constant(builder, 1)
     builder.insert(scf.ForOp(begin, end, step, (), body))
     inside = Builder(InsertPoint.before(stop))
-    indices = delinearized(inside, body.args[0], extents)
+    at = body.args[0]
+    indices = delinearized(inside, _opaque(inside, at) if _gathers(nests) else at, extents)
     for nest, leading in zip(nests, dims, strict=True):
         own = dict(zip(leading, indices, strict=True))
         if has_long_sum(nest):
@@ -79,6 +81,21 @@ def _nests(function: FuncOp) -> list[Nest]:
     if not only_written or result not in function.args or not all(map(_is_harmless, rest)):
         return []
     return nests
+
+
+def _gathers(nests: Sequence[Nest]) -> bool:
+    """Whether elements are read at places that other elements name."""
+    return any(isinstance(op, memref.LoadOp) for nest in nests for op in nest.walk())
+
+
+def _opaque(builder: Builder, index: SSAValue) -> SSAValue:
+    """The same index, which LLVM makes no vectors of.
+
+    It would unroll short loops inside, and write rows one beside the other: scattered vectors.
+    """
+    bits = builder.insert(arith.IndexCastOp(index, i64)).result
+    (same,) = builder.insert(InlineAsmOp("", "=r,0", [bits], [i64])).results
+    return builder.insert(arith.IndexCastOp(same, IndexType())).result
 
 
 def _is_harmless(op: Operation) -> bool:

@@ -106,8 +106,8 @@ func.func @gather(%x: tensor<5x4xf32>, %i: tensor<3xi64>) -> tensor<3x4xf32> {
 }
 // CHECK-LABEL: func.func @gather
 // CHECK: linalg.generic
-// CHECK: %[[LOW:.*]] = arith.minsi
-// CHECK: %[[IN:.*]] = arith.maxsi %[[LOW]]
+// CHECK: %[[LOW:.*]] = arith.maxsi
+// CHECK: %[[IN:.*]] = arith.minsi %[[LOW]]
 // CHECK: %[[POSITION:.*]] = arith.index_cast %[[IN]] : i64 to index
 // CHECK: tensor.extract %{{.*}}[%[[POSITION]],
 

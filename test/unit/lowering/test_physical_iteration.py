@@ -56,6 +56,20 @@ def test_reductions_over_contiguous_dims_stay_inside() -> None:
     assert physical_iteration(operands, (100, 64), [True, False]).origins == (0, 1)
 
 
+def test_short_dims_in_a_row_stay_inside() -> None:
+    """A few neighbours take less time than a walk through memory by whole rows."""
+    shape = (1000, 3, 5)
+    operands = [operand("abc", shape, *D[:3]) for _ in range(2)]
+    assert physical_iteration(operands, shape, [True] * 3).origins == (0, 1, 2)
+
+
+def test_short_dims_that_only_the_result_has_in_a_row_go_outside() -> None:
+    """Channels last of three channels, from images of each."""
+    shape = (1, 3, 50, 60)
+    operands = [operand("abcd", shape, *D), operand("acdb", shape, *D)]
+    assert physical_iteration(operands, shape, [True] * 4).origins == (0, 2, 1, 3)
+
+
 def test_tails_that_an_operand_lacks() -> None:
     shape = (2, 6, 4)
     operands = [operand(tag, shape, *D[:3]) for tag in ("abc", "aBc4b", "cBa4b", "aBc4b")]
