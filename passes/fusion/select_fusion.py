@@ -25,6 +25,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import SliceOp
 from braid.passes.fusion.fused_group import taken_members
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
+from braid.passes.fusion.reduction_groups import reduction_groups
 from braid.passes.fusion.select_tiles import tile_groups
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
@@ -149,6 +150,23 @@ def _select_tiles(
     return members
 
 
+def _select_reductions(
+    block: Block,
+    rules: FusionRules,
+    numbers: Iterator[int],
+    closed: set[Operation],
+    costs: CostSource,
+) -> set[Operation]:
+    """Numbers reductions with what makes their operands; returns all members."""
+    members: set[Operation] = set()
+    for group in reduction_groups(block, closed, _anchors(block, rules), costs):
+        number = IntegerAttr(next(numbers), i64)
+        for op in group:
+            op.attributes[FUSION_GROUP] = number
+        members.update(group)
+    return members
+
+
 def _select(
     block: Block, rules: FusionRules, numbers: Iterator[int], closed: set[Operation]
 ) -> list[_Group]:
@@ -198,7 +216,8 @@ class SelectFusionPass(ModulePass):
     With `tiles`, ops with large tensors between them, such as those of attention, come first:
     they share a kernel that computes one tile of the result after the other. Where no kernel of
     the op's device takes such a group with its products, what makes their operands, such as masks,
-    stays outside; or else all of them do.
+    stays outside; or else all of them do. Next come reductions with the elementwise ops that make
+    what they read, where the device has kernels that are made for reductions.
 
     ```mlir
     %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
@@ -222,6 +241,7 @@ class SelectFusionPass(ModulePass):
                 closed = set[Operation]()
                 if costs is not None:
                     closed = _select_tiles(block, rules, numbers, costs)
+                    closed |= _select_reductions(block, rules, numbers, closed, costs)
                 groups += len({op.attributes[FUSION_GROUP] for op in closed})
                 groups += len(_select(block, rules, numbers, closed))
                 ops += sum(1 for inner in block.ops if may_fuse(inner))

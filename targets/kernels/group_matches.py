@@ -77,6 +77,13 @@ class GroupMatches:
             return False
         return any(family_calls.match(family, group) for family in reversed(self._asked(group)))
 
+    def is_made_for(self, group: FusedOp, kind: type[Operation]) -> bool:
+        """Whether a family that is anchored at ops of this kind takes `group`; as `any_takes`."""
+        return any(
+            anchors is not None and kind in anchors and family_calls.match(family, group)
+            for family, anchors in zip(self.families, self._anchors, strict=True)
+        )
+
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
         """Those that take it in `choice`, strides included."""
         return [
