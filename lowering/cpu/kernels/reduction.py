@@ -42,7 +42,7 @@ class ReductionFamily(VectorFamily):
     """
 
     name: str = "reduction"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (ReduceOp,)
 
     def match(self, group: FusedOp) -> "_Reduction | None":

