@@ -39,7 +39,8 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
     scale = _along_axis(b, node, cast(b, scale, f32), x)
     if not is_quantized(kind):
         offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
-        return quantized(b, apply(b, "div", wide, scale), offset, kind)
+        saturate = bool(node.integer("saturate", 1))
+        return quantized(b, apply(b, "div", wide, scale), offset, kind, saturate=saturate)
     offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
     return b.emit(QuantizeOp.on(wide, scale, offset))
 
@@ -100,11 +101,13 @@ def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
     return b.insert_one(elementwise("sub", wide, cast(b, aligned, i32)))
 
 
-def quantized(b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute) -> SSAValue:
-    """round(x) + zero point, kept in the range of the type `kind`."""
+def quantized(
+    b: Builder, x: SSAValue, zero: SSAValue | None, kind: Attribute, *, saturate: bool = True
+) -> SSAValue:
+    """round(x) + zero point, kept in the range of the type `kind`; of floats with `saturate`."""
     if is_float(kind):
         value = x if zero is None else apply(b, "add", x, cast(b, zero, f32))
-        return encoded(b, value, kind)
+        return encoded(b, value, kind, saturate=saturate)
     limits = ml_dtypes.iinfo(to_numpy(kind))
     value = apply(b, "round", x)
     if zero is not None:

@@ -63,6 +63,21 @@ def test_rounding_as_ml_dtypes_does(dtype: Any, saturate: int) -> None:
     assert (signs | np.isnan(x)).all()
 
 
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_quantization_saturates_if_asked_to(dtype: Any, saturate: int) -> None:
+    x = np.array([0.5, -2, 1e6, -1e6, np.inf, np.nan], np.float32)
+    scale = np.float32(0.5)
+    zero = helper.make_tensor("zero", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [], [0.0])
+    quantize = helper.make_node("QuantizeLinear", ["x", "scale", "zero"], ["y"], saturate=saturate)
+    graph = graph_of([quantize], {"x": x}, ["y"], {"scale": scale})
+    graph.initializer.append(zero)
+    imported = import_onnx(model_of(graph, 23))
+    result = interpret(imported.module, [x], parameters=imported.parameters)[0]
+    expected = converted(x / scale, dtype, saturate=saturate)
+    np.testing.assert_array_equal(result.astype(np.float32), expected.astype(np.float32))
+
+
 @pytest.mark.parametrize(("rounding", "codes"), [("up", [2, 2, 4]), ("down", [1, 2, 2])])
 def test_powers_of_two(rounding: str, codes: list[int]) -> None:
     x = np.array([1.4, 2, 3.5, np.nan], np.float32)
