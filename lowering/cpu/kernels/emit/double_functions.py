@@ -26,7 +26,7 @@ _ONE_FROM = 22.0
 """From here on tanh is 1."""
 _WHOLE = 1.5 * 2.0**52
 """Added to a small whole number, it leaves the number in the lowest bits."""
-_BIAS, _MANTISSA_BITS = 1023, 52
+_BIAS, MANTISSA_BITS = 1023, 52
 _ABOVE_ROOT_HALF = 0x3FF0000000000000 - 0x3FE6A09E667F3BCD
 """Added to the bits of √½ it gives those of 1."""
 _LEAST_NORMAL = 2.0**-1022
@@ -43,6 +43,19 @@ _SINE = tuple((-1) ** n / factorial(2 * n + 1) for n in range(8, 0, -1))
 """(sin x - x) / x³, in x²."""
 _COSINE = tuple((-1) ** n / factorial(2 * n) for n in range(8, 1, -1))
 """(cos x - 1 + x²/2) / x⁴, in x²."""
+
+
+def mantissa_and_exponent(d: VectorMath, x: Value) -> tuple[Value, Value]:
+    """f64 that are normal as mantissas between √½ and √2, and exponents of two."""
+    bits = d.bits(x)
+    biased = d.integers(arith.AddiOp, bits, _ABOVE_ROOT_HALF)
+    biased = d.integers(arith.ShRUIOp, biased, MANTISSA_BITS)
+    power = d.integers(arith.SubiOp, biased, _BIAS)
+    power = d.integers(arith.ShLIOp, power, MANTISSA_BITS)
+    mantissa = d.float_of(d.integers(arith.SubiOp, bits, power))
+    # There is no instruction of AVX2 for integers of 64 bits as floats.
+    counted = d.integers(arith.OrIOp, biased, (_BIAS + MANTISSA_BITS) << MANTISSA_BITS)
+    return mantissa, d.sub(d.float_of(counted), d.number(2.0**MANTISSA_BITS + _BIAS))
 
 
 class DoubleFunctions(VectorMath):
@@ -73,17 +86,9 @@ class DoubleFunctions(VectorMath):
         """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa between √½ and √2."""
         one, zero = self.number(1.0), self.number(0.0)
         tiny = self.compare("olt", x, self.number(_LEAST_NORMAL))
-        scaled = self.choose(tiny, self.mul(x, self.number(2.0**_MANTISSA_BITS)), x)
-        bits = self.bits(scaled)
-        biased = self.integers(arith.AddiOp, bits, _ABOVE_ROOT_HALF)
-        biased = self.integers(arith.ShRUIOp, biased, _MANTISSA_BITS)
-        power = self.integers(arith.SubiOp, biased, _BIAS)
-        power = self.integers(arith.ShLIOp, power, _MANTISSA_BITS)
-        mantissa = self.float_of(self.integers(arith.SubiOp, bits, power))
-        # There is no instruction of AVX2 for integers of 64 bits as floats.
-        counted = self.integers(arith.OrIOp, biased, (_BIAS + _MANTISSA_BITS) << _MANTISSA_BITS)
-        exponent = self.sub(self.float_of(counted), self.number(2.0**_MANTISSA_BITS + _BIAS))
-        lifted = self.sub(exponent, self.number(float(_MANTISSA_BITS)))
+        scaled = self.choose(tiny, self.mul(x, self.number(2.0**MANTISSA_BITS)), x)
+        mantissa, exponent = mantissa_and_exponent(self, scaled)
+        lifted = self.sub(exponent, self.number(float(MANTISSA_BITS)))
         exponent = self.choose(tiny, lifted, exponent)
         rest = self.sub(mantissa, one)
         s = self.div(rest, self.add(mantissa, one))
@@ -134,8 +139,8 @@ class DoubleFunctions(VectorMath):
 
     def _power_of_two(self, exponent: Value) -> Value:
         """Of whole numbers whose power is a normal number."""
-        shifted = self.integers(arith.ShLIOp, self._whole(exponent), _MANTISSA_BITS)
-        return self.float_of(self.integers(arith.AddiOp, shifted, _BIAS << _MANTISSA_BITS))
+        shifted = self.integers(arith.ShLIOp, self._whole(exponent), MANTISSA_BITS)
+        return self.float_of(self.integers(arith.AddiOp, shifted, _BIAS << MANTISSA_BITS))
 
     def _whole(self, x: Value) -> Value:
         """Integers whose low bits are those of a small whole number."""

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import Float32Type, Float64Type
 from braid.lowering.common import elementary_coefficients as coefficients
 from braid.lowering.common.emitted_dialects import math
 from braid.lowering.cpu.kernels.emit.compare import at_most, clamp
+from braid.lowering.cpu.kernels.emit.double_functions import MANTISSA_BITS, mantissa_and_exponent
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.emit.vector_math import VectorMath
 
@@ -22,9 +23,6 @@ _LINEAR_BELOW = 2.0**-14
 """Smaller numbers are their own sinh, asinh and atanh in f32."""
 _WHOLE = 1.5 * 2.0**52
 """Added to a small whole number, it leaves the number in the lowest bits."""
-_BIAS, _MANTISSA_BITS = 1023, 52
-_ABOVE_ROOT_HALF = 0x3FF0000000000000 - 0x3FE6A09E667F3BCD
-"""Added to the bits of √½ it gives those of 1."""
 
 
 class WideFunctions:
@@ -103,24 +101,14 @@ class WideFunctions:
         exponent = d.rounded(d.mul(x, d.number(coefficients.LOG2_E)))
         rest = d.fma(exponent, d.number(-_LN2), x)
         mantissa = d.bits(d.polynomial(coefficients.EXP_F64, rest))
-        shifted = d.integers(
-            arith.ShLIOp, d.bits(d.add(exponent, d.number(_WHOLE))), _MANTISSA_BITS
-        )
+        shifted = d.integers(arith.ShLIOp, d.bits(d.add(exponent, d.number(_WHOLE))), MANTISSA_BITS)
         value = d.float_of(d.integers(arith.AddiOp, mantissa, shifted))
         return d.choose(d.compare("uno", x, x), x, value)
 
     def _log(self, x: Value) -> Value:
         """Natural logarithm of f64 that are not below its normal numbers, or zero."""
         d, zero = self._double, self._double.number(0.0)
-        bits = d.bits(x)
-        biased = d.integers(arith.AddiOp, bits, _ABOVE_ROOT_HALF)
-        biased = d.integers(arith.ShRUIOp, biased, _MANTISSA_BITS)
-        power = d.integers(arith.SubiOp, biased, _BIAS)
-        power = d.integers(arith.ShLIOp, power, _MANTISSA_BITS)
-        mantissa = d.float_of(d.integers(arith.SubiOp, bits, power))
-        # There is no instruction of AVX2 for integers of 64 bits as floats.
-        counted = d.integers(arith.OrIOp, biased, (_BIAS + _MANTISSA_BITS) << _MANTISSA_BITS)
-        exponent = d.sub(d.float_of(counted), d.number(2.0**_MANTISSA_BITS + _BIAS))
+        mantissa, exponent = mantissa_and_exponent(d, x)
         one = d.number(1.0)
         s = d.div(d.sub(mantissa, one), d.add(mantissa, one))
         square = d.mul(s, s)
