@@ -8,6 +8,7 @@ from braid.lowering.cpu.kernels.concat import ConcatFamily
 from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
@@ -50,6 +51,7 @@ def cpu_families(
         GemmPackingFamily(machine),
         GemmAmxFamily(machine),
         ConvDepthwiseFamily(machine),
+        ConvGroupedFamily(machine),
         ConvDirectFamily(machine),
         ConvWinogradFamily(machine),
         ConvNarrowFamily(machine),

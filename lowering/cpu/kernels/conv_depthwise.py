@@ -1,21 +1,14 @@
 """Depthwise convolution with an elementwise epilogue: vectors run over channels or along lines."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
-
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.conv.match import match_convolution
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
-from braid.lowering.cpu.kernels.windows.family import WindowCandidate
-from braid.lowering.cpu.kernels.windows.lines import line_schedules
+from braid.lowering.cpu.kernels.windows.products import ProductCandidate, match_products
 from braid.targets.kernels.kernel_family import Schedule
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
@@ -41,72 +34,31 @@ class ConvDepthwiseFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
-        found = match_convolution(group)
-        integers = found is None
-        found = found or match_convolution(group, narrow=True)
-        if found is None or not found.is_depthwise or found.op.accumulator == f32:
+        found = match_products(group)
+        if found is None or not found.is_depthwise:
             return None
-        return _Depthwise(
-            group,
-            self.unit_of(found.op.output),
-            found.op.output,
-            found.windows,
-            found.input,
-            found.weight,
-            found.points,
-            0,
-            _multiply_add_integers if integers else _multiply_add,
-            True,
-            found.op.accumulator,
-        )
+        return _Depthwise.of(group, self.unit_of(found.op.output), found)
 
 
 @dataclass(frozen=True, eq=False)
-class _Depthwise(WindowCandidate):
-    def space(self, level: int) -> Iterator[Schedule]:
-        """Neighbouring outputs and channel vectors of a tile."""
-        if self.has_lines:
-            yield from line_schedules(self.points.shape[-1], self.unit.lanes, level)
-            return
-        default = self._default_tile()
-        if level == 0:
-            yield default
-        columns = {1: (8, 4, 2), 2: (14, 10, 6, 3, 1)}.get(level, ())
-        for count in (1, 2, 4):
-            for neighbours in columns:
-                fits = neighbours * count <= self.unit.registers // 2
-                schedule = {"columns": neighbours, "vectors": count}
-                if fits and schedule != default:
-                    yield schedule
-
-    def _default_tile(self) -> Schedule:
+class _Depthwise(ProductCandidate):
+    def default_tile(self) -> Schedule:
         """Few enough accumulators to leave room for a line of inputs and the weights.
 
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
         no room for neighbouring outputs that share loads, which those of a stride do not.
         """
         channels, width = self.points.shape[1], self.points.shape[-1]
-        if channels > self.unit.lanes and (self._is_strided or self.unit.registers >= 32):
+        if channels > self.unit.lanes and (self.is_strided or self.unit.registers >= 32):
             return {"columns": min(4, width), "vectors": 2}
         limit = max(1, self.unit.registers // 4 - 1)
         return {"columns": -(-width // -(-width // limit)), "vectors": 1}
 
-    def takes(self, schedule: Schedule) -> bool:
-        """Any tile with accumulators for half of the registers; lines have their own."""
-        if self.has_lines or sorted(schedule) != ["columns", "vectors"]:
-            return False
-        fits = 1 <= schedule["columns"] * schedule["vectors"] <= self.unit.registers // 2
-        return fits and schedule["vectors"] in (1, 2, 4)
-
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step, at the part of the peak that was measured."""
         efficiency = _EFFICIENCY[_vectors_of(choice.operands[self.input.index])]
-        efficiency *= _STRIDED_EFFICIENCY if self._is_strided else 1.0
+        efficiency *= _STRIDED_EFFICIENCY if self.is_strided else 1.0
         return 2 * self.steps / (self.unit.flops * efficiency)
-
-    @property
-    def _is_strided(self) -> bool:
-        return self.windows.strides[-1] > 1
 
 
 def _vectors_of(layout: Layout) -> str:
@@ -114,13 +66,3 @@ def _vectors_of(layout: Layout) -> str:
     if layout.is_row_major:
         return "lines"
     return "channels" if layout.is_permutation else "blocks"
-
-
-def _multiply_add_integers(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
-    assert weight is not None
-    return e.insert(arith.AddiOp(sum, e.insert(arith.MuliOp(x, weight))))
-
-
-def _multiply_add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
-    assert weight is not None
-    return e.fma(x, weight, sum)

@@ -23,6 +23,7 @@ from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
+from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
@@ -190,6 +191,16 @@ def test_depthwise(check, machine, kind, stride) -> None:
     arrays += [RNG.integers(-9, 9, (1, 24, 1, 1)).astype(np.int32), *scales(1, 24, 1, 1)]
     build = convolution(stride, 1, 24)
     check(ConvDepthwiseFamily(machine), types_of(arrays), build, arrays=arrays)
+
+
+@MACHINES
+@pytest.mark.parametrize("kind", [U8, I8], ids=["u8", "i8"])
+@pytest.mark.parametrize("depth", [1, 2, 4])
+def test_groups_of_few_channels(check, machine, kind, depth) -> None:
+    arrays = [bytes_of(kind, 1, 13 * depth, 9, 11), bytes_of(I8, 26, depth, 3, 3)]
+    arrays += [RNG.integers(-9, 9, (1, 26, 1, 1)).astype(np.int32), *scales(1, 26, 1, 1)]
+    build = convolution(2, 1, 13)
+    check(ConvGroupedFamily(machine), types_of(arrays), build, arrays=arrays)
 
 
 @MACHINES

@@ -1,4 +1,4 @@
-"""Convolutions by the direct and the depthwise family."""
+"""Convolutions by the direct, the depthwise and the grouped family."""
 
 import pytest
 from hypothesis import given, settings
@@ -8,9 +8,15 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from test.machines import HOST
+from test.run.kernels.conftest import make_group
+from test.run.kernels.test_tiled import tensors
 
 DIRECT, DEPTHWISE = ConvDirectFamily(HOST), ConvDepthwiseFamily(HOST)
+GROUPED = ConvGroupedFamily(HOST)
+WHOLE_GROUPS = [count for count in (1, 2, 4, 8) if count < GROUPED.unit.lanes]
+"""Outputs of a group, of which vectors have whole ones."""
 
 
 def convolution(strides=(1, 1), dilations=(1, 1), groups=1):
@@ -160,3 +166,50 @@ def test_depthwise_beyond_the_second_cache(check, size, stride) -> None:
     steps, ones = (stride,) * len(size), (1,) * len(size)
     shapes = shapes_of(1, 70, 70, size, (3,) * len(size), steps, ones, 1)
     check(DEPTHWISE, shapes, convolution(steps, ones, 70))
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    batch=st.integers(1, 2),
+    groups=st.integers(2, 21),
+    outputs=st.sampled_from(WHOLE_GROUPS),
+    share=st.integers(1, 16),
+    size=extents,
+    window=windows,
+    strides=steps,
+    dilations=steps,
+)
+def test_few_channels(check, batch, groups, outputs, share, size, window, strides, dilations):
+    """Of up to two inputs for each output of a group."""
+    depth = 1 + share % (2 * outputs) if outputs > 1 else 2
+    channels = groups * depth
+    shapes = shapes_of(batch, channels, groups * outputs, size, window, strides, dilations, depth)
+    check(GROUPED, shapes, convolution(strides, dilations, groups))
+
+
+@pytest.mark.parametrize("vectors", [1, 2, 4])
+@pytest.mark.parametrize(("groups", "depth", "outputs"), [(12, 4, 4), (17, 2, 2), (40, 2, 1)])
+def test_tiles_of_few_channels(check, groups, depth, outputs, vectors) -> None:
+    shapes = shapes_of(1, groups * depth, groups * outputs, (5, 9), (3, 3), (1, 1), (1, 1), depth)
+    schedule = {"columns": 3, "vectors": vectors}
+    check(GROUPED, shapes, convolution(groups=groups), schedule=schedule)
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "strides"), [((41,), (20,), (1,)), ((5, 6, 19), (2, 3, 2), (1, 2, 1))]
+)
+def test_few_channels_in_lines_and_volumes(check, size, window, strides) -> None:
+    shapes = shapes_of(2, 36, 36, size, window, strides, (1,) * len(size), 2)
+    check(GROUPED, shapes, convolution(strides, (1,) * len(size), 18))
+
+
+def test_few_channels_beyond_the_second_cache(check) -> None:
+    shapes = shapes_of(1, 68, 68, (70, 71), (3, 3), (1, 1), (1, 1), 2)
+    check(GROUPED, shapes, convolution(groups=34))
+
+
+@pytest.mark.parametrize(("depth", "outputs"), [(1, 1), (4, 64), (4, 3), (5, 2)])
+def test_groups_that_vectors_have_no_whole_ones_of(depth, outputs) -> None:
+    """One channel each, more than a vector, in parts, or of too many inputs."""
+    shapes = shapes_of(1, 4 * depth, 4 * outputs, (5, 9), (1, 1), (1, 1), (1, 1), depth)
+    assert GROUPED.match(make_group(tensors(shapes), convolution(groups=4))) is None

@@ -20,6 +20,7 @@ from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
@@ -130,6 +131,15 @@ def test_depthwise(exactly, machine, channels, width, stride) -> None:
     strides = (1, stride)
     shapes = shapes_of(2, channels, channels, (6, width), (3, 3), strides, (1, 1), 1)
     exactly(ConvDepthwiseFamily(machine), doubles(shapes), convolution(strides, groups=channels))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_groups_of_few_channels(exactly, machine, depth) -> None:
+    shapes = shapes_of(2, 7 * depth, 14, (6, 20), (3, 3), (1, 2), (1, 1), depth)
+    family = ConvGroupedFamily(machine)
+    if family.unit.for_elements(8).lanes > 2:
+        exactly(family, doubles(shapes), convolution((1, 2), groups=7))
 
 
 @pytest.mark.parametrize("machine", MACHINES)

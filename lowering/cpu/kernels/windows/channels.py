@@ -15,6 +15,7 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
     TileStore,
     tile_masks,
 )
+from braid.lowering.cpu.kernels.windows.grouped import GroupedSums
 from braid.lowering.cpu.kernels.windows.problem import Carry, WindowProblem
 
 _LEAST_PLACES = 16
@@ -42,10 +43,12 @@ def over_lines(
     values: Sequence[Value],
     line: Line,
     carry: Carry,
+    inputs: int = 1,
 ) -> Sequence[Value]:
     """Carries `values` through all lines of a window that begins at `base`.
 
-    `strides` are the elements to the next one along all spatial dims of the input but the last.
+    `strides` are the elements to the next one along all spatial dims of the input but the last;
+    `inputs` are combined at every element of the window.
     """
     *outer, width = windows.size
 
@@ -58,7 +61,7 @@ def over_lines(
             inner = e.add(e.mul(place, outer[number]), y)
             return dim(number + 1, e.add(start, e.mul(y, step)), inner, values)
 
-        added = additions_of(windows.size[number + 1 :])
+        added = additions_of((*windows.size[number + 1 :], inputs))
         return carry(e, 0, outer[number], 1, values, body, added)
 
     return dim(0, base, 0, values)
@@ -221,16 +224,20 @@ class _TileWriter:
         pixels = problem.shared_pixels(self.count)
         count = self.count if pixels is None else len(pixels)
         values: Sequence[Value] = [e.constant(problem.neutral, type)] * (count * vectors)
+        columns, inputs = self._columns, problem.groups.inputs
+        if not problem.groups.is_alone:
+            tile = e, self.buffers, self.first_vector, self.masks, self.count
+            columns = GroupedSums.of(problem, *tile).columns
 
         def line(start: Index, tap: Index, values: Sequence[Value]) -> Sequence[Value]:
             if pixels is not None:
                 return self._pixels(start, pixels, values)
             if problem.is_short:
-                return self._columns(start, tap, range(width), values)
-            return carry(e, 0, width, 1, values, lambda x, v: self._columns(start, tap, [x], v), 1)
+                return columns(start, tap, range(width), values)
+            return carry(e, 0, width, 1, values, lambda x, v: columns(start, tap, [x], v), inputs)
 
         strides = problem.input_strides[1 : 1 + len(lines)]
-        values = over_lines(e, problem.joined, strides, base, values, line, carry)
+        values = over_lines(e, problem.joined, strides, base, values, line, carry, inputs)
         found = [list(values[i * vectors : (i + 1) * vectors]) for i in range(count)]
         return found if pixels is None else self._outputs(dict(zip(pixels, found, strict=True)))
 

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
@@ -27,6 +27,7 @@ from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.kernels.windows.lines import window_kernel
 from braid.lowering.cpu.kernels.windows.problem import (
     NEAR_BYTES,
+    ChannelGroups,
     Combine,
     WindowProblem,
     has_lines,
@@ -56,6 +57,7 @@ class WindowCandidate(VectorCandidate):
     combine: Combine
     is_sum: bool
     accumulator: Attribute | None = None
+    groups: ChannelGroups = field(default_factory=ChannelGroups)
 
     @abstractmethod
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
@@ -79,9 +81,17 @@ class WindowCandidate(VectorCandidate):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Channels last, then in blocks, then first."""
-        layouts = window_layouts(self.windows, self.points.shape, self.unit.lanes)
-        choices = map(self._choice, layouts)
+        choices = map(self._choice, self.map_layouts())
         return [c for c in choices if stored_tensors(self.input, self.points, c) is not None]
+
+    def map_layouts(self) -> Sequence[Layout]:
+        """Those of feature maps, the preferred one first."""
+        return window_layouts(self.windows, self.points.shape, self.unit.lanes)
+
+    def weight_layout(self, maps: Layout) -> Layout:
+        """That of the weight where feature maps are stored in `maps`: unless they are lines, with
+        channels innermost."""
+        return maps if maps.is_row_major else outputs_innermost(maps.rank)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous; the weight is on its own."""
@@ -112,6 +122,7 @@ class WindowCandidate(VectorCandidate):
             combine=self.combine,
             is_sum=self.is_sum,
             is_near=self.is_near,
+            groups=self.groups,
         )
         kernel = window_kernel(problem, self.completed(schedule))
 
@@ -140,7 +151,7 @@ class WindowCandidate(VectorCandidate):
         return result
 
     def _choice(self, layout: Layout) -> LayoutChoice:
-        """Feature maps in `layout`, the weight with channels innermost unless they are lines.
+        """Feature maps in `layout`.
 
         Results of one number for each channel are row-major, which is as they lie in `layout`.
         """
@@ -148,6 +159,5 @@ class WindowCandidate(VectorCandidate):
         result = Layout.row_major(layout.rank) if single else layout
         fixed = {self.input.index: layout}
         if self.weight is not None:
-            first = layout.is_row_major
-            fixed[self.weight.index] = layout if first else outputs_innermost(layout.rank)
+            fixed[self.weight.index] = self.weight_layout(layout)
         return uniform_choice(self.group, result, fixed)

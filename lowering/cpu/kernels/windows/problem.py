@@ -46,14 +46,33 @@ def _carry(
 
 
 @dataclass(frozen=True)
+class ChannelGroups:
+    """Every output channel of a group combines as many `inputs`; of these there are `outputs`."""
+
+    inputs: int = 1
+    outputs: int = 1
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether each channel is a group of its own."""
+        return self.inputs == self.outputs == 1
+
+    def inputs_of(self, outputs: int) -> int:
+        """Input channels of the groups of so many output channels, which are whole groups."""
+        return outputs // self.outputs * self.inputs
+
+
+@dataclass(frozen=True)
 class WindowProblem:
     """Every output is the `combine` of the inputs in its window, from `neutral` on.
 
     `x` and `weight` are numbers of kernel arguments; the weight is stored `[window…, channels]`
-    or, for vectors along lines, `[channels, window…]`. `stored` holds the input, the leaves of
-    the epilogue, and the result: vectors of `lanes` channels, or of neighbouring pixels where the
-    result is row-major, are contiguous in all of them, or repeated. `is_sum` says that `combine`
-    adds to what begins as 0, `is_near` that the input has `NEAR_BYTES` at most.
+    or, for vectors along lines, `[channels, window…]`; with `groups` of several channels, `[blocks
+    of a vector of outputs, window…, inputs of a group, outputs of the block]`. `stored` holds the
+    input, the leaves of the epilogue, and the result: vectors of `lanes` channels, or of
+    neighbouring pixels where the result is row-major, are contiguous in all of them, or repeated.
+    `is_sum` says that `combine` adds to what begins as 0, `is_near` that the input has
+    `NEAR_BYTES` at most.
     """
 
     anchor: SSAValue
@@ -67,6 +86,7 @@ class WindowProblem:
     combine: Combine
     is_sum: bool
     is_near: bool
+    groups: ChannelGroups
 
     @property
     def carry(self) -> Carry:
@@ -77,9 +97,14 @@ class WindowProblem:
     def input_strides(self) -> tuple[int, ...]:
         """Elements to the next image, along each spatial dim, and to the next vector of channels.
 
-        Of the input.
+        Of the input: to what the next vector of output channels reads.
         """
-        return self._strides(self.stored[0])
+        return self._strides(self.stored[0], self.groups.inputs_of(self.lanes))
+
+    @property
+    def taps(self) -> int:
+        """Elements of a window."""
+        return math.prod(self.windows.size)
 
     @cached_property
     def joined(self) -> Windows:
@@ -116,7 +141,7 @@ class WindowProblem:
     @property
     def output_strides(self) -> list[tuple[int, ...]]:
         """The same of the leaves of the epilogue, then of the result."""
-        return [self._strides(tensor) for tensor in self.stored[1:]]
+        return [self._strides(tensor, self.lanes) for tensor in self.stored[1:]]
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
@@ -126,8 +151,8 @@ class WindowProblem:
         windowed = [leaf for leaf in self.points.leaves if leaf.index in (self.x, self.weight)]
         return in_place_leaves(self.points, leaves, results, windowed)
 
-    def _strides(self, tensor: Stored) -> tuple[int, ...]:
-        vector = tensor.stride(1, self.lanes) if tensor.stride(1) else 0
+    def _strides(self, tensor: Stored, channels: int) -> tuple[int, ...]:
+        vector = tensor.stride(1, channels) if tensor.stride(1) else 0
         spatial = (tensor.stride(dim) for dim in range(2, len(tensor.shape)))
         return tensor.stride(0), *spatial, vector
 

@@ -57,7 +57,8 @@ COMMAND = "RECORD_EMITTED_CODE=1 pytest test/unit/lowering/kernels/test_emitted_
 class Case:
     """A group that `family` makes in the layouts of these tags, operands before results.
 
-    In a tag, `{two}` are the lanes of two vectors. Elements are `f32` unless `types` says others.
+    In a tag, `{one}` and `{two}` are the lanes of one vector and of two. Elements are `f32` unless
+    `types` says others.
     """
 
     family: str
@@ -74,7 +75,7 @@ class Case:
 
     def group(self, lanes: int) -> FusedOp:
         """The group with its storage decisions, for vectors of so many `lanes`."""
-        layouts = tuple(Layout.parse(tag.format(two=2 * lanes)) for tag in self.layouts)
+        layouts = tuple(Layout.parse(tag.format(one=lanes, two=2 * lanes)) for tag in self.layouts)
         count = len(self.shapes)
         choice = LayoutChoice(layouts[:count], layouts[count:])
         types = self.types or [f32] * count
@@ -283,6 +284,14 @@ CASES = (
             [tag, weight, "abcd", tag], {"columns": 3, "vectors": 2},
         )
         for label, tag, weight in (("last", "acdb", "bcda"), ("lines", "abcd", "abcd"))
+    ),
+    *(
+        Case(
+            "conv-grouped", label, [(1, 16 * depth, 9, 11), (32, depth, 3, 3), (1, 32, 1, 1)],
+            _convolution(16), ["acdb", "Acdb{one}a", "abcd", "acdb"],
+            {"columns": 3, "vectors": 2},
+        )
+        for label, depth in (("pairs", 2), ("of three", 3))
     ),
     *(
         Case("pool", f"{kind} {tag}", [WIDE], _pool(kind), [tag, tag], {"columns": 3, "vectors": 2})

@@ -15,6 +15,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
@@ -28,6 +29,7 @@ FAMILIES = {
         GemmFamily(AVX512),
         ConvDirectFamily(AVX512),
         ConvDepthwiseFamily(AVX512),
+        ConvGroupedFamily(AVX512),
         PoolFamily(AVX512),
         NormalizationFamily(AVX512),
         MovementFamily(AVX512),
@@ -102,7 +104,7 @@ IMAGE = tensor(1, 8, 6, 6)
         ([IMAGE, tensor(4, 8, 3, 3)], conv(), {"conv-direct"}),
         ([IMAGE, tensor(4, 8, 3, 3)], conv(pad=1), set()),
         ([IMAGE, tensor(8, 1, 3, 3)], conv(groups=8), {"conv-depthwise"}),
-        ([IMAGE, tensor(8, 4, 3, 3)], conv(groups=2), {"conv-direct"}),
+        ([IMAGE, tensor(8, 4, 3, 3)], conv(groups=2), {"conv-direct", "conv-grouped"}),
         ([IMAGE], pool(0), {"pool"}),
         ([IMAGE], pool(1), set()),
         ([tensor(1, 64, 14, 14)], whole_image, {"pool"}),

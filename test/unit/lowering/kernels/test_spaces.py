@@ -13,7 +13,7 @@ from test.run.kernels.conftest import candidate_of
 from test.unit.lowering.kernels.emitted_code import CASES, Case, families
 
 LANES = VectorUnit.of(AVX512).lanes
-CHOOSING = {"gemm", "conv-direct", "conv-depthwise", "pool", "elementwise", "tiled"}
+CHOOSING = {"gemm", "conv-direct", "conv-depthwise", "conv-grouped", "pool", "elementwise", "tiled"}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.family}-{case.label}")

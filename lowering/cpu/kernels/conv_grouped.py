@@ -1,0 +1,76 @@
+"""Convolution in groups of few channels, of which several fill a vector, with an epilogue."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight
+from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.windows.problem import window_layouts
+from braid.lowering.cpu.kernels.windows.products import ProductCandidate, match_products
+from braid.targets.kernels.kernel_family import Schedule
+
+_MOST_LOADS = 2
+"""Vectors that the inputs of a vector of outputs may fill: one shuffle takes from two."""
+
+_EFFICIENCY = 0.6
+"""Part of the peak that is reached, measured."""
+
+
+@dataclass(frozen=True)
+class ConvGroupedFamily(VectorFamily):
+    """`braid.conv` of f32, f64 or bytes in groups of fewer outputs than a vector has lanes.
+
+    A vector has whole groups, whose inputs are at most two vectors. Without padding. Layouts:
+    channels last, or in blocks of a vector where groups have as many outputs as inputs; the weight
+    in blocks of a vector of output channels (`Acdb16a`).
+    """
+
+    name: str = "conv-grouped"
+    version: int = 1
+    anchors: ClassVar = (ConvOp,)
+
+    def match(self, group: FusedOp) -> "_Grouped | None":
+        """One such convolution of block arguments, the rest elementwise on its result."""
+        found = match_products(group)
+        if found is None or found.is_depthwise:
+            return None
+        unit = self.unit_of(found.op.output)
+        candidate = _Grouped.of(group, unit, found)
+        whole = found.columns < unit.lanes and unit.lanes % found.columns == 0
+        loaded = candidate.groups.inputs_of(unit.lanes)
+        return candidate if whole and loaded <= _MOST_LOADS * unit.lanes else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Grouped(ProductCandidate):
+    def map_layouts(self) -> Sequence[Layout]:
+        """Channels last, or in blocks."""
+        alike = self.groups.inputs == self.groups.outputs
+        layouts = window_layouts(self.windows, self.points.shape, self.unit.lanes)
+        last = Layout.channels_last(len(self.points.shape))
+        return [each for each in layouts if each == last or (alike and not each.is_row_major)]
+
+    def weight_layout(self, maps: Layout) -> Layout:
+        """In blocks of a vector."""
+        return packed_weight(maps.rank, self.unit.lanes)
+
+    def default_tile(self) -> Schedule:
+        """As many neighbouring outputs as leave registers for the weights of a line.
+
+        Where these are few, of two vectors of channels, which are longer pieces of memory: 0.5 of
+        the time for 1 × 1.
+        """
+        channels, width = self.points.shape[1], self.points.shape[-1]
+        limit, weights = self.unit.registers // 4, self.groups.inputs * self.windows.size[-1]
+        is_even = channels % (2 * self.unit.lanes) == 0
+        vectors = 2 if is_even and weights <= limit else 1
+        return {"columns": -(-width // -(-width // limit)), "vectors": vectors}
+
+    def arithmetic_seconds(self, choice: LayoutChoice) -> float:
+        """A multiply-add for every step and input of a group."""
+        return 2 * self.steps * self.groups.inputs / (self.unit.flops * _EFFICIENCY)

@@ -1,0 +1,92 @@
+"""Convolutions over windows of images: the sum of products with a weight, by tiles of channels."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import f32
+
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
+from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.kernels.windows.family import WindowCandidate
+from braid.lowering.cpu.kernels.windows.lines import line_schedules
+from braid.lowering.cpu.kernels.windows.problem import ChannelGroups
+from braid.targets.kernels.kernel_family import Schedule
+
+
+def match_products(group: FusedOp) -> ConvMatch | None:
+    """A convolution of f32, f64 or bytes of several groups; not of bf16 that is added up in f32."""
+    found = match_convolution(group) or match_convolution(group, narrow=True)
+    if found is None or found.groups == 1 or found.op.accumulator == f32:
+        return None
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ProductCandidate(WindowCandidate):
+    """Such a convolution."""
+
+    @classmethod
+    def of(cls, group: FusedOp, unit: VectorUnit, found: ConvMatch) -> Self:
+        """With the channels of `found` in its groups."""
+        accumulator = found.op.accumulator
+        return cls(
+            group=group,
+            unit=unit,
+            anchor=found.op.output,
+            windows=found.windows,
+            input=found.input,
+            weight=found.weight,
+            points=found.points,
+            neutral=0,
+            combine=_multiply_add if accumulator is None else _multiply_add_integers,
+            is_sum=True,
+            accumulator=accumulator,
+            groups=ChannelGroups(found.depth, found.columns),
+        )
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """Neighbouring outputs and channel vectors of a tile."""
+        if self.has_lines:
+            yield from line_schedules(self.points.shape[-1], self.unit.lanes, level)
+            return
+        default = self.default_tile()
+        if level == 0:
+            yield default
+        columns = {1: (8, 4, 2), 2: (14, 10, 6, 3, 1)}.get(level, ())
+        for count in (1, 2, 4):
+            for neighbours in columns:
+                fits = neighbours * count <= self.unit.registers // 2
+                schedule = {"columns": neighbours, "vectors": count}
+                if fits and schedule != default:
+                    yield schedule
+
+    def takes(self, schedule: Schedule) -> bool:
+        """Any tile with accumulators for half of the registers; lines have their own."""
+        if self.has_lines or sorted(schedule) != ["columns", "vectors"]:
+            return False
+        fits = 1 <= schedule["columns"] * schedule["vectors"] <= self.unit.registers // 2
+        return fits and schedule["vectors"] in (1, 2, 4)
+
+    @abstractmethod
+    def default_tile(self) -> Schedule:
+        """The first one of `space`, where vectors run over channels."""
+
+    @property
+    def is_strided(self) -> bool:
+        """Whether windows of neighbouring outputs are more than a pixel apart."""
+        return self.windows.strides[-1] > 1
+
+
+def _multiply_add_integers(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
+    assert weight is not None
+    return e.insert(arith.AddiOp(sum, e.insert(arith.MuliOp(x, weight))))
+
+
+def _multiply_add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
+    assert weight is not None
+    return e.fma(x, weight, sum)
