@@ -4,6 +4,9 @@ PASSES: dict[str, str] = {
     "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
     "annotate-weights": "braid.passes.quantization.annotate_weights:AnnotateWeightsPass",
     "apply-clusters": "braid.passes.partition.apply_clusters:ApplyClustersPass",
+    "apply-convolution-groups": (
+        "braid.passes.quantization.apply_convolution_groups:ApplyConvolutionGroupsPass"
+    ),
     "apply-fusion": "braid.passes.fusion.apply_fusion:ApplyFusionPass",
     "apply-layouts": "braid.passes.layout.apply_layouts:ApplyLayoutsPass",
     "apply-order": "braid.passes.order.apply_order:ApplyOrderPass",
@@ -53,6 +56,9 @@ PASSES: dict[str, str] = {
     "reorder-sums": "braid.passes.order.reorder_sums:ReorderSumsPass",
     "search-order": "braid.passes.order.search_order:SearchOrderPass",
     "select-clusters": "braid.passes.partition.select_clusters:SelectClustersPass",
+    "select-convolution-groups": (
+        "braid.passes.quantization.select_convolution_groups:SelectConvolutionGroupsPass"
+    ),
     "select-fusion": "braid.passes.fusion.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
     "select-product-types": "braid.passes.precision.select_product_types:SelectProductTypesPass",

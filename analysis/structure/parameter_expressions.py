@@ -84,7 +84,12 @@ def _too_large(op: Operation) -> bool:
         return False
     sizes = [math.prod(shape_of(result)) for result in op.results]
     inputs = sum(math.prod(shape_of(operand)) for operand in op.operands)
-    return sum(sizes) > max(_MAX_ELEMENTS, 2 * inputs)
+    return sum(sizes) > most_elements(inputs)
+
+
+def most_elements(inputs: int) -> int:
+    """Elements of the largest result that compilation computes of so many elements."""
+    return max(_MAX_ELEMENTS, 2 * inputs)
 
 
 def _is_computable(op: Operation) -> bool:

@@ -59,6 +59,8 @@ class CpuBackend:
             before_fusion=(
                 "simplify-products",
                 "expand-padding",
+                "select-convolution-groups",
+                "apply-convolution-groups",
                 *(_product_types(precision) if has_halves and rounds else ()),
                 "simplify",
                 *(("annotate-weights",) if in_pairs else ()),
