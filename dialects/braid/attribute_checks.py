@@ -37,6 +37,7 @@ from braid.dialects.braid.attribute_names import (
     DEVICE,
     LAYOUT_SECONDS,
     MEASURED_WITH,
+    MERGED_GROUPS,
     NAME,
     PADDED_FROM,
     PAIRABLE,
@@ -123,6 +124,7 @@ _KINDS: Mapping[str, _Kind] = {
     NAME: _Kind((StringAttr, ArrayAttr), "a string, or an array of strings"),
     PARAMETERS: _Kind((StringAttr,), "the path of a file, a string"),
     PAIRABLE: _Kind((UnitAttr,), "a unit attribute"),
+    MERGED_GROUPS: _Kind((IntegerAttr,), "a number of groups, such as 2 : i64"),
     TARGET: _Kind((TargetAttr,), 'a target, such as #braid.target<"host">'),
     DEVICE: _Kind((StringAttr,), 'the name of a device, such as "cpu:0"'),
     REPLICAS: _Kind((ArrayAttr,), 'an array of devices, such as ["cpu:1"]'),
@@ -169,6 +171,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PROFILE: _MODULE,
     PARAMETERS: _MODULE,
     PADDED_FROM: _MODULE,
+    MERGED_GROUPS: ("braid.conv",),
     PAIRABLE: ("braid.conv", "braid.matmul"),
     PRODUCT_TYPE: ("braid.conv", "braid.matmul"),
     REORDER_COSTS: _MODULE,
@@ -192,6 +195,8 @@ def misplaced(name: str, attribute: Attribute, op: Operation) -> tuple[str, str]
             "it is for results of f32",
             "remove it",
         )
+    if name == MERGED_GROUPS:
+        return _wrong_groups(cast("IntegerAttr[IntegerType]", attribute).value.data, op)
     if name == PROFILE_KEYS:
         known = _keys(op)
         for key in cast(DictionaryAttr, attribute).data:
@@ -201,6 +206,23 @@ def misplaced(name: str, attribute: Attribute, op: Operation) -> tuple[str, str]
                     f"expected {', '.join(known)}",
                 )
     return None
+
+
+def _wrong_groups(count: int, op: Operation) -> tuple[str, str] | None:
+    kind = element_type_of(op.results[0])
+    if not isinstance(kind, IntegerType):
+        return (
+            f"'{MERGED_GROUPS}' of '{op.name}' op with a result of {kind} means nothing there, "
+            "it is for integers",
+            "remove it",
+        )
+    groups = cast("IntegerAttr[IntegerType]", op.attributes["groups"]).value.data
+    if count > 0 and groups % count == 0:
+        return None
+    return (
+        f"'{MERGED_GROUPS}' of '{op.name}' op is {count}, expected what divides {groups} groups",
+        "run select-convolution-groups, or remove it",
+    )
 
 
 def _instead(op: Operation) -> str:

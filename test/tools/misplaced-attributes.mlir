@@ -71,3 +71,21 @@ func.func @main(%x: tensor<4x8xi8>, %w: tensor<8x8xi8>) -> tensor<4x8xi32> {
   %0 = braid.matmul %x, %w {accumulator = i32, braid.product_type = bf16} : (tensor<4x8xi8>, tensor<8x8xi8>) -> tensor<4x8xi32>
   func.return %0 : tensor<4x8xi32>
 }
+
+// -----
+
+// CHECK: error: 'braid.merged_groups' of 'braid.conv' op is 3, expected what divides 4 groups
+// CHECK: hint: run select-convolution-groups, or remove it
+func.func @main(%x: tensor<1x8x5x5xui8>, %w: tensor<8x2x3x3xi8>) -> tensor<1x8x3x3xi32> {
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 4 : i64, accumulator = i32, braid.merged_groups = 3 : i64} : (tensor<1x8x5x5xui8>, tensor<8x2x3x3xi8>) -> tensor<1x8x3x3xi32>
+  func.return %0 : tensor<1x8x3x3xi32>
+}
+
+// -----
+
+// CHECK: error: 'braid.merged_groups' of 'braid.conv' op with a result of f32 means nothing there, it is for integers
+// CHECK: hint: remove it
+func.func @main(%x: tensor<1x8x5x5xf32>, %w: tensor<8x2x3x3xf32>) -> tensor<1x8x3x3xf32> {
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 4 : i64, braid.merged_groups = 2 : i64} : (tensor<1x8x5x5xf32>, tensor<8x2x3x3xf32>) -> tensor<1x8x3x3xf32>
+  func.return %0 : tensor<1x8x3x3xf32>
+}

@@ -17,8 +17,10 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import (
     BytePairArithmetic,
     NarrowArithmetic,
     PairArithmetic,
+    has_masks,
     narrow_arithmetic,
 )
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_problem
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
@@ -36,11 +38,12 @@ class ConvNarrowFamily(VectorFamily):
     Not depthwise; with an elementwise epilogue. Layouts: channels last, padded to whole steps
     where they are not; the weight in blocks of output channels and of a step's input channels
     (`AcdB32a4b`), in pairs (`AcdB16a4b:pairs`) where that is faster and it can be. Groups have
-    whole vectors of output channels and whole steps.
+    whole steps, and whole vectors of output channels, or blocks of all their output channels where
+    the machine has masks for such numbers.
     """
 
     name: str = "conv-narrow"
-    version: int = 18
+    version: int = 19
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":
@@ -48,14 +51,16 @@ class ConvNarrowFamily(VectorFamily):
         found = match_convolution(group, narrow=True)
         if found is None or found.is_depthwise:
             return None
-        arithmetic = narrow_arithmetic(found.input, found.weight, self.machine, self.unit.lanes)
+        lanes = self.unit.lanes
+        arithmetic = narrow_arithmetic(found.input, found.weight, self.machine, lanes)
         if arithmetic is None:
             return None
-        if found.groups > 1 and (found.depth % arithmetic.group or found.columns % self.unit.lanes):
+        whole = found.columns % lanes == 0 or has_masks(self.machine, lanes)
+        if found.groups > 1 and (found.depth % arithmetic.group or not whole):
             return None
         in_pairs = None
         if found.groups == 1 and PAIRABLE in found.op.attributes:
-            in_pairs = BytePairArithmetic.on(self.machine, self.unit.lanes)
+            in_pairs = BytePairArithmetic.on(self.machine, lanes)
         return _Convolution(group, self.unit, found, arithmetic, in_pairs)
 
 
@@ -69,9 +74,9 @@ class _Convolution(VectorCandidate):
         """Channels last, with blocks of output channels from best to worst; pairs come first."""
         known = [each for each in (self.in_pairs, self.arithmetic) if each is not None]
         choices = [
-            self._choice(arithmetic, count)
+            self._choice(arithmetic, block)
             for arithmetic in known
-            for count in self._ranked(arithmetic)
+            for block in self._blocks(arithmetic)
         ]
         return [choice for choice in choices if self._takes(choice)]
 
@@ -85,14 +90,12 @@ class _Convolution(VectorCandidate):
         """Tiles that fit the block of output channels, by predicted time."""
         problem = self._problem(stored_choice(self.group))
         b_bytes = math.prod(shape_of(self.found.weight))
-        vectors = [self._vectors(problem.choice)]
+        vectors = self._vectors(problem.choice)
         yield from tiling.schedules(self._size(problem), vectors, self.unit, b_bytes, level)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best tile, or of memory where that is slower."""
-        moved = self.moved_bytes(choice)
-        size, vectors = self._size(self._problem(choice)), self._vectors(choice)
-        return tiling.seconds(size, vectors, self.unit, moved)
+        return self._best_tile(self._problem(choice), self.moved_bytes(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """See `narrow_kernel`."""
@@ -107,34 +110,44 @@ class _Convolution(VectorCandidate):
         in_pairs = self.in_pairs if choice.operands[self.found.weight.index].pairs else None
         return in_pairs or self.arithmetic
 
-    def _ranked(self, arithmetic: NarrowArithmetic) -> list[int]:
-        """Vectors of output channels in a block, the fastest first."""
+    def _blocks(self, arithmetic: NarrowArithmetic) -> list[int]:
+        """Output channels in a block, the fastest first."""
         found, lanes = self.found, self.unit.lanes
-        size = self._size(self._problem(self._choice(arithmetic, 1)))
-        ranked = tiling.ranked_vectors(size, self.unit)
-        return [n for n in ranked if found.groups == 1 or found.columns % (n * lanes) == 0]
+        if found.groups > 1 and found.columns % lanes:
+            return [found.columns]
+        size = self._size(self._problem(self._choice(arithmetic, lanes)))
+        blocks = [lanes * count for count in tiling.ranked_vectors(size, self.unit)]
+        return [block for block in blocks if found.groups == 1 or found.columns % block == 0]
 
     def _takes(self, choice: LayoutChoice) -> bool:
-        problem, block = self._problem(choice), self._vectors(choice) * self.unit.lanes
+        problem, block = self._problem(choice), self._block(choice)
         return takes_problem(problem.narrow, self._of(choice), _positions(problem), block)
 
-    def _choice(self, arithmetic: NarrowArithmetic, vectors: int) -> LayoutChoice:
-        """With so many vectors of output channels in a block."""
-        block, in_pairs = vectors * self.unit.lanes, arithmetic is self.in_pairs
+    def _choice(self, arithmetic: NarrowArithmetic, block: int) -> LayoutChoice:
+        """With so many output channels in a block."""
+        in_pairs = arithmetic is self.in_pairs
         return stepped_choice(self.group, self.found, block, arithmetic.group, in_pairs)
 
-    def _vectors(self, choice: LayoutChoice) -> int:
-        """Vectors per tile, by the weight's layout."""
-        return choice.operands[self.found.weight.index].block(0) // self.unit.lanes
+    def _block(self, choice: LayoutChoice) -> int:
+        """Output channels in a block, by the weight's layout."""
+        return choice.operands[self.found.weight.index].block(0)
+
+    def _vectors(self, choice: LayoutChoice) -> Sequence[int]:
+        """Vectors per tile: those of a block; any where it is of all of a group."""
+        count, rest = divmod(self._block(choice), self.unit.lanes)
+        return VECTORS if rest else (count,)
 
     def _problem(self, choice: LayoutChoice) -> ConvContraction:
-        arithmetic, vectors = self._of(choice), self._vectors(choice)
+        arithmetic = self._of(choice)
         problem = ConvContraction(self.found, choice, self.unit.lanes, arithmetic.group)
         if isinstance(arithmetic, BytePairArithmetic | PairArithmetic):
             return problem  # blocks of rows are staged whole
-        return problem.with_best_frame(
-            lambda problem: tiling.seconds(self._size(problem), vectors, self.unit, 0)
-        )
+        return problem.with_best_frame(lambda problem: self._best_tile(problem, 0))
+
+    def _best_tile(self, problem: ConvContraction, moved_bytes: int) -> float:
+        """Seconds of the best tile, or of memory where that is slower."""
+        size, vectors = self._size(problem), self._vectors(problem.choice)
+        return min(tiling.seconds(size, count, self.unit, moved_bytes) for count in vectors)
 
     def _size(self, problem: ConvContraction) -> tiling.ContractionSize:
         contraction, arithmetic = _contraction(problem.narrow), self._of(problem.choice)

@@ -18,6 +18,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, RequantizeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
+from braid.execution.elsewhere import missing_here
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
@@ -28,12 +29,14 @@ from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
-from test.machines import AVX2, HOST, SSE
+from braid.targets.machines.cpus import cpu_machine
+from test.machines import AVX2, AVX512, HOST, SSE
 from test.run.groups import evaluate
 from test.run.kernels.conftest import candidate_of, make_group
 
 U8, I8 = IntegerType(8, Signedness.UNSIGNED), IntegerType(8)
 MACHINES = pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+VNNI = cpu_machine("x86-64-v4,+avx512vnni")
 RNG = np.random.default_rng(11)
 
 
@@ -131,6 +134,20 @@ def convolution(stride: int, dilation: int, groups: int, dims: int = 2):
     [(3, 20, 3, 2, 1), (8, 64, 1, 1, 1), (16, 33, 3, 1, 1), (7, 5, 2, 1, 1), (16, 64, 3, 1, 2)],
 )
 def test_convolutions(check, machine, channels, filters, size, stride, groups) -> None:
+    check_convolution(check, machine, channels, filters, size, stride, groups)
+
+
+@pytest.mark.parametrize("machine", [AVX512, VNNI], ids=["pairs", "dots"])
+@pytest.mark.parametrize("columns", [5, 12, 20, 40, 100])
+@pytest.mark.parametrize("size", [1, 3])
+def test_groups_that_fill_no_vectors(check, machine, columns, size) -> None:
+    """Of which the last vector of columns is masked."""
+    if (missing := missing_here(machine)) is not None:
+        pytest.skip(str(missing))
+    check_convolution(check, machine, 24, 3 * columns, size, 1, 3)
+
+
+def check_convolution(check, machine, channels, filters, size, stride, groups) -> None:
     bias = RNG.integers(-999, 999, (1, filters, 1, 1)).astype(np.int32)
     x = bytes_of(U8, 2, channels, 9, 8)
     w = bytes_of(I8, filters, channels // groups, size, size)

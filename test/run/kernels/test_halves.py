@@ -71,7 +71,14 @@ def test_batches_of_rows(check) -> None:
 @needs_instruction
 @pytest.mark.parametrize(
     ("channels", "filters", "size", "stride", "groups"),
-    [(3, 20, 3, 2, 1), (8, 64, 1, 1, 1), (16, 33, 3, 1, 1), (7, 5, 2, 1, 1), (16, 64, 3, 1, 2)],
+    [
+        (3, 20, 3, 2, 1),
+        (8, 64, 1, 1, 1),
+        (16, 33, 3, 1, 1),
+        (7, 5, 2, 1, 1),
+        (16, 64, 3, 1, 2),
+        (6, 60, 3, 1, 3),
+    ],
 )
 def test_convolutions(check, channels, filters, size, stride, groups) -> None:
     types = [

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f16, f32, i32
+from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f16, f32, i1, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -32,6 +32,10 @@ class Arithmetic(ABC):
     def initial(self, e: Emitter, a: Buffer, b: Buffer, base: Index, vector: int) -> Value:
         """What the sums of a vector of columns begin with, whose tile begins at `base` of B."""
         return self.zero(e, a)
+
+    def mask(self, e: Emitter, columns: int, lanes: Value | None) -> Value | None:
+        """What `column` takes where so many columns exist, in these lanes; None where all do."""
+        return lanes
 
     @abstractmethod
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
@@ -73,13 +77,41 @@ FLOATS = FloatArithmetic()
 
 
 class NarrowArithmetic(Arithmetic):
-    """Numbers of less than 32 bits, whose products are added up in 32. Columns are padded."""
+    """Numbers of less than 32 bits, whose products are added up in 32.
+
+    Columns are padded where the machine has no masks for such numbers: see `has_masks`.
+    """
 
     slowdown: float
     """Times of a step in those of one of f32."""
 
     constants: int = 0
     """Vectors that it keeps in registers beside A, B and sums."""
+
+    def mask(self, e: Emitter, columns: int, lanes: Value | None) -> Value | None:
+        """Of all numbers of a step."""
+        if lanes is None or self.group == 1:
+            return lanes
+        type = VectorType(i1, [self.group * e.lanes])
+        return e.insert(vector.CreateMaskOp([e.index(self.group * columns)], type))
+
+    def numbers(
+        self, e: Emitter, b: Buffer, offset: Index, type: Attribute, mask: Value | None
+    ) -> Value:
+        """Those of a vector of columns for a step."""
+        numbers = VectorType(type, [self.group * e.lanes])
+        at = [e.index(offset)]
+        if mask is None:
+            return e.insert(vector.LoadOp(b.ref, at, numbers))
+        zero = e.constant(0, numbers)
+        return e.insert(vector.MaskedLoadOp(b.ref, at, mask, zero))
+
+
+def has_masks(machine: Machine, lanes: int) -> bool:
+    """Whether loads of numbers of 8 and 16 bits have masks, in vectors of so many lanes of f32."""
+    features = set(machine.enabled_features)
+    needed = {"avx512bw"} if lanes == 16 else {"avx512bw", "avx512vl"}
+    return machine.architecture.startswith("x86") and needed <= features
 
 
 _HALF_PRODUCTS = {4: "llvm.x86.avx512bf16.dpbf16ps.128", 8: "llvm.x86.avx512bf16.dpbf16ps.256"} | {
@@ -115,10 +147,8 @@ class HalfArithmetic(NarrowArithmetic):
         return e.constant(0.0, e.vector_type(f32))
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """The pairs of the columns; there is no mask: columns are padded."""
-        assert mask is None, "numbers are in whole blocks of columns"
-        type = VectorType(bf16, [self.group * e.lanes])
-        return e.insert(vector.LoadOp(b.ref, [e.index(offset)], type))
+        """The pairs of the columns."""
+        return self.numbers(e, b, offset, bf16, mask)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """A pair in every lane."""
@@ -183,10 +213,9 @@ class PairArithmetic(ByteArithmetic):
     slowdown = 1.25
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """Bytes as 16-bit numbers, in lanes of two; columns are padded, so there is no mask."""
-        count = self.group * e.lanes
-        bytes_ = e.insert(vector.LoadOp(b.ref, [e.index(offset)], VectorType(i8, [count])))
-        types = [VectorType(i16, [count])]
+        """Bytes as 16-bit numbers, in lanes of two."""
+        bytes_ = self.numbers(e, b, offset, i8, mask)
+        types = [VectorType(i16, [self.group * e.lanes])]
         wide = e.insert(arith.ExtSIOp.create(operands=[bytes_], result_types=types))
         return bitcast(e, wide, i32)
 
@@ -208,10 +237,8 @@ class QuadArithmetic(ByteArithmetic):
     group = 4
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """All bytes of the columns, in lanes of four; there is no mask: columns are padded."""
-        assert mask is None, "bytes are in whole blocks of columns"
-        bytes_ = e.insert(vector.LoadOp(b.ref, [e.index(offset)], VectorType(i8, [4 * e.lanes])))
-        return bitcast(e, bytes_, i32)
+        """All bytes of the columns, in lanes of four."""
+        return bitcast(e, self.numbers(e, b, offset, i8, mask), i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """Four bytes in every lane."""

@@ -140,14 +140,16 @@ class TileWriter:
     def _write(self, columns: int) -> None:
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
         vectors = -(-columns // e.lanes)
-        masks = [e.tail_mask(columns - vector * e.lanes) for vector in range(vectors)]
+        left = [columns - vector * e.lanes for vector in range(vectors)]
+        masks = [e.tail_mask(count) for count in left]
+        existing = [None] * vectors if problem.columns_padded else masks
         operands = TileOperands(
             self.buffers[problem.a],
             self.bases[0],
             problem.row.strides[0],
             self.buffers[problem.b],
             e.add(self.bases[1], e.mul(self.column_block, problem.block_stride)),
-            [None] * len(masks) if problem.columns_padded else masks,
+            [kernel.arithmetic.mask(e, *own) for own in zip(left, existing, strict=True)],
             kernel.arithmetic,
             kernel.reads_rows_once,
         )

@@ -174,9 +174,13 @@ class ConvContraction:
         return found
 
     def _by_steps(self, block: int) -> Contraction:
-        """Channels last, the weight in blocks of output channels and of a step's input ones."""
+        """Channels last, the weight in blocks of output channels and of a step's input ones.
+
+        Blocks that tiles do not fill are those of a group.
+        """
         match, x, taps = self.match, self._x, math.prod(self.match.windows.size)
-        width = self.choice.operands[match.weight.index].block(0) * self.step
+        stored = self.choice.operands[match.weight.index].block(0)
+        packed, width = stored % self.lanes == 0, stored * self.step
         steps = -(-match.depth // self.step)
         group = self._channel_groups(match.depth, taps * steps * self.step * match.columns)
         channels = [LoopDim(steps, (x.stride(1, self.step), width))]
@@ -186,8 +190,8 @@ class ConvContraction:
             row=row,
             reduction=reduction or (LoopDim(1, (self.step, width)),),
             columns=match.columns,
-            columns_padded=True,
-            block_stride=taps * steps * block * self.step,
+            columns_padded=packed or match.columns % block == 0,
+            block_stride=(taps * steps if packed else 1) * block * self.step,
             a=match.input.index,
             b=match.weight.index,
             anchor=match.op.output,

@@ -13,6 +13,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -144,7 +145,7 @@ def _byte_product(a: Any, b: Any) -> Any:
     return chain(MatmulOp.on(a, b, accumulator=i32))
 
 
-def _byte_convolution(x: Any, w: Any) -> Any:
+def _byte_convolution(x: Any, w: Any, groups: int = 1) -> Any:
     none = (0, 0)
     op = ConvOp.get(
         x,
@@ -153,7 +154,7 @@ def _byte_convolution(x: Any, w: Any) -> Any:
         dilations=(1, 1),
         pad_low=none,
         pad_high=none,
-        groups=1,
+        groups=groups,
         accumulator=i32,
     )
     return chain(op)
@@ -237,6 +238,10 @@ CASES = (
     Case(
         "conv-narrow", "packed", [IMAGE, (20, 16, 3, 3)], _byte_convolution,
         ["acdb", "AcdB{two}a2b", "acdb"], TILE, types=BYTES,
+    ),
+    Case(
+        "conv-narrow", "groups", [IMAGE, (40, 8, 3, 3)], partial(_byte_convolution, groups=2),
+        ["acdb", "AcdB20a2b", "acdb"], TILE, types=BYTES, machines=["avx512"],
     ),
     Case(
         "gemm-packing", "by rows", [(9, 20), (20, 37)], _byte_product, ["ab", "ab", "ab"],

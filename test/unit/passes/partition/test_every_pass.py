@@ -61,6 +61,8 @@ OPTIONS = {
 ELSEWHERE = {
     "annotate-profile": "reads a file",
     "annotate-weights": "works on products of bytes",
+    "apply-convolution-groups": "works on convolutions of bytes",
+    "select-convolution-groups": "works on convolutions of bytes",
     "apply-clusters": "makes functions of clusters: test_apply_clusters.py",
     "measure-order": "compiles",
     "assign-inter-op-streams": "works on what apply-clusters leaves",
