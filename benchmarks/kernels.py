@@ -44,6 +44,7 @@ from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
@@ -102,8 +103,16 @@ CONVOLUTIONS = (
 DEPTHWISE = ((32, 112, 1), (96, 112, 2), (144, 56, 1), (576, 14, 1), (960, 7, 1))
 """Channels, height and width of the input, stride: layers of MobileNetV2."""
 
-GROUPED = ((4, 272, 68, 28, 1), (4, 136, 544, 14, 1), (32, 128, 128, 56, 3))
-"""Groups, channels, height and width, window: layers of ShuffleNet and ResNeXt."""
+GROUPED = (
+    (4, 272, 68, 28, 1),
+    (4, 136, 544, 14, 1),
+    (32, 128, 128, 56, 3),
+    (32, 256, 256, 28, 3),
+    (14, 112, 112, 28, 3),
+    (32, 32, 64, 56, 3),
+)
+"""Groups, channels, height and width, window: layers of ShuffleNet, ResNeXt and RegNet, and one of
+two outputs for each channel."""
 
 MOVEMENTS = (
     ("reorder", (1, 3, 224, 224), "abcd", "acdb"),
@@ -453,7 +462,9 @@ def _all(rounds: int) -> Iterator[Measurement]:
         yield measure_convolution(ConvDepthwiseFamily(HOST), sizes, channels, rounds)
     for groups, inputs, outputs, size, window in GROUPED:
         sizes = (inputs, outputs, size, window, 1, 0)
-        yield measure_convolution(ConvDirectFamily(HOST), sizes, groups, rounds)
+        few = outputs // groups < ConvGroupedFamily(HOST).unit.lanes
+        family = ConvGroupedFamily(HOST) if few else ConvDirectFamily(HOST)
+        yield measure_convolution(family, sizes, groups, rounds)
     for family, shapes, build in LAYOUTS:
         yield measure_choices(family, shapes, build, rounds)
     yield from (*measure_rows(rounds), *measure_movement(rounds), measure_shuffle(rounds))

@@ -53,8 +53,7 @@ class SelectConvolutionGroupsPass(ModulePass):
             if not runs_on(conv, self.devices, target):
                 continue
             convolutions += 1
-            counts = _counts(conv)
-            best = min(counts, key=lambda count: _seconds(costs, conv, count))
+            best = _best_count(costs, conv)
             if best > 1:
                 conv.attributes[MERGED_GROUPS] = IntegerAttr(best, i64)
                 merged += 1
@@ -78,6 +77,11 @@ def _can_be_merged(conv: ConvOp, known: ParameterExpressions) -> bool:
         and DYNAMIC_INDEX not in shapes
         and 0 not in shapes
     )
+
+
+def _best_count(costs: CostSource, conv: ConvOp) -> int:
+    """How many groups are to be one: the fewest among equals."""
+    return min(_counts(conv), key=lambda count: _seconds(costs, conv, count))
 
 
 def _counts(conv: ConvOp) -> Sequence[int]:
