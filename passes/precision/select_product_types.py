@@ -57,6 +57,7 @@ class SelectProductTypesPass(ModulePass):
             if not runs_on(product, self.devices, target) or not _can_be_narrow(product, known):
                 continue
             products += 1
+            product.attributes.pop(PRODUCT_TYPE, None)
             wide, less = (_seconds(costs, product, kind) for kind in (f32, bf16))
             if less < wide:
                 product.attributes[PRODUCT_TYPE] = bf16

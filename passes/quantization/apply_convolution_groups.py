@@ -25,10 +25,10 @@ class ApplyConvolutionGroupsPass(ModulePass):
     floats would differ where an input is not finite. Out: none.
 
     ```mlir
-    %y = braid.conv %x, %w {…, groups = 8, braid.merged_groups = 2}
-        : (tensor<1x192x14x14xui8>, tensor<192x24x3x3xi8>) -> tensor<1x192x12x12xi32>
-    // %m = … : tensor<192x48x3x3xi8>
-    // braid.conv %x, %m {…, groups = 4}
+    %y = braid.conv %x, %w {…, groups = 8, braid.merged_groups = 4}
+        : (tensor<1x40x14x14xui8>, tensor<40x5x3x3xi8>) -> tensor<1x40x12x12xi32>
+    // %m = … : tensor<40x20x3x3xi8>
+    // braid.conv %x, %m {…, groups = 2}
     ```
     """
 

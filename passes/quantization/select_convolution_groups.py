@@ -32,8 +32,8 @@ class SelectConvolutionGroupsPass(ModulePass):
     convolutions on these are looked at.
 
     ```mlir
-    %y = braid.conv %x, %w {…, groups = 8} : (tensor<1x192x14x14xui8>, tensor<192x24x3x3xi8>) …
-    // braid.conv %x, %w {…, groups = 8, braid.merged_groups = 2}
+    %y = braid.conv %x, %w {…, groups = 8} : (tensor<1x40x14x14xui8>, tensor<40x5x3x3xi8>) …
+    // braid.conv %x, %w {…, groups = 8, braid.merged_groups = 4}
     ```
     """
 
@@ -53,6 +53,7 @@ class SelectConvolutionGroupsPass(ModulePass):
             if not runs_on(conv, self.devices, target):
                 continue
             convolutions += 1
+            conv.attributes.pop(MERGED_GROUPS, None)
             best = _best_count(costs, conv)
             if best > 1:
                 conv.attributes[MERGED_GROUPS] = IntegerAttr(best, i64)

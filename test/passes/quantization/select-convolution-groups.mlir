@@ -2,7 +2,8 @@
 // RUN: sed s/CPU/haswell/ %s | %braid-opt -p select-convolution-groups --remarks 2>&1 | filecheck %s --check-prefix=AVX2
 
 // Groups of whole steps and of vectors that have masks are fast as they are; groups of five channels
-// are not. Depthwise ones, those of floats, of unknown weights, and one group alone stay.
+// are not; what was decided before is forgotten. Depthwise ones, those of floats, of unknown
+// weights, and one group alone stay.
 // CHECK:       [select-convolution-groups] groups of 1 of 2 convolutions are merged
 // CHECK-LABEL: @main
 // CHECK:       braid.conv %x, %w {{.*}}accumulator = i32} :
@@ -20,7 +21,7 @@ func.func @main(%x: tensor<1x80x14x14xui8>, %y: tensor<1x40x14x14xui8>, %z: tens
   %d = braid.parameter {key = "d"} : tensor<40x1x3x3xi8>
   %g = braid.parameter {key = "g"} : tensor<40x5x3x3xf32>
   %o = braid.parameter {key = "o"} : tensor<40x40x3x3xi8>
-  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 4 : i64, accumulator = i32} : (tensor<1x80x14x14xui8>, tensor<80x20x3x3xi8>) -> tensor<1x80x12x12xi32>
+  %0 = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 4 : i64, accumulator = i32, braid.merged_groups = 2 : i64} : (tensor<1x80x14x14xui8>, tensor<80x20x3x3xi8>) -> tensor<1x80x12x12xi32>
   %1 = braid.conv %y, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 8 : i64, accumulator = i32} : (tensor<1x40x14x14xui8>, tensor<40x5x3x3xi8>) -> tensor<1x40x12x12xi32>
   %2 = braid.conv %y, %z {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 8 : i64, accumulator = i32} : (tensor<1x40x14x14xui8>, tensor<40x5x3x3xi8>) -> tensor<1x40x12x12xi32>
   %3 = braid.conv %y, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 40 : i64, accumulator = i32} : (tensor<1x40x14x14xui8>, tensor<40x1x3x3xi8>) -> tensor<1x40x12x12xi32>
