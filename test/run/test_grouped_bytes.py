@@ -1,5 +1,7 @@
 """Convolutions of bytes in groups: integers are exact, whatever groups are merged, on every CPU."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,12 +19,12 @@ from braid.universe import make_context
 from test.run.test_computed_bytes import CPUS, compiled_for, numbers
 
 
-def model_of(weight: np.ndarray, channels: int, groups: int, size: int):
+def model_of(weight: np.ndarray, shape: Sequence[int], groups: int, pads: Sequence[int]):
     """`ConvInteger` with a zero point of the input."""
     graph = helper.make_graph(
-        [helper.make_node("ConvInteger", ["x", "w", "z"], ["y"], group=groups, pads=[1, 0, 1, 2])],
+        [helper.make_node("ConvInteger", ["x", "w", "z"], ["y"], group=groups, pads=pads)],
         "groups",
-        [helper.make_tensor_value_info("x", TensorProto.UINT8, (2, channels, size, size))],
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, shape)],
         [helper.make_tensor_value_info("y", TensorProto.INT32, None)],
         [numpy_helper.from_array(weight, "w"), numpy_helper.from_array(np.uint8(3), "z")],
     )
@@ -42,7 +44,20 @@ def test_sums_are_exact(cpu, groups, depth, outputs, window, seed) -> None:
     rng = np.random.default_rng(seed)
     weight = numbers(rng, np.int8, (groups * outputs, depth, window, window))
     x = numbers(rng, np.uint8, (2, groups * depth, 6, 6))
-    model = model_of(weight, groups * depth, groups, 6)
+    model = model_of(weight, x.shape, groups, [1, 0, 1, 2])
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_array_equal(compiled_for(cpu, model)(x), expected)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("size", [(2, 1), (1,), (3, 1, 1)])
+@pytest.mark.parametrize(("groups", "outputs"), [(1, 32), (4, 12)])
+def test_images_one_pixel_wide(cpu, size, groups, outputs) -> None:
+    """Pixels of a line are as far apart as if there were others."""
+    rng = np.random.default_rng(0)
+    weight = rng.integers(-8, 8, (groups * outputs, 20, *[1] * len(size))).astype(np.int8)
+    x = numbers(rng, np.uint8, (1, groups * 20, *size))
+    model = model_of(weight, x.shape, groups, [0] * 2 * len(size))
     (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
     np.testing.assert_array_equal(compiled_for(cpu, model)(x), expected)
 

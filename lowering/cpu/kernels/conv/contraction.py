@@ -63,7 +63,7 @@ class ConvContraction:
     @property
     def pitch(self) -> int:
         """Elements from one position of the input to the next."""
-        return self._x.stride(self.match.rank - 1)
+        return self._x.distance(self.match.rank - 1)
 
     @cached_property
     def _x(self) -> Stored:

@@ -45,8 +45,10 @@ class Stored:
 
         Exact as long as the walk does not leave the block that holds its first element.
         """
-        if self.shape[dim] == 1:
-            return 0
+        return 0 if self.shape[dim] == 1 else self.distance(dim, step)
+
+    def distance(self, dim: int, step: int = 1) -> int:
+        """The same as it is stored, where there is nothing to repeat: of a dim of 1 not 0."""
         unit, stride = max(unit for unit in self._units[dim] if unit[0] <= step)
         return stride * (step // unit)
 
