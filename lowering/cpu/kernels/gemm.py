@@ -22,7 +22,11 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     takes_strides,
     widens_fast,
 )
-from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
+from braid.lowering.cpu.kernels.contraction.microkernel import (
+    VECTORS,
+    WIDE_VECTORS,
+    feasible_tiles,
+)
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
 from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -127,7 +131,8 @@ class _Product(VectorCandidate):
     def _vectors(self, rhs: Layout) -> Sequence[int]:
         """Vectors per tile that the layout of B allows."""
         if rhs.is_row_major:
-            return VECTORS
+            is_wide = self._size(rhs).rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))
+            return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS
         return [rhs.block(rhs.rank - 1) // self.unit.lanes]
 
     def _kernel(self, schedule: Schedule) -> ContractionKernel:

@@ -182,8 +182,8 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
 @lru_cache(maxsize=4096)
 def _best_cycles(size: ContractionSize, vectors: int, unit: VectorUnit) -> float:
     """Kept, since every layout of a group is asked about, and by several passes."""
-    tiles = feasible_tiles(unit, size.constants)
-    return min(cycles(size, rows, own, unit) for rows, own in tiles if own == vectors)
+    tiles = feasible_tiles(unit, size.constants, (vectors,))
+    return min(cycles(size, rows, vectors, unit) for rows, _ in tiles)
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
@@ -199,7 +199,7 @@ def schedules(
     Level 0 has the best tiles, level 1 more of them and the other loop order, level 2 still more,
     and twice the unrolling.
     """
-    tiles = [tile for tile in feasible_tiles(unit, size.constants) if tile[1] in vectors]
+    tiles = [*feasible_tiles(unit, size.constants, tuple(vectors))]
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
     outside = int(_columns_outside(b_bytes, unit))
     for factor in (1, 2) if level < LEVELS else ():
@@ -224,7 +224,7 @@ def takes(
     if sorted(schedule) != ["columns_outside", "rows", "unroll", "vectors"]:
         return False
     tile = (schedule["rows"], schedule["vectors"])
-    fits = tile in feasible_tiles(unit, size.constants) and tile[1] in vectors
+    fits = tile in feasible_tiles(unit, size.constants, tuple(vectors))
     return fits and 1 <= schedule["unroll"] <= _MOST_UNROLLED and schedule["columns_outside"] < 2
 
 
