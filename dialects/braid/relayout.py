@@ -93,18 +93,17 @@ def _in_pairs(array: Array, layout: Layout) -> Array:
     return np.concatenate([blocks, shuffles(orders).ravel().view(array.dtype)])
 
 
-def _parts(layout: Layout) -> list[tuple[int, int]]:
-    """(dim, step) of all storage dims in logical order, the coarsest part of a dim first."""
-    return sorted(((d.dim, d.step) for d in layout.dims), key=lambda part: (part[0], -part[1]))
+def _parts(layout: Layout) -> list[int]:
+    """All storage dims in logical order, the coarsest part of a dim first."""
+    dims = layout.dims
+    return sorted(range(len(dims)), key=lambda place: (dims[place].dim, -dims[place].step))
 
 
 def _split_shape(shape: Sequence[int], layout: Layout) -> list[int]:
-    extents = dict(
-        zip(((d.dim, d.step) for d in layout.dims), layout.storage_shape(shape), strict=True)
-    )
-    return [extents[part] for part in _parts(layout)]
+    stored = layout.storage_shape(shape)
+    return [stored[place] for place in _parts(layout)]
 
 
 def _split_positions(layout: Layout) -> list[int]:
-    position = {part: i for i, part in enumerate(_parts(layout))}
-    return [position[d.dim, d.step] for d in layout.dims]
+    parts = _parts(layout)
+    return [parts.index(place) for place in range(len(parts))]

@@ -50,6 +50,17 @@ def test_sums_are_exact(cpu, groups, depth, outputs, window, seed) -> None:
 
 
 @pytest.mark.parametrize("cpu", CPUS)
+@pytest.mark.parametrize("depth", [4, 64])
+def test_groups_of_one_output(cpu, depth) -> None:
+    rng = np.random.default_rng(0)
+    weight = numbers(rng, np.int8, (3, depth, 3, 3))
+    x = numbers(rng, np.uint8, (1, 3 * depth, 5, 6))
+    model = model_of(weight, x.shape, 3, [0] * 4)
+    (expected,) = ReferenceEvaluator(model).run(None, {"x": x})
+    np.testing.assert_array_equal(compiled_for(cpu, model)(x), expected)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("size", [(2, 1), (1,), (3, 1, 1)])
 @pytest.mark.parametrize(("groups", "outputs"), [(1, 32), (4, 12)])
 def test_images_one_pixel_wide(cpu, size, groups, outputs) -> None:

@@ -17,8 +17,9 @@ from braid.targets.kernels.kernel_family import Schedule
 _MOST_LOADS = 2
 """Vectors that the inputs of a vector of outputs may fill: one shuffle takes from two."""
 
-_EFFICIENCY = 0.6
-"""Part of the peak that is reached, measured."""
+_EFFICIENCY, _FAR_EFFICIENCY, _NEAR_BYTES = 0.55, 0.42, 16
+"""Part of the peak that is reached, measured beside what `conv-direct` says of vectors along lines:
+where shuffles stay within so many bytes, and where they do not."""
 
 
 @dataclass(frozen=True)
@@ -73,4 +74,6 @@ class _Grouped(ProductCandidate):
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step and input of a group."""
-        return 2 * self.steps * self.groups.inputs / (self.unit.flops * _EFFICIENCY)
+        is_near = self.groups.outputs * self.unit.element_bytes <= _NEAR_BYTES
+        efficiency = _EFFICIENCY if is_near else _FAR_EFFICIENCY
+        return 2 * self.steps * self.groups.inputs / (self.unit.flops * efficiency)

@@ -38,8 +38,8 @@ class ConvNarrowFamily(VectorFamily):
     Not depthwise; with an elementwise epilogue. Layouts: channels last, padded to whole steps
     where they are not; the weight in blocks of output channels and of a step's input channels
     (`AcdB32a4b`), in pairs (`AcdB16a4b:pairs`) where that is faster and it can be. Groups have
-    whole steps, and whole vectors of output channels, or blocks of all their output channels where
-    the machine has masks for such numbers.
+    whole steps, and whole vectors of output channels, or several in one block where the machine has
+    masks for such numbers.
     """
 
     name: str = "conv-narrow"
@@ -55,7 +55,8 @@ class ConvNarrowFamily(VectorFamily):
         arithmetic = narrow_arithmetic(found.input, found.weight, self.machine, lanes)
         if arithmetic is None:
             return None
-        whole = found.columns % lanes == 0 or has_masks(self.machine, lanes)
+        whole = found.columns % lanes == 0
+        whole = whole or (found.columns > 1 and has_masks(self.machine, lanes))
         if found.groups > 1 and (found.depth % arithmetic.group or not whole):
             return None
         in_pairs = None

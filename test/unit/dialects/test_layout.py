@@ -18,7 +18,7 @@ from test.storage import from_storage
 def layouts(draw: st.DrawFn) -> Layout:
     """Any permutation of up to four dims, some of them split once or twice."""
     letters = draw(st.permutations("abcd"[: draw(st.integers(1, 4))]))
-    blocks = draw(st.lists(st.tuples(st.integers(2, 5), st.sampled_from(letters)), max_size=3))
+    blocks = draw(st.lists(st.tuples(st.integers(1, 5), st.sampled_from(letters)), max_size=3))
     split = {letter for _, letter in blocks}
     outer = "".join(c.upper() if c in split else c for c in letters)
     return Layout.parse(outer + "".join(f"{size}{letter}" for size, letter in blocks))
