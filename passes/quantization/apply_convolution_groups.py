@@ -36,11 +36,10 @@ class ApplyConvolutionGroupsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites all convolutions that say so."""
-        found = [each for each in op.walk() if MERGED_GROUPS in each.attributes]
-        for conv in found:
-            count = cast(IntegerAttr, conv.attributes.pop(MERGED_GROUPS)).value.data
-            assert isinstance(conv, ConvOp), f"'{conv.name}' has no groups"
-            _merge(conv, count)
+        convolutions = [each for each in op.walk() if isinstance(each, ConvOp)]
+        for conv in convolutions:
+            if (count := conv.attributes.pop(MERGED_GROUPS, None)) is not None:
+                _merge(conv, cast(IntegerAttr, count).value.data)
 
 
 def _merge(conv: ConvOp, count: int) -> None:
