@@ -15,8 +15,9 @@
 #define SHORTEST 10000000u
 #define LONGEST 320000000u
 
-/* A growth was too early if crowding follows within so many pauses. */
-enum { PROBATION = 8 };
+/* A growth was too early if crowding follows within so many pauses. Threads of another runtime that
+ * spin after its runs, in turns with ours, crowd again later than that. */
+enum { PROBATION = 2 };
 
 static atomic_int limit = INT_MAX; /* of workers in a team */
 static _Atomic uint64_t pause_ns = SHORTEST;

@@ -49,6 +49,12 @@ int main(void) {
   milliseconds += 10000;
   braid_pace_crowded(1, 1);
   REQUIRE(wait_for_more(1) == 10);
+  /* A growth that held for more than two pauses was not too early. */
+  for (int i = 0; i < 3; ++i) {
+    milliseconds += 25;
+    braid_pace_crowded(1, 1);
+    REQUIRE(wait_for_more(1) == 10);
+  }
   /* From one thread to many, by doubling. */
   milliseconds += 10000;
   braid_pace_crowded(15, 15);
