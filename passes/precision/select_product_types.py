@@ -1,13 +1,12 @@
 """`select-product-types`: which products are made of narrower numbers than they are said in."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, bf16, f32
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
@@ -16,8 +15,8 @@ from braid.dialects.braid.attribute_names import MODEL_TYPE, PRODUCT_TYPE
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.kernels.single_op_group import single_op_group
 from braid.targets.machines.resolve import runs_on, target_of
 
 
@@ -86,23 +85,7 @@ def _can_be_narrow(product: ConvOp | MatmulOp, known: ParameterExpressions) -> b
 
 def _seconds(costs: CostSource, product: Operation, kind: Attribute) -> float:
     """What the best kernel of the product alone costs, of operands of this type."""
-    types = [TensorType(kind, shape_of(operand)) for operand in product.operands]
-    group = _group(product, types, {} if kind == f32 else {"accumulator": f32})
+    types = {operand: TensorType(kind, shape_of(operand)) for operand in product.operands}
+    group = single_op_group(product, types, {} if kind == f32 else {"accumulator": f32})
     choices = costs.of(product).choices(group)
     return min((cost.seconds for _, cost in choices), default=inf)
-
-
-def _group(
-    product: Operation, types: Sequence[Attribute], attributes: dict[str, Attribute]
-) -> FusedOp:
-    body, operands = Block(arg_types=types), Block(arg_types=types)
-    result = TensorType(f32, shape_of(product.results[0]))
-    alone = type(product).create(
-        operands=body.args,
-        result_types=[result],
-        attributes={**product.attributes, **attributes},
-    )
-    body.add_ops([alone, YieldOp(alone.results[0])])
-    group = FusedOp(operands.args, [result], body)
-    operands.add_op(group)
-    return group

@@ -7,7 +7,6 @@ from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, TensorType, i64
-from xdsl.ir import Attribute, Block
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
@@ -16,8 +15,8 @@ from braid.dialects.braid.attribute_names import MERGED_GROUPS
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.quantization import is_byte
-from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.kernels.single_op_group import single_op_group
 from braid.targets.machines.resolve import runs_on, target_of
 
 _LEAST_GAIN = 4
@@ -104,19 +103,6 @@ def _seconds(costs: CostSource, conv: ConvOp, count: int) -> float:
     outputs, depth, *window = shape_of(conv.weight)
     weight = TensorType(element_type_of(conv.weight), (outputs, count * depth, *window))
     groups = IntegerAttr(conv.groups.value.data // count, conv.groups.type)
-    group = _group(conv, [conv.input.type, weight], {"groups": groups})
+    group = single_op_group(conv, {conv.weight: weight}, {"groups": groups})
     choices = costs.of(conv).choices(group)
     return min((cost.seconds for _, cost in choices), default=inf)
-
-
-def _group(conv: ConvOp, types: Sequence[Attribute], attributes: dict[str, Attribute]) -> FusedOp:
-    body, operands = Block(arg_types=types), Block(arg_types=types)
-    alone = ConvOp.create(
-        operands=body.args,
-        result_types=[conv.output.type],
-        attributes={**conv.attributes, **attributes},
-    )
-    body.add_ops([alone, YieldOp(alone.output)])
-    group = FusedOp(operands.args, [conv.output.type], body)
-    operands.add_op(group)
-    return group
