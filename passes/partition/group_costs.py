@@ -1,7 +1,8 @@
 """What ops cost as parts of the groups that they would be in, found by a trial on a copy.
 
 Ops of the copy are named by number, and rewriting keeps names, so that a group tells which ops it
-is made of, whatever passes do to them.
+is made of, whatever passes do to them. Inputs of the copy lose their names: passes name what they
+do to an input after it, and an input may be called "0".
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -10,7 +11,8 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
@@ -18,7 +20,7 @@ from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.clusters import is_placed
 from braid.analysis.structure.nesting import ops_outside_groups
-from braid.dialects.braid.attribute_names import DEVICE
+from braid.dialects.braid.attribute_names import DEVICE, NAME
 from braid.dialects.braid.clusters import clear_placement, set_device
 from braid.dialects.braid.names import names_of, set_names
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
@@ -63,6 +65,8 @@ class Trial:
         copy = module.clone()
         for mine, original in zip(copy.walk(), module.walk(), strict=True):
             set_names(mine, [str(numbers[original])] if original in numbers else [])
+            if isinstance(mine, FuncOp) and mine.arg_attrs is not None:
+                mine.arg_attrs = ArrayAttr(map(_without_name, mine.arg_attrs))
             if original in numbers:
                 clear_placement(mine)
                 if original in devices:
@@ -74,9 +78,11 @@ class Trial:
 
     def groups(self) -> Iterator[tuple[Operation, list[int]]]:
         """The ops that run, and the numbers of the originals that each is made of."""
+        numbers = {str(number): number for number in range(len(self.originals))}
         for function in runtime_functions(self.module):
             for op in ops_outside_groups(function):
-                members = [int(name.partition("/")[0]) for name in names_of(op)]
+                parts = (name.partition("/")[0] for name in names_of(op))
+                members = [numbers[part] for part in parts if part in numbers]
                 if is_placed(op) and members:
                     yield op, list(dict.fromkeys(members))
 
@@ -139,6 +145,10 @@ def _seconds(costs: DeviceCosts, group: Operation) -> float:
     except UnsupportedError:
         cost = min((cost for _, cost in costs.choices(group)), key=lambda each: each.seconds)
     return cost.seconds + costs.start_of(cost)
+
+
+def _without_name(attributes: DictionaryAttr) -> DictionaryAttr:
+    return DictionaryAttr({key: a for key, a in attributes.data.items() if key != NAME})
 
 
 def _for(pass_: ModulePass, target: str | None) -> ModulePass:

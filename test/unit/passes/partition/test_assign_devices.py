@@ -4,12 +4,15 @@ from itertools import product
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
+from onnx import helper, numpy_helper
 from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+import braid
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.dialects.braid.attribute_names import COLOCATE
@@ -18,7 +21,7 @@ from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.decision_checks import apply_checked, verifying_decisions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.passes.partition.assign_devices import AssignDevicesPass
+from braid.passes.partition.assign_devices import AssignDevicesPass, Strategy
 from braid.passes.verification.partition_claims import assigned_ops, recount
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
@@ -259,3 +262,19 @@ def test_assignments_are_the_best(first: int, tmp_path: Path) -> None:
 def test_two_thousand_assignments_are_the_best(first: int, tmp_path: Path) -> None:
     for seed in range(first, first + 100):
         check(seed, tmp_path, 10 if seed % 4 == 0 else 7)
+
+
+@pytest.mark.parametrize("strategy", ["latency", "throughput"])
+@pytest.mark.parametrize("name", ["x", "0", "7/y"])
+def test_names_of_inputs_are_not_those_of_ops(strategy: Strategy, name: str) -> None:
+    """A convolution of one position, whose input is stored in another layout, named after it."""
+    weight = numpy_helper.from_array(np.ones((14, 8, 1), np.float32), "w")
+    x = helper.make_tensor_value_info(name, 1, [2, 8, 1])
+    y = helper.make_tensor_value_info("y", 1, [2, 14, 1])
+    nodes = [helper.make_node("Conv", [name, "w"], ["y"])]
+    model = helper.make_model(helper.make_graph(nodes, "g", [x], [y], [weight]))
+    with collect_remarks() as remarks:
+        compiled = braid.compile(model, cache=False, target="host-2", partition=strategy)
+    (said,) = [r for r in remarks if r.message.startswith(f"{strategy}: 1 ops")]
+    assert float(str(said.data["recosted"])) > 0
+    assert np.array_equal(compiled(np.ones((2, 8, 1), np.float32)), np.full((2, 14, 1), 8.0))
