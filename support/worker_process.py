@@ -9,11 +9,10 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any
 
-import braid
+from braid.support.python_process import python_command, python_environment
 
 
 class WorkerEndedError(Exception):
@@ -27,15 +26,15 @@ class WorkerProcess:
     """A process that answers, and what it writes on its standard error."""
 
     def __init__(self, module: str) -> None:
-        """Run `python -m module`, which calls `serve`, until `close`."""
+        """Run a module, which calls `serve`, until `close`."""
         # Not buffered: it is one file with one position for both processes.
         self._messages: IO[bytes] = TemporaryFile(buffering=0)  # noqa: SIM115 (see `close`)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module],
+            python_command(module),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._messages,
-            env={**os.environ, "PYTHONPATH": _python_path()},
+            env=python_environment(),
             process_group=0,
         )
 
@@ -94,7 +93,7 @@ class WorkerProcess:
 
 @contextmanager
 def worker_process(module: str) -> Generator[WorkerProcess]:
-    """Run `python -m module`, which calls `serve`, as long as the block runs."""
+    """Run a module, which calls `serve`, as long as the block runs."""
     worker = WorkerProcess(module)
     try:
         yield worker
@@ -126,9 +125,3 @@ def _ended(status: int) -> str:
     if status >= 0:
         return f"exit status {status}"
     return f"it ended by {signal.Signals(-status).name}"
-
-
-def _python_path() -> str:
-    """Where this process found braid, before what the environment says."""
-    home = str(Path(braid.__file__).parents[1])
-    return os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from braid.support.errors import BraidError
+from braid.support.python_process import python_command, python_environment
 from braid.tools.service.sessions import end_session
 from braid.tools.service.storage import TaskQueue
 from braid.tools.service.task import State, Task
@@ -135,7 +136,8 @@ class TaskRunner:
         (directory / REQUEST).write_text(json.dumps(request))
         with (directory / LOG).open("wb") as log:
             process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "braid.tools.service.task_worker", str(directory)),
+                *python_command("braid.tools.service.task_worker", str(directory)),
+                env=python_environment(),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=log,
@@ -200,8 +202,8 @@ async def run_artifact(artifact: Path, inputs: Path, outputs: Path, seconds: flo
 
     """
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "braid.tools.service.run_worker"),
-        *(str(artifact), str(inputs), str(outputs)),
+        *python_command("braid.tools.service.run_worker", str(artifact), str(inputs), str(outputs)),
+        env=python_environment(),
         stdin=asyncio.subprocess.DEVNULL,
         stdout=PIPE,
         stderr=asyncio.subprocess.DEVNULL,

