@@ -26,11 +26,13 @@ def run_passes(module: AnyModule, pipeline: str | Sequence[ModulePass]) -> AnyMo
     that allows unregistered dialects, or has braid's IRDL loaded.
 
     Raises:
-        BraidError: the pipeline is malformed, a pass finds fault with the module, or `module` is
-            none. An upstream module is then as it was, a module of xDSL in an unspecified state.
+        BraidError: the pipeline is malformed, the module is not valid or a pass finds fault with
+            it, or `module` is none. An upstream module is then as it was, a module of xDSL in an
+            unspecified state.
 
     """
     if isinstance(module, ModuleOp):
+        verify_module(module)
         run_pipeline(make_context(), module, pipeline)
         return cast(AnyModule, module)
     if not is_upstream_module(module):

@@ -60,6 +60,8 @@ def read_source(
         model = _read_bucketed(source, buckets, bounds, shapes)
     else:
         model = _read(context, source, shapes)
+    # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
+    verify_module(model.module)
     if target is not None or cpu is not None or gpu_arch is not None:
         name = target_name(model.module) if target is None else target
         set_target(model.module, name, cpu, gpu_arch)

@@ -17,6 +17,7 @@ from braid.analysis.structure.dominance import DominatorTree
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
 from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.names import names_of
 from braid.support.errors import BraidError, Note, did_you_mean
 
 _Kind = tuple[object, ...]
@@ -35,8 +36,9 @@ def verify_module(module: Operation) -> None:
     Raises `InvalidIRError` with the location of the first op that is wrong, innermost first.
     """
     valid: set[_Kind] = set()
+    numbers = _Numbers()
     for op in module.walk(region_first=True):
-        kind = _kind(op)
+        kind = _kind(op, numbers)
         if kind is not None and kind in valid:
             continue
         try:
@@ -47,28 +49,45 @@ def verify_module(module: Operation) -> None:
             message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
             if op.name not in message:
                 message = f"'{op.name}' op {message}"
-            raise InvalidIRError(message, location=source_location(op)) from error
+            location = source_location(op)
+            named = names_of(op) if location is None else ()
+            notes = [Note(f"the op computes '{name}' of the model") for name in named]
+            raise InvalidIRError(message, location=location, notes=notes) from error
         if kind is not None:
             valid.add(kind)
     verify_dominance(module)
 
 
-def _kind(op: Operation) -> _Kind | None:
+class _Numbers:
+    """A number for each attribute of a module, the same for equal ones; each is hashed once."""
+
+    def __init__(self) -> None:
+        self._of_object: dict[int, int] = {}
+        self._of_value: dict[Attribute, int] = {}
+
+    def of(self, attribute: Attribute) -> int:
+        number = self._of_object.get(id(attribute))  # the module keeps it alive
+        if number is None:
+            number = self._of_value.setdefault(attribute, len(self._of_value))
+            self._of_object[id(attribute)] = number
+        return number
+
+
+def _kind(op: Operation, numbers: _Numbers) -> _Kind | None:
     """What the verifier of `op` depends on; None if that may be more than types and attributes.
 
-    In large graphs most ops are of the kind of an earlier one. Attributes count by identity,
-    which is safe as long as the module lives.
+    In large graphs most ops are of the kind of an earlier one.
     """
     if not isinstance(op, TensorOp) or op.regions or op.next_op is None:
         return None
     return (
         type(op),
-        *((type(operand), id(operand.type)) for operand in op.operands),
-        *(id(result.type) for result in op.results),
-        *((name, id(value)) for name, value in op.attributes.items() if name != NAME),
+        *((type(operand), numbers.of(operand.type)) for operand in op.operands),
+        *(numbers.of(result.type) for result in op.results),
+        *((name, numbers.of(value)) for name, value in op.attributes.items() if name != NAME),
         type(op.attributes.get(NAME)),
         None,
-        *((name, id(value)) for name, value in op.properties.items()),
+        *((name, numbers.of(value)) for name, value in op.properties.items()),
     )
 
 

@@ -1,5 +1,6 @@
 """The common parts of braid's ops: type inference, verification, semantics, structure."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -58,14 +59,35 @@ class TensorOp(IRDLOperation, ABC):
         present = {name: value for name, value in attributes.items() if value is not None}
         values = [SSAValue.get(operand) for operand in operands]
         op = cls.create(operands=values, attributes=present)
-        set_result_types(op, op.infer_result_types())
+        set_result_types(op, op.checked_result_types())
         return op
+
+    @classmethod
+    def declared(
+        cls, type: AnyTensor, *operands: SSAValue | Operation, **attributes: Attribute
+    ) -> Self:
+        """Builds the op with a result of `type`. Raises VerifyException where it cannot have it."""
+        values = [SSAValue.get(operand) for operand in operands]
+        op = cls.create(operands=values, attributes=attributes)
+        set_result_types(op, [type])
+        op.checked_result_types()
+        return op
+
+    def checked_result_types(self) -> Sequence[AnyTensor]:
+        """The logical result types.
+
+        Raises VerifyException as `infer_result_types`, and for extents that no tensor has.
+        """
+        types = self.infer_result_types()
+        for type in types:
+            require_extents(type.get_shape())
+        return types
 
     def verify_(self) -> None:
         """Compares the result types with the inferred ones and checks the layouts' ranks."""
         for value in (*self.operands, *self.results):
             verify_layout_rank(value)
-        expected = self.infer_result_types()
+        expected = self.checked_result_types()
         count = len(self.results)
         require(len(expected) == count, f"expected {len(expected)} results, got {count}")
         for index, (want, result) in enumerate(zip(expected, self.results, strict=True)):
@@ -274,6 +296,21 @@ def fits(left: Sequence[int], right: Sequence[int]) -> bool:
     return len(left) == len(right) and all(
         a == b or DYNAMIC in (a, b) for a, b in zip(left, right, strict=True)
     )
+
+
+MOST_ELEMENTS = 2**56
+"""Of a tensor: its bytes, and those between two of its elements, are then an int64."""
+
+
+def require_extents(shape: Sequence[int]) -> None:
+    """Raises VerifyException for extents that are negative, or of more elements than memory has."""
+    # Not `require`: the messages would be made for every value of a large graph.
+    if any(extent < 0 and extent != DYNAMIC for extent in shape):
+        raise VerifyException(f"a result has shape {list(shape)}, expected no negative extents")
+    if math.prod(extent for extent in shape if extent > 0) > MOST_ELEMENTS:
+        raise VerifyException(
+            f"a result has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
+        )
 
 
 def require(condition: bool, message: str) -> None:

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, result_def, traits_def
 from xdsl.traits import ConstantLike, Pure
 
-from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require, set_result_types
+from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
     dense_is_splat,
@@ -90,9 +90,7 @@ class ParameterOp(TensorOp):
     @staticmethod
     def of(key: str, type: AnyTensor) -> "ParameterOp":
         """The parameter `key` of this type."""
-        op = ParameterOp.create(attributes={"key": StringAttr(key)})
-        set_result_types(op, [type])
-        return op
+        return ParameterOp.declared(type, key=StringAttr(key))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """Whatever it is declared as."""
@@ -127,9 +125,7 @@ class IotaOp(StructuredOp):
     @staticmethod
     def of(dim: int, type: AnyTensor) -> "IotaOp":
         """The indices along `dim` as a tensor of this type."""
-        op = IotaOp.create(attributes={"dim": IntegerAttr(dim, i64)})
-        set_result_types(op, [type])
-        return op
+        return IotaOp.declared(type, dim=IntegerAttr(dim, i64))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """Whatever it is declared as."""

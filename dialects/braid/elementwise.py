@@ -21,7 +21,6 @@ from braid.dialects.braid.base import (
     StructuredOp,
     element_type_of,
     require,
-    set_result_types,
     shape_of,
 )
 from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float, is_stored_only, to_numpy
@@ -263,7 +262,5 @@ def elementwise(name: str, *operands: Any, element_type: Attribute | None = None
     """Builds `braid.<name>`; `element_type` is the result's, for casts alone."""
     if element_type is None:
         return ELEMENTWISE[name].on(*operands)
-    op = ELEMENTWISE[name].create(operands=list(operands))
-    set_result_types(op, [TensorType(element_type, shape_of(operands[0]))])
-    op.infer_result_types()
-    return op
+    type = TensorType(element_type, shape_of(operands[0]))
+    return ELEMENTWISE[name].declared(type, *operands)

@@ -1,5 +1,6 @@
 """Ops that move elements without computing: transpose, broadcast, reshape, slice, pad, concat."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -25,7 +26,6 @@ from braid.dialects.braid.base import (
     fits,
     integers,
     require,
-    set_result_types,
     shape_of,
 )
 from braid.dialects.braid.boxes import Box, Range, reshaped, sizes
@@ -115,9 +115,7 @@ class DeclaredShapeOp(TensorOp):
     def get(cls, input: SSAValue | Operation, shape: Sequence[int]) -> Self:
         """Builds the op with a result of `shape`."""
         value = SSAValue.get(input)
-        op = cls.create(operands=[value])
-        set_result_types(op, [TensorType(element_type_of(value), shape)])
-        return op
+        return cls.declared(TensorType(element_type_of(value), shape), value)
 
 
 @irdl_op_definition
@@ -176,7 +174,7 @@ class ReshapeOp(DeclaredShapeOp):
         open_dims = target.count(DYNAMIC)
         require(open_dims <= 1, f"the result has {open_dims} open dims, expected at most one")
         if DYNAMIC not in (*source, *target):
-            before, after = int(np.prod(source)), int(np.prod(target))
+            before, after = math.prod(source), math.prod(target)
             require(before == after, f"{before} elements cannot take shape {list(target)}")
         return [TensorType(element_type_of(self.input), target)]
 
@@ -231,6 +229,9 @@ class SliceOp(StructuredOp):
         fields = (self.offsets.get_values(), self.sizes.get_values(), self.strides.get_values())
         for values in fields:
             require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
+        require(
+            all(size >= 0 for size in fields[1]), f"sizes are {fields[1]}, expected no negatives"
+        )
         for dim, (extent, low, size, step) in enumerate(zip(shape, *fields, strict=True)):
             last = low + (size - 1) * step
             inside = size == 0 or (

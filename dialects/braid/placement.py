@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
 from braid.dialects.braid.attributes import with_layout
-from braid.dialects.braid.base import AnyTensor, TensorOp, set_result_types, shape_of
+from braid.dialects.braid.base import AnyTensor, TensorOp, shape_of
 from braid.dialects.braid.base import element_type_of as element_type
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.relayout import Array
@@ -45,9 +45,7 @@ class ReorderOp(CopyingOp):
     def to(input: SSAValue | Operation, layout: Layout) -> "ReorderOp":
         """Builds the reorder to `layout`."""
         value = SSAValue.get(input)
-        op = ReorderOp.create(operands=[value])
-        set_result_types(op, [with_layout(value.type, layout)])
-        return op
+        return ReorderOp.declared(with_layout(value.type, layout), value)
 
 
 @irdl_op_definition

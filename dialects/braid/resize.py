@@ -25,7 +25,6 @@ from braid.dialects.braid.base import (
     integers,
     require,
     require_one_of,
-    set_result_types,
     shape_of,
 )
 from braid.dialects.braid.boxes import Box, Range
@@ -94,22 +93,19 @@ class ResizeOp(DecomposableOp):
     ) -> "ResizeOp":
         """Builds a resize to extents `sizes`."""
         value = SSAValue.get(input)
-        op = ResizeOp.create(
-            operands=[value],
-            attributes={
-                "mode": StringAttr(how.mode),
-                "coordinates": StringAttr(how.coordinates),
-                "nearest_mode": StringAttr(how.nearest_mode),
-                "scales": DenseArrayBase.from_list(f64, list(scales)),
-                "region": DenseArrayBase.from_list(f64, list(region)),
-                "cubic_a": FloatAttr(how.cubic_a, f64),
-                "exclude_outside": IntegerAttr(int(how.exclude_outside), i1),
-                "antialias": IntegerAttr(int(how.antialias), i1),
-                "extrapolation": FloatAttr(how.extrapolation, f64),
-            },
+        return ResizeOp.declared(
+            TensorType(element_type_of(value), sizes),
+            value,
+            mode=StringAttr(how.mode),
+            coordinates=StringAttr(how.coordinates),
+            nearest_mode=StringAttr(how.nearest_mode),
+            scales=DenseArrayBase.from_list(f64, list(scales)),
+            region=DenseArrayBase.from_list(f64, list(region)),
+            cubic_a=FloatAttr(how.cubic_a, f64),
+            exclude_outside=IntegerAttr(int(how.exclude_outside), i1),
+            antialias=IntegerAttr(int(how.antialias), i1),
+            extrapolation=FloatAttr(how.extrapolation, f64),
         )
-        set_result_types(op, [TensorType(element_type_of(value), sizes)])
-        return op
 
     @property
     def resampling(self) -> Resampling:

@@ -55,7 +55,7 @@ def reshape(b: Builder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
     """Dim i of the result is dim `permutation[i]`; itself if nothing moves."""
-    if list(permutation) == list(range(len(permutation))):
+    if list(permutation) == list(range(len(shape_of(value)))):
         return value
     return b.emit(TransposeOp.get(value, permutation))
 
@@ -73,7 +73,11 @@ def broadcast(b: Builder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
-    """The values one after the other along `dim`, without empty ones; itself if it is one."""
+    """The values one after the other along `dim`, without empty ones; itself if it is one.
+
+    Raises VerifyException where they do not fit together, empty ones among them.
+    """
+    ConcatOp.get(values, dim).erase()
     values = [value for value in values if shape_of(value)[dim]] or values[:1]
     return values[0] if len(values) == 1 else b.emit(ConcatOp.get(values, dim))
 
@@ -81,7 +85,7 @@ def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
 def slice_dim(b: Builder, value: SSAValue, dim: int, offset: int, size: int) -> SSAValue:
     """`size` elements from `offset` on along `dim`; itself if these are all."""
     shape = shape_of(value)
-    if shape[dim] == size:
+    if (offset, size) == (0, shape[dim]):
         return value
     offsets, sizes = [0] * len(shape), list(shape)
     offsets[dim], sizes[dim] = offset, size

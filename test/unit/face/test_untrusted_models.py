@@ -1,0 +1,178 @@
+"""Models that no kernel may see: refused where they enter, at the node that is wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.utils.exceptions import VerifyException
+
+import braid
+from braid.analysis.structure.verification import InvalidIRError
+from braid.dialects.braid.base import TensorOp, set_result_types
+from braid.dialects.braid.movement import ReshapeOp
+from braid.frontends.mlir import parse_mlir
+from braid.support.errors import BraidError
+from braid.universe import make_context
+
+node = helper.make_node
+Constants = dict[str, Any]
+
+
+def model_of(
+    nodes: list[Any], shape: list[Any], constants: Constants, kind: int = TensorProto.FLOAT
+) -> onnx.ModelProto:
+    """A model with the input x and the output y, whose type is left to be inferred."""
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", kind, shape)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def zeros(*shape: int) -> Any:
+    return np.zeros(shape, np.float32)
+
+
+LSTM = {"w": zeros(1, 12, 4), "r": zeros(1, 12, 3)}
+SUSPECTS: dict[str, tuple[list[Any], list[int], Constants]] = {
+    "more elements": ([node("Reshape", ["x", "s"], ["y"])], [4], {"s": [12]}),
+    "fewer elements": ([node("Reshape", ["x", "s"], ["y"])], [400], {"s": [4]}),
+    "negative extents": ([node("Reshape", ["x", "s"], ["y"])], [6], {"s": [-2, -3]}),
+    "a dim that is kept": ([node("Reshape", ["x", "s"], ["y"])], [4, 4], {"s": [0, 9]}),
+    "more than memory": ([node("Expand", ["x", "s"], ["y"])], [1], {"s": [2**40, 2**40]}),
+    "a product that wraps around": (
+        [node("Reshape", ["x", "s"], ["y"])],
+        [2**20, 0],
+        {"s": [2**32, 2**32]},
+    ),
+    "channels in groups": (
+        [node("GroupNormalization", ["x", "o", "z"], ["y"], num_groups=4)],
+        [1, 6, 4],
+        {"o": zeros(4), "z": zeros(4)},
+    ),
+    "blocks of Col2Im": (
+        [node("Col2Im", ["x", "s", "b"], ["y"])],
+        [1, 4, 5],
+        {"s": [4, 4], "b": [2, 2]},
+    ),
+    "the batch of a state": (
+        [node("LSTM", ["x", "w", "r", "", "", "h"], ["y"], hidden_size=3)],
+        [5, 2, 4],
+        {**LSTM, "h": zeros(1, 3, 3)},
+    ),
+    "the batch of lengths": (
+        [node("LSTM", ["x", "w", "r", "", "l"], ["y"], hidden_size=3)],
+        [5, 2, 4],
+        {**LSTM, "l": np.array([5, 5, 5], np.int32)},
+    ),
+    "pixels in blocks": ([node("SpaceToDepth", ["x"], ["y"], blocksize=2)], [1, 1, 3, 2], {}),
+    "channels in blocks": ([node("DepthToSpace", ["x"], ["y"], blocksize=2)], [1, 6, 2, 2], {}),
+    "sizes of parts": ([node("Split", ["x", "s"], ["y", "z"])], [4], {"s": [3, 3]}),
+    "too short a permutation": ([node("Transpose", ["x"], ["y"], perm=[0])], [2, 3], {}),
+    "an empty part of another rank": (
+        [node("Concat", ["x", "e"], ["y"], axis=0)],
+        [2, 3],
+        {"e": zeros(0)},
+    ),
+    "a direction that is not there": (
+        [node("LSTM", ["x", "w", "r"], ["y"], hidden_size=3, direction="bidirectional")],
+        [5, 2, 4],
+        LSTM,
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SUSPECTS)
+def test_invalid_nodes_are_refused(what: str) -> None:
+    (suspect, *_), shape, constants = SUSPECTS[what]
+    for enter in (braid.compile, braid.interpret):
+        with pytest.raises(BraidError, match=rf"node 'y' \({suspect.op_type}\)"):
+            enter(model_of([suspect], shape, constants))
+
+
+def test_nodes_after_the_wrong_one_do_not_hide_it() -> None:
+    nodes = [
+        node("MatMul", ["x", "w"], ["a"], name="product"),
+        node("Reshape", ["a", "s"], ["b"], name="wrong"),
+        node("Relu", ["b"], ["y"], name="after"),
+    ]
+    constants = {"w": np.ones((4, 4), np.float32), "s": [3, 1, 4]}
+    with pytest.raises(BraidError, match=r"node 'wrong'.*8 elements cannot take shape"):
+        braid.compile(model_of(nodes, [2, 4], constants))
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"shape_buckets": {"n": [3, 4]}},
+        {"shape_bounds": {"n": 4}},
+        {"shapes": {"x": [4, 4]}},
+    ],
+)
+def test_each_size_is_checked(sizes: Any) -> None:
+    model = model_of([node("Reshape", ["x", "s"], ["y"])], ["n", 4], {"s": [3, 4]})
+    np.testing.assert_array_equal(
+        braid.compile(model, shapes={"x": [3, 4]})(np.ones((3, 4), np.float32)), np.ones((3, 4))
+    )
+    with pytest.raises(BraidError, match=r"'y' .*16 elements cannot take shape"):
+        braid.compile(model, **sizes)
+
+
+def test_commands_exit_with_status_1(tmp_path: Path) -> None:
+    (suspect, *_), shape, constants = SUSPECTS["more elements"]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model_of([suspect], shape, constants).SerializeToString())
+    command = [sys.executable, "-m", "braid.tools.cli", "compile", path, "-o", tmp_path / "o"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1 and not (tmp_path / "o").exists()
+    assert "node 'y' (Reshape): 4 elements cannot take shape [12]" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+TEXT = """
+func.func @main(%x: tensor<4xf32> {braid.name = "x"}) -> tensor<4xf32> {
+  %y = braid.neg %x {braid.name = "layer"} : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+"""
+
+
+def wrong_module() -> ModuleOp:
+    """A module that was valid when it was read, and whose op was changed since."""
+    module = parse_mlir(make_context(), TEXT, "m.mlir").module
+    op = next(op for op in module.walk() if isinstance(op, TensorOp))
+    set_result_types(op, [TensorType(f32, [5])])
+    return module
+
+
+def test_modules_in_memory_are_checked() -> None:
+    with pytest.raises(InvalidIRError, match=r"result 0 has type tensor<5xf32>"):
+        braid.compile(wrong_module())
+    with pytest.raises(InvalidIRError, match=r"result 0 has type tensor<5xf32>"):
+        braid.interpret(wrong_module())
+    with pytest.raises(InvalidIRError, match=r"result 0 has type tensor<5xf32>"):
+        braid.run_passes(wrong_module(), "canonicalize")
+
+
+def test_an_op_without_a_place_is_named() -> None:
+    """What has a name alone, as what an importer makes, is found by that."""
+    module = wrong_module()
+    for each in module.walk():
+        each.location = ModuleOp([]).location
+    with pytest.raises(InvalidIRError, match="note: the op computes 'layer' of the model"):
+        braid.compile(module)
+
+
+def test_ops_that_declare_their_shape_are_checked_when_they_are_built() -> None:
+    op = next(op for op in wrong_module().walk() if isinstance(op, TensorOp))
+    with pytest.raises(VerifyException, match="4 elements cannot take shape"):
+        ReshapeOp.get(op.operands[0], [5])
