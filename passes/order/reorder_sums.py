@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import bytes_of, is_float
@@ -19,6 +20,7 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import union_names
 from braid.passes.order.trial_order import positions, take_body, trial_order
 from braid.support.byte_sizes import format_size
+from braid.targets.numerics import Numerics, numerics_chosen
 
 _ROUNDS = 3
 """Another order of sums may make another order of ops the best one."""
@@ -33,7 +35,8 @@ class Sum:
 
 
 def sums_of(function: func.FuncOp) -> Iterator[Sum]:
-    """The sums of at least three terms in the function's own block."""
+    """The sums of at least three terms, all computed, in the function's own block."""
+    expressions = ParameterExpressions()
     for op in function.body.block.ops:
         if _is_addition(op) and not any(_is_inner(value) for value in op.results):
             ops: list[ElementwiseOp] = []
@@ -47,7 +50,8 @@ def sums_of(function: func.FuncOp) -> Iterator[Sum]:
                     pending += reversed(adding.operands)
                 else:
                     terms.append(value)
-            if len(terms) > 2:
+            # A known number may be there to round what it is added to, and to be taken off again.
+            if len(terms) > 2 and not any(expressions.is_known(term) for term in terms):
                 yield Sum(tuple(ops), tuple(terms))
 
 
@@ -112,7 +116,8 @@ class ReorderSumsPass(ModulePass):
     only if the best order found, in a share of `time_limit` seconds, needs less memory then. Run
     it behind `split-concats`, before groups are made.
 
-    In: any module. Out: sums of three terms and more may be rounded in another order.
+    In: any module. Out: sums of three terms and more, none of which is known at compile time, may
+    be rounded in another order; with strict numerics none is.
 
     ```mlir
     %s = braid.add %a, %b      // %s = braid.add %b, %c
@@ -126,6 +131,8 @@ class ReorderSumsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites each function that runs with the model, or leaves it as it is."""
+        if numerics_chosen() is Numerics.STRICT:
+            return
         functions = [f for f in runtime_functions(op) if next(sums_of(f), None) is not None]
         for function in functions:
             self._try(function, self.time_limit / (len(functions) * (_ROUNDS + 1)))

@@ -1,29 +1,23 @@
 """`annotate-weights`: what the values of weights allow, which are known at compile time."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 from xdsl.passes import ModulePass
 
-from braid.analysis.interpreter.machine import OPERAND_ERRORS
-from braid.analysis.structure.model_context import parameters_in
-from braid.analysis.structure.parameter_expressions import PREPARE, ParameterExpressions
-from braid.dialects.braid.attribute_names import PAIRABLE, PREPARED_KEYS
-from braid.dialects.braid.base import TensorOp, element_type_of
+from braid.analysis.interpreter.parameter_values import parameter_values
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.attribute_names import PAIRABLE
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.byte_pairs import STEP, pair_orders
-from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_unsigned
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
-from braid.support.errors import BraidError
 from braid.targets.machines.resolve import runs_on, target_of
 
 Array = NDArray[Any]
@@ -52,7 +46,7 @@ class AnnotateWeightsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Annotate the products of `op`."""
         target, known = target_of(op, self.target), ParameterExpressions()
-        values = _Values(parameters_in(ctx), _prepared(op))
+        values = parameter_values(ctx, op)
         for product in op.walk():
             if not isinstance(product, ConvOp | MatmulOp) or not _is_of_bytes(product):
                 continue
@@ -83,60 +77,3 @@ def _is_pairable(product: ConvOp | MatmulOp, weight: Array) -> bool:
         rows = weight.reshape(weight.shape[-2:]).T[:, None]
     padding = -rows.shape[-1] % STEP
     return pair_orders(np.pad(rows, ((0, 0), (0, 0), (0, padding)))) is not None
-
-
-def _prepared(module: ModuleOp) -> dict[str, SSAValue]:
-    """What `@prepare` makes, by key."""
-    for function in module.ops:
-        if not isinstance(function, FuncOp) or function.sym_name.data != PREPARE:
-            continue
-        last = function.body.block.last_op
-        if PREPARED_KEYS in function.attributes and isinstance(last, ReturnOp):
-            keys = cast("ArrayAttr[StringAttr]", function.attributes[PREPARED_KEYS])
-            return dict(zip((key.data for key in keys), last.arguments, strict=True))
-    return {}
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Evaluates expressions of parameters: by key, or by what makes them in `prepared`."""
-
-    parameters: Mapping[str, Array]
-    prepared: Mapping[str, SSAValue]
-    _found: dict[SSAValue, Array | None] = field(default_factory=dict[SSAValue, Array | None])
-
-    def of(self, value: SSAValue) -> Array | None:
-        """The array; None where a parameter has no value, or an op no result."""
-        self._found.clear()  # weights are large, and rarely share what they are made of
-        stack = [value]
-        while stack:
-            current = stack[-1]
-            sources = self._sources(current)
-            missing = [source for source in sources if source not in self._found]
-            if current in self._found or not missing:
-                stack.pop()
-                if current not in self._found:
-                    self._found[current] = self._evaluated(current, sources)
-            else:
-                stack.extend(missing)
-        return self._found[value]
-
-    def _sources(self, value: SSAValue) -> tuple[SSAValue, ...]:
-        op = cast(Operation, value.owner)
-        if isinstance(op, ParameterOp):
-            made = self.prepared.get(op.key.data)
-            return () if made is None else (made,)
-        return tuple(op.operands)
-
-    def _evaluated(self, value: SSAValue, sources: tuple[SSAValue, ...]) -> Array | None:
-        op = cast(Operation, value.owner)
-        operands = [self._found[source] for source in sources]
-        if isinstance(op, ParameterOp):
-            return operands[0] if operands else self.parameters.get(op.key.data)
-        if not isinstance(op, TensorOp) or any(operand is None for operand in operands):
-            return None
-        try:
-            results = op.evaluate(*cast("list[Array]", operands))
-        except (BraidError, *OPERAND_ERRORS):
-            return None
-        return dict(zip(op.results, results, strict=True))[cast(Any, value)]

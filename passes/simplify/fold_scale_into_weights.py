@@ -1,8 +1,9 @@
-"""`fold-scale-into-weights`: scales and shifts by weights cost nothing at run time.
+"""`fold-scale-into-weights`: scales and shifts of products by weights cost nothing at run time.
 
-A chain of additions and multiplications by known values, such as an inference-time batch
-normalization, is one scale and one shift: `y = x · s + t`. Where x is a convolution or a matrix
-product, the scale goes into its weights.
+What is added to a convolution or a matrix product, before and after it is scaled by known values,
+such as a bias and an inference-time batch normalization, is one shift: `y = x · s + t`. The scale
+goes into the weights. Values decide whether that is right for every input: see
+`folded_arithmetic`.
 """
 
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from braid.analysis.interpreter.parameter_values import Array, ParameterValues, parameter_values
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
@@ -24,10 +26,12 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import union_names
+from braid.passes.simplify.folded_arithmetic import applied, can_add_first, can_scale_weights
+from braid.targets.numerics import Numerics, numerics_chosen
 
 _OpT = TypeVar("_OpT", bound=TensorOp)
 
-_AFFINE = frozenset({"add", "sub", "mul", "div"})
+_SHIFTS, _SCALES = frozenset({"add", "sub"}), frozenset({"mul", "div"})
 
 
 @dataclass(frozen=True)
@@ -38,10 +42,15 @@ class _Link:
     input: SSAValue
     known: SSAValue
 
+    @property
+    def is_scale(self) -> bool:
+        """Whether it scales; else it shifts."""
+        return self.op.ROW.name in _SCALES
+
 
 @dataclass
 class _Emitter:
-    """Inserts ops before `point`; the neutral scale and shift are None."""
+    """Inserts ops before `point`."""
 
     point: Operation
 
@@ -52,13 +61,18 @@ class _Emitter:
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
         return self.insert(elementwise(name, *operands)).output
 
-    def combine(self, name: str, left: SSAValue | None, right: SSAValue) -> SSAValue:
-        return right if left is None else self.apply(name, left, right)
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known at compile time, and what it is."""
+
+    expressions: ParameterExpressions
+    values: ParameterValues
 
 
 def _link(op: Operation, expressions: ParameterExpressions) -> _Link | None:
     """`op` as a link of a chain: affine, on floats, known on one side, shape unchanged."""
-    if not isinstance(op, ElementwiseOp) or op.ROW.name not in _AFFINE:
+    if not isinstance(op, ElementwiseOp) or op.ROW.name not in _SHIFTS | _SCALES:
         return None
     left, right = op.operands
     if expressions.is_known(right):
@@ -85,90 +99,123 @@ def _chain(last: _Link, expressions: ParameterExpressions) -> list[_Link]:
         links.append(link)
 
 
-def _scale_and_shift(
-    links: Sequence[_Link], emit: _Emitter
-) -> tuple[SSAValue | None, SSAValue | None]:
-    """`s` and `t` such that the chain is `x · s + t`; None for 1 and 0."""
-    scale: SSAValue | None = None
-    shift: SSAValue | None = None
-    for link in links:
-        known = link.known
-        match link.op.ROW.name:
-            case "add":
-                shift = emit.combine("add", shift, known)
-            case "sub":
-                shift = emit.combine("add", shift, emit.apply("neg", known))
-            case name:
-                factor = known if name == "mul" else emit.apply("reciprocal", known)
-                scale = emit.combine("mul", scale, factor)
-                shift = None if shift is None else emit.apply("mul", shift, factor)
-    return scale, shift
-
-
-def _scaled(root: SSAValue, scale: SSAValue, emit: _Emitter) -> SSAValue:
-    """`root · scale`, in the weights of `root` where that is possible."""
-    weights = _scaled_weights(root, scale, emit)
-    if weights is None:
-        return emit.apply("mul", root, scale)
-    assert isinstance(root.owner, Operation)
-    op = root.owner.clone()
-    op.operands[1] = weights
-    Rewriter.insert_op(op, InsertPoint.before(emit.point))
-    return op.results[0]
-
-
-def _foldable(root: SSAValue, block_of: Operation, expressions: ParameterExpressions) -> bool:
-    """Whether `root` is a product with known weights whose only use is the chain."""
+def _product_of(root: SSAValue, last: Operation, known: _Known) -> ConvOp | MatmulOp | None:
+    """The product by known weights that `root` is, if only the chain reads it."""
     op = root.owner
-    return (
-        isinstance(op, ConvOp | MatmulOp)
-        and op.parent is block_of.parent
-        and root.has_one_use()
-        and run_together(op, block_of)
-        and expressions.is_known(op.operands[1])
-    )
-
-
-def _scaled_weights(root: SSAValue, scale: SSAValue, emit: _Emitter) -> SSAValue | None:
-    """The weights of `root` times `scale`, None if the scale is not one per output channel."""
-    op, shape, output = root.owner, shape_of(scale), shape_of(root)
-    channel = 1 if isinstance(op, ConvOp) else len(output) - 1
-    if any(extent != 1 for dim, extent in enumerate(shape) if dim != channel):
+    if not isinstance(op, ConvOp | MatmulOp) or op.parent is not last.parent:
         return None
-    if isinstance(op, ConvOp):
-        per_output = (shape[1], *(1,) * (len(shape) - 1))
-        scale = emit.insert(ReshapeOp.get(scale, per_output)).output
-    assert isinstance(op, ConvOp | MatmulOp)
-    return emit.apply("mul", op.operands[1], scale)
+    if not root.has_one_use() or not run_together(op, last):
+        return None
+    return op if known.expressions.is_known(op.operands[1]) else None
 
 
-def _fold(last: _Link, expressions: ParameterExpressions) -> None:
-    links = _chain(last, expressions)
-    root = links[0].input
-    into_weights = _foldable(root, last.op, expressions)
-    if len(links) == 1 and not (into_weights and last.op.ROW.name in ("mul", "div")):
+def _until_second_scale(links: Sequence[_Link]) -> Sequence[_Link]:
+    """Scales are never merged: what the first one makes infinite or 0 stays that."""
+    scales = [index for index, link in enumerate(links) if link.is_scale]
+    return links[: scales[1]] if len(scales) > 1 else links
+
+
+def _foldable(
+    product: ConvOp | MatmulOp, links: Sequence[_Link], values: ParameterValues
+) -> Sequence[_Link]:
+    """The first of `links` that become a scale of the weights and one shift; none where it fails.
+
+    All of them, the leading shifts, or the scale alone where that comes first.
+    """
+    known = [values.of(link.known) for link in links]
+    place = next((index for index, link in enumerate(links) if link.is_scale), len(links))
+    leading = 1
+    if place < len(links) and not _can_scale(product, links[place], known[place], values):
+        links, known, leading = links[:place], known[:place], place
+    scale = links[place] if place < len(links) else None
+    shifts: list[Array] = []
+    for index, (link, value) in enumerate(zip(links, known, strict=True)):
+        if value is None:
+            return []
+        if link is not scale:
+            signed = -value if link.op.ROW.name == "sub" else value
+            factor = known[place] if scale is not None and index < place else None
+            name = "mul" if scale is None else scale.op.ROW.name
+            shifts.append(signed if factor is None else applied(name, signed, factor))
+    if can_add_first(shifts):
+        return links
+    return links[:leading] if scale is not None and place == 0 else []
+
+
+def _can_scale(
+    product: ConvOp | MatmulOp, link: _Link, factor: Array | None, values: ParameterValues
+) -> bool:
+    """Whether the scale is one number per output channel, or for all, and right in the weights."""
+    shape, rank = shape_of(link.known), len(shape_of(product.results[0]))
+    channel = 1 if isinstance(product, ConvOp) else rank - 1
+    if factor is None or any(extent != 1 for dim, extent in enumerate(shape) if dim != channel):
+        return False
+    weights = values.of(product.operands[1])
+    if weights is None:
+        return False
+    if isinstance(product, ConvOp):
+        factor = factor.reshape(shape[1], *(1,) * (rank - 1))
+    summed = tuple(range(1, rank)) if isinstance(product, ConvOp) else (rank - 2,)
+    return can_scale_weights(link.op.ROW.name, weights, factor, summed)
+
+
+def _fold(last: _Link, known: _Known) -> None:
+    links = _chain(last, known.expressions)
+    product = _product_of(links[0].input, last.op, known)
+    if product is None:
         return
-    emit = _Emitter(last.op)
-    scale, shift = _scale_and_shift(links, emit)
-    value = root
+    folded = _foldable(product, _until_second_scale(links), known.values)
+    if not folded or (len(folded) == 1 and not folded[0].is_scale):
+        return
+    emit, value = _Emitter(folded[0].op), links[0].input
+    scale = next((link for link in folded if link.is_scale), None)
     if scale is not None:
-        value = _scaled(root, scale, emit) if into_weights else emit.apply("mul", root, scale)
-    if shift is not None:
+        value = _by_scaled_weights(product, scale, emit)
+    if (shift := _shift(folded, emit)) is not None:
         value = emit.apply("add", value, shift)
     assert isinstance(value.owner, Operation)
-    union_names(value.owner, *(link.op for link in links))
-    last.op.output.replace_all_uses_with(value)
-    for link in reversed(links):
+    union_names(value.owner, *(link.op for link in folded))
+    folded[-1].op.output.replace_all_uses_with(value)
+    for link in reversed(folded):
         Rewriter.erase_op(link.op)
+
+
+def _by_scaled_weights(product: ConvOp | MatmulOp, scale: _Link, emit: _Emitter) -> SSAValue:
+    """The product by its weights times the scale."""
+    factor, shape = scale.known, shape_of(scale.known)
+    if isinstance(product, ConvOp):
+        per_output = (shape[1], *(1,) * (len(shape) - 1))
+        factor = emit.insert(ReshapeOp.get(factor, per_output)).output
+    weights = emit.apply(scale.op.ROW.name, product.operands[1], factor)
+    op = product.clone()
+    op.operands[1] = weights
+    return emit.insert(op).results[0]
+
+
+def _shift(links: Sequence[_Link], emit: _Emitter) -> SSAValue | None:
+    """The sum of all shifts, those before the scale times that; None where there are none."""
+    shift: SSAValue | None = None
+    for link in links:
+        if link.is_scale:
+            shift = None if shift is None else emit.apply(link.op.ROW.name, shift, link.known)
+        elif shift is None:
+            is_negative = link.op.ROW.name == "sub"
+            shift = emit.apply("neg", link.known) if is_negative else link.known
+        else:
+            shift = emit.apply(link.op.ROW.name, shift, link.known)
+    return shift
 
 
 @dataclass(frozen=True)
 class FoldScaleIntoWeightsPass(ModulePass):
-    """Makes chains of scales and shifts by known values one scale and one shift, or none.
+    """Makes what scales and shifts a product by known weights part of these, and one shift.
 
-    In: any module. Out: the same function; the scale after a convolution or a matrix product
-    with known weights is part of the weights if it is one number per output channel or one for
-    all. Rounding changes as it does with every such folding.
+    In: any module. Out: the same function, but for where products are rounded: the scale behind a
+    convolution or a matrix product with known weights is part of the weights if it is one number
+    per output channel or one for all, and what is added is added up first. Only one scale is
+    folded, only where the values of parameters are known (see `ModelContext`) and are such that
+    this is right for all inputs, and nothing with strict numerics. Elementwise ops on anything but
+    products stay as they are written.
 
     ```mlir
     %y = braid.conv %x, %w …               // braid.conv %x, (%w · reshape %s)
@@ -180,11 +227,13 @@ class FoldScaleIntoWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold every chain in `op`."""
-        expressions = ParameterExpressions()
+        if numerics_chosen() is Numerics.STRICT:
+            return
+        known = _Known(ParameterExpressions(), parameter_values(ctx, op))
         # Last op first, so that a chain is met at its end.
         for candidate in reversed(list(op.walk())):
             if candidate.parent is None:
                 continue
-            link = _link(candidate, expressions)
+            link = _link(candidate, known.expressions)
             if link is not None:
-                _fold(link, expressions)
+                _fold(link, known)

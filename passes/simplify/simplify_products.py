@@ -27,6 +27,10 @@ from braid.targets.numerics import Numerics, numerics_chosen
 _FLOATS = (f32, f64)
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
 
+_LARGEST_SCALE = 2.0**16
+"""Of what is scaled later, and one over it of the least: what such a scale keeps small or large may
+overflow or vanish without it only within this of the limits of the type."""
+
 _MOST_ROWS = 64
 """Of a product by an operand that is repeated no longer. Of more rows a copy of it is small beside
 the product, and attention is made by tiles of heads."""
@@ -90,13 +94,19 @@ def _scale_result(product: MatmulOp) -> MatmulOp:
     if left is None and _elements(product.output) > _elements(right.scale.output):
         return product
     scaled = [right] if left is None else [left, right]
+    factor = math.prod(one.factor for one in scaled)
+    if not all(_is_moderate(number) for number in (factor, *(one.factor for one in scaled))):
+        return product
     operands = [product.lhs if left is None else left.again(product), right.again(product)]
     new = _product(product, *operands)
-    factor = math.prod(one.factor for one in scaled)
     _replace(product, elementwise("mul", new.output, _number(factor, new)))
     for one in scaled:
         _erase_unread([*reversed(one.views), one.scale])
     return new
+
+
+def _is_moderate(factor: float) -> bool:
+    return 1 / _LARGEST_SCALE <= abs(factor) <= _LARGEST_SCALE
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Groups that are one primitive of oneDNN, with what follows it as post-ops."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,7 @@ from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
 from braid.lowering.cpu.kernels.pointwise.specialize import splat
 from braid.lowering.cpu.library.primitives import BINARY
+from braid.targets.numerics import Numerics, numerics_chosen
 
 Anchor = ConvOp | MatmulOp | PoolOp | SoftmaxOp | LayerNormOp
 
@@ -130,7 +132,7 @@ def _linear(name: str, number: float | None, is_right: bool) -> Step | None:
             return Step("linear", 1.0, -c)
         case "sub", float(c), True:
             return Step("linear", -1.0, c)
-        case "div", float(c), False if c != 0:
+        case "div", float(c), False if _has_exact_reciprocal(c):
             return Step("linear", 1 / c, 0.0)
         case "maximum", 0.0, _:
             return Step("relu")
@@ -142,8 +144,18 @@ def _linear(name: str, number: float | None, is_right: bool) -> Step | None:
             return None
 
 
+def _has_exact_reciprocal(number: float) -> bool:
+    """Whether a division by `number` is the product with a normal number: of powers of two."""
+    return abs(math.frexp(number)[0]) == 0.5 and 2.0**-126 <= abs(number) <= 2.0**126
+
+
 def _known_function(value: SSAValue, ops: Sequence[Operation], result: SSAValue) -> str | None:
-    """The function of one number that ops compute of `value`, by its values at many points."""
+    """The function of one number that ops compute of `value`, by its values at many points.
+
+    The library's is close to it, not the same.
+    """
+    if numerics_chosen() is Numerics.STRICT:
+        return None
     rank = len(shape_of(value))
     points = np.linspace(-9, 9, 4001, dtype=np.float32).reshape((1,) * (rank - 1) + (-1,))
     known: dict[SSAValue, Array] = {value: points}

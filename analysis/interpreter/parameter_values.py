@@ -1,0 +1,91 @@
+"""What expressions of parameters are, where the values of the parameters are known."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, SSAValue
+
+from braid.analysis.interpreter.machine import OPERAND_ERRORS
+from braid.analysis.structure.model_context import parameters_in
+from braid.analysis.structure.parameter_expressions import PREPARE
+from braid.dialects.braid.attribute_names import PREPARED_KEYS
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.constants import ParameterOp
+from braid.support.errors import BraidError
+
+Array = NDArray[Any]
+
+
+def parameter_values(context: Context, module: ModuleOp) -> "ParameterValues":
+    """Values by the parameters that `context` knows and what `@prepare` of `module` makes."""
+    return ParameterValues(parameters_in(context), _prepared(module))
+
+
+def _prepared(module: ModuleOp) -> dict[str, SSAValue]:
+    """What `@prepare` makes, by key."""
+    for function in module.ops:
+        if not isinstance(function, FuncOp) or function.sym_name.data != PREPARE:
+            continue
+        last = function.body.block.last_op
+        if PREPARED_KEYS in function.attributes and isinstance(last, ReturnOp):
+            keys = cast("ArrayAttr[StringAttr]", function.attributes[PREPARED_KEYS])
+            return dict(zip((key.data for key in keys), last.arguments, strict=True))
+    return {}
+
+
+@dataclass(frozen=True)
+class ParameterValues:
+    """Evaluates expressions of parameters: by key, or by what makes them in `prepared`."""
+
+    parameters: Mapping[str, Array]
+    prepared: Mapping[str, SSAValue]
+    _found: dict[SSAValue, Array | None] = field(default_factory=dict[SSAValue, Array | None])
+
+    def of(self, value: SSAValue) -> Array | None:
+        """The array; None where `value` is no such expression, or a parameter has no value."""
+        self._found.clear()  # weights are large, and rarely share what they are made of
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            sources = self._sources(current)
+            missing = [source for source in sources if source not in self._found]
+            if current in self._found or not missing:
+                stack.pop()
+                if current not in self._found:
+                    self._found[current] = self._evaluated(current, sources)
+            else:
+                stack.extend(missing)
+        found = self._found[value]
+        self._found.clear()
+        return found
+
+    def _sources(self, value: SSAValue) -> tuple[SSAValue, ...]:
+        op = value.owner
+        if isinstance(op, Block):
+            return ()
+        if isinstance(op, ParameterOp):
+            made = self.prepared.get(op.key.data)
+            return () if made is None else (made,)
+        return tuple(op.operands)
+
+    def _evaluated(self, value: SSAValue, sources: tuple[SSAValue, ...]) -> Array | None:
+        op = value.owner
+        if isinstance(op, Block):
+            return None
+        operands = [self._found[source] for source in sources]
+        if isinstance(op, ParameterOp):
+            return operands[0] if operands else self.parameters.get(op.key.data)
+        if not isinstance(op, TensorOp) or any(operand is None for operand in operands):
+            return None
+        try:
+            with np.errstate(all="ignore"):
+                results = op.evaluate(*cast("list[Array]", operands))
+        except (BraidError, *OPERAND_ERRORS):
+            return None
+        return dict(zip(op.results, results, strict=True))[cast(Any, value)]
