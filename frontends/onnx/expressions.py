@@ -119,7 +119,9 @@ def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
 
 
 def drop_dims(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """`value` without `dims`, whose extents are 1."""
+    """`value` without `dims`, whose extents are 1; raises ValueError where one is not."""
+    if any(shape_of(value)[dim] != 1 for dim in dims):
+        raise ValueError(f"dims {list(dims)} of {list(shape_of(value))} are not all 1")
     return reshape(b, value, [e for dim, e in enumerate(shape_of(value)) if dim not in dims])
 
 
@@ -139,5 +141,7 @@ def matmul(b: Builder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def normalized(dim: int, rank: int) -> int:
-    """A dim that may count from the end, from the start."""
+    """A dim that may count from the end, from the start. Raises ValueError where there is none."""
+    if not -rank <= dim < rank:
+        raise ValueError(f"there is no dim {dim} where there are {rank}")
     return dim + rank if dim < 0 else dim

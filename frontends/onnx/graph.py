@@ -2,11 +2,11 @@
 
 import itertools
 from collections import ChainMap, Counter
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import MutableMapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
-from onnx import GraphProto, NodeProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, NodeProto, ValueInfoProto
 from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
@@ -16,13 +16,18 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
+from braid.frontends.onnx.constraints import check_given, check_made, signature
+from braid.frontends.onnx.functions import Body, body_of, called_body, key_of
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import find_importer
-from braid.frontends.onnx.schema_functions import function_body, has_function_body
+from braid.frontends.onnx.opsets import Opsets, domain_of, imported_opsets
+from braid.frontends.onnx.registry import Importer, find_importer
+from braid.frontends.onnx.schema_functions import function_of
+from braid.frontends.onnx.supported import names_used
 from braid.support.errors import BraidError, UnsupportedError
 
-Scope = MutableMapping[str, SSAValue]
+Scope = MutableMapping[str, SSAValue | None]
+"""None is an input of a function that a call leaves out."""
 
 _KNOWN_FLOATS = 8
 
@@ -31,12 +36,20 @@ _MALFORMED = (LookupError, ValueError, TypeError, ArithmeticError, MemoryError)
 
 
 class GraphImporter:
-    """Imports the graphs of one model."""
+    """Imports the graphs of one model, or of one of its functions, whose opsets are its own."""
 
-    def __init__(self, builder: Builder, file: ModelFile) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        file: ModelFile,
+        *,
+        opsets: Opsets | None = None,
+        names: Counter[str] | None = None,
+    ) -> None:
         self._builder = builder
         self._file = file
-        self._names: Counter[str] = Counter()
+        self._opsets = file.opsets if opsets is None else opsets
+        self._names: Counter[str] = Counter() if names is None else names
 
     def import_graph(self, graph: GraphProto, scope: Scope) -> list[SSAValue]:
         """Appends the graph's nodes; its outputs.
@@ -50,7 +63,7 @@ class GraphImporter:
             raise self._unsupported("sparse initializers are not supported")
         for node in self._in_order(graph.node):
             self._import_node(node, scope)
-        results = [self._lookup(output.name, scope, "the graph") for output in graph.output]
+        results = [self._result(output.name, scope) for output in graph.output]
         for output, value in zip(graph.output, results, strict=True):
             self._check_element_type(output, value)
         return results
@@ -94,40 +107,61 @@ class GraphImporter:
             names = [value.name for value in graph.input]
             if len(names) != len(inputs):
                 node.fail(f"subgraph has {len(names)} inputs, expected {len(inputs)}")
-            inner = dict(zip(names, inputs, strict=True))
+            inner: Scope = dict(zip(names, inputs, strict=True))
             return self.import_graph(graph, ChainMap(inner, scope))
 
         inputs = [
             self._lookup(name, scope, f"node '{proto.name}'") if name else None
             for name in proto.input
         ]
+        function = self._file.functions.get(key_of(proto))
+        if function is not None:
+            body = called_body(function, proto, self._file.location)
+            results = self._call(body, function, inputs, scope)
+            scope.update(zip((name for name in proto.output if name), results, strict=True))
+            return
         node = Node(
             proto,
             inputs,
             builder=self._builder,
-            opset=self._file.opset,
+            opset=self._opsets.default,
+            domain_opset=self._opsets.of(domain_of(proto)),
             location=self._file.location,
             tensors=self._file.tensors,
             import_subgraph=import_subgraph,
         )
         first = len(self._builder.new_ops)
-        for name, value in zip(proto.output, self._outputs(node), strict=False):
+        for name, value in zip(proto.output, self._outputs(node, scope), strict=False):
             if name and value is not None:
                 scope[name] = value
         self._name_ops(proto, first, scope)
 
-    def _outputs(self, node: Node) -> Sequence[SSAValue | None]:
-        domain = domain_of(node.proto)
-        importer = find_importer(node.op_type, self._file.opset_of(domain), domain)
+    def _call(
+        self,
+        body: Body,
+        function: FunctionProto,
+        inputs: Sequence[SSAValue | None],
+        scope: Scope,
+    ) -> list[SSAValue]:
+        """Import the body of a function; the outputs that the call asks for."""
+        given = [*inputs, *[None] * (len(body.inputs) - len(inputs))]
+        inner: Scope = dict(zip(body.inputs, given, strict=True))
+        opsets = imported_opsets(function.opset_import, self._file.location, self._opsets)
+        importer = GraphImporter(self._builder, self._file, opsets=opsets, names=self._names)
+        return importer.import_graph(body.graph, ChainMap(inner, scope))
+
+    def _outputs(self, node: Node, scope: Scope) -> Sequence[SSAValue | None]:
+        importer = find_importer(node.op_type, node.domain_opset, node.domain)
+        known = signature(node.op_type, node.domain, node.domain_opset)
         try:
-            if importer is None:
-                body = function_body(node, domain, self._file.opset_of(domain))
-                present = [value for value in node.inputs if value is not None]
-                results = iter(node.import_subgraph(body, present))
-                return [next(results, None) if name else None for name in node.proto.output]
-            outputs = importer(self._builder, node)
-            if not importer.__module__.startswith("braid."):
+            if known is not None:
+                check_given(node, known)
+            results = self._imported(node, importer, scope)
+            if known is not None:
+                check_made(node, known, results)
+            elif importer is not None and not importer.__module__.startswith("braid."):
                 node.require_attributes_read()
+            return results
         except VerifyException as error:
             node.fail(str(error))
         except BraidError as error:
@@ -143,6 +177,16 @@ class GraphImporter:
                 hint="see what onnx.checker.check_model says about the model; if nothing, this is "
                 "a bug of braid",
             ) from error
+
+    def _imported(
+        self, node: Node, importer: Importer | None, scope: Scope
+    ) -> Sequence[SSAValue | None]:
+        if importer is None:
+            function = function_of(node, node.domain, node.domain_opset)
+            body = body_of(function, node.proto, function.attribute_proto)
+            results = iter(self._call(body, function, node.inputs, scope))
+            return [next(results, None) if name else None for name in node.proto.output]
+        outputs = importer(self._builder, node)
         return [outputs] if isinstance(outputs, SSAValue) else outputs
 
     def _name_ops(self, proto: NodeProto, first: int, scope: Scope) -> None:
@@ -161,12 +205,21 @@ class GraphImporter:
         count = self._names[name]
         return name if count == 1 else self._unique(f"{name}#{count}")
 
-    def _lookup(self, name: str, scope: Scope, user: str) -> SSAValue:
+    def _lookup(self, name: str, scope: Scope, user: str) -> SSAValue | None:
         if name not in scope:
             raise BraidError(
                 f"{user} uses '{name}', which nothing produces", location=(self._file.location)
             )
         return scope[name]
+
+    def _result(self, name: str, scope: Scope) -> SSAValue:
+        value = self._lookup(name, scope, "the graph")
+        if value is None:
+            raise BraidError(
+                f"output '{name}' is an input that the call of the function leaves out",
+                location=self._file.location,
+            )
+        return value
 
     def _in_order(self, nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
         """The nodes with producers before users. Raises BraidError for a cycle."""
@@ -184,53 +237,5 @@ class GraphImporter:
                 f"the graph has a cycle: {cycle}", location=self._file.location
             ) from error
 
-    def check_supported(self, graph: GraphProto) -> None:
-        """Raises UnsupportedError that lists all op types without an importer, with counts."""
-        counts = Counter(
-            f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-            for node in all_nodes(graph)
-            if not self._is_supported(node)
-        )
-        if counts:
-            listing = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
-            raise self._unsupported(f"ops that are not supported: {listing}")
-
-    def _is_supported(self, node: NodeProto) -> bool:
-        domain = domain_of(node)
-        opset = self._file.opset_of(domain)
-        if find_importer(node.op_type, opset, domain) is not None:
-            return True
-        return has_function_body(node.op_type, domain, opset)
-
     def _unsupported(self, message: str) -> UnsupportedError:
         return UnsupportedError(message, location=self._file.location)
-
-
-def domain_of(node: NodeProto) -> str:
-    """The node's domain; the default one has two names."""
-    return "" if node.domain == "ai.onnx" else node.domain
-
-
-def all_nodes(graph: GraphProto) -> Iterator[NodeProto]:
-    """Every node of the graph and of the subgraphs in it."""
-    for node in graph.node:
-        yield node
-        for subgraph in subgraphs(node):
-            yield from all_nodes(subgraph)
-
-
-def subgraphs(node: NodeProto) -> list[GraphProto]:
-    """The subgraphs of a node."""
-    return [a.g for a in node.attribute if a.HasField("g")] + [
-        graph for a in node.attribute for graph in a.graphs
-    ]
-
-
-def names_used(node: NodeProto) -> set[str]:
-    """The names that the node, or a subgraph of it, takes as inputs."""
-    names = set(node.input)
-    for graph in subgraphs(node):
-        for inner in graph.node:
-            names |= names_used(inner)
-        names |= {output.name for output in graph.output}
-    return names

@@ -7,8 +7,9 @@ from doing so.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
+from braid.frontends.onnx.functions import FunctionKey, functions_by_key, key_of
 from braid.support.errors import BraidError, SourceLocation
 
 GRAPH_DEPTH = 24
@@ -19,7 +20,6 @@ INLINED_NODES = 2**20
 """Nodes after all calls have been replaced by what they call."""
 
 _WITH_GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
-_Key = tuple[str, str]
 
 
 def check_limits(proto: ModelProto, location: SourceLocation) -> None:
@@ -63,16 +63,16 @@ def _all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def _check_calls(proto: ModelProto, location: SourceLocation) -> None:
-    functions = {_key(function): function for function in proto.functions}
-    calls: dict[_Key, list[_Key]] = {}
-    own: dict[_Key, int] = {}
+    functions = functions_by_key(proto.functions)
+    calls: dict[FunctionKey, list[FunctionKey]] = {}
+    own: dict[FunctionKey, int] = {}
     for key, function in functions.items():
-        names = [(node.domain, node.op_type) for node in _all_nodes(function.node)]
+        names = [key_of(node) for node in _all_nodes(function.node)]
         calls[key] = [name for name in names if name in functions]
         own[key] = len(names) - len(calls[key])
     order = _callees_first(calls, location)
-    nodes: dict[_Key, int] = {}
-    depth: dict[_Key, int] = {}
+    nodes: dict[FunctionKey, int] = {}
+    depth: dict[FunctionKey, int] = {}
     for key in order:
         nodes[key] = own[key] + sum(nodes[callee] for callee in calls[key])
         depth[key] = 1 + max((depth[callee] for callee in calls[key]), default=0)
@@ -82,7 +82,7 @@ def _check_calls(proto: ModelProto, location: SourceLocation) -> None:
                 location=location,
                 hint="inline them when the model is exported",
             )
-    names = [(node.domain, node.op_type) for node in _all_nodes(proto.graph.node)]
+    names = [key_of(node) for node in _all_nodes(proto.graph.node)]
     total = sum(nodes.get(name, 1) for name in names)
     if total > INLINED_NODES:
         raise BraidError(
@@ -97,9 +97,11 @@ def _rounded(count: int) -> str:
     return f"{count:,}" if count < 10**15 else f"more than 10^{len(str(count)) - 1}"
 
 
-def _callees_first(calls: Mapping[_Key, Sequence[_Key]], location: SourceLocation) -> list[_Key]:
+def _callees_first(
+    calls: Mapping[FunctionKey, Sequence[FunctionKey]], location: SourceLocation
+) -> list[FunctionKey]:
     """The functions, each behind those that it calls. Raises BraidError for a circle."""
-    order: dict[_Key, None] = {}
+    order: dict[FunctionKey, None] = {}
     for root in calls:
         path = {root: iter(calls[root])}
         while root not in order:
@@ -117,7 +119,3 @@ def _callees_first(calls: Mapping[_Key, Sequence[_Key]], location: SourceLocatio
             else:
                 path[callee] = iter(calls[callee])
     return list(order)
-
-
-def _key(function: FunctionProto) -> _Key:
-    return function.domain, function.name

@@ -26,6 +26,7 @@ from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder, ParameterStore
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile, declared_shape
+from braid.frontends.onnx.supported import check_supported
 from braid.support.errors import BraidError, UnsupportedError
 
 _MOST_ELEMENTS = 2**56
@@ -67,8 +68,8 @@ def import_onnx(
         block = Block(arg_types=types)
         parameters = ParameterStore()
         builder = Builder(block, parameters)
+        check_supported(file)
         importer = GraphImporter(builder, file)
-        importer.check_supported(graph)
         builder.inputs = dict(zip(block.args, (value.name for value in inputs), strict=True))
         scope: Scope = {name: argument for argument, name in builder.inputs.items()}
         scope.update({name: builder.constant(a) for name, a in (constants or {}).items()})

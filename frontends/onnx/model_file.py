@@ -4,24 +4,22 @@ import mmap
 import os
 from pathlib import Path
 
-import onnx
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, ValueInfoProto, inliner
+from onnx import ModelProto, ValueInfoProto
 
+from braid.frontends.onnx.functions import functions_by_key
 from braid.frontends.onnx.limits import check_limits
+from braid.frontends.onnx.opsets import imported_opsets
 from braid.frontends.onnx.tensors import TensorReader
 from braid.frontends.onnx.wire import skeleton
-from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import map_regular
-
-_NO_VERSION = 2**31
-"""Versions are 32-bit numbers in ONNX's schemas."""
 
 
 class ModelFile:
     """A model whose large tensors are still in its file.
 
-    `proto` has its local functions inlined; `opset` is the version of the default domain.
+    `opsets` are those of its graph; `functions` are the model's own by domain, name and overload.
     """
 
     def __init__(self, source: str | Path | ModelProto) -> None:
@@ -38,13 +36,9 @@ class ModelFile:
         self.tensors = TensorReader(directory, self.location, homes)
         _check_is_model(proto, self.location)
         check_limits(proto, self.location)
-        self.opset = _opset(proto, self.location)
-        self._opsets = _opsets_by_domain(proto, self.location)
-        self.proto = _with_functions_inlined(proto, self.location)
-
-    def opset_of(self, domain: str) -> int:
-        """The version of a domain; 1 for one that the model does not say that it uses."""
-        return self._opsets.get(domain, 1) if domain else self.opset
+        self.opsets = imported_opsets(proto.opset_import, self.location)
+        self.functions = functions_by_key(proto.functions)
+        self.proto = proto
 
 
 def _read_skeleton(path: Path, location: SourceLocation) -> ModelProto:
@@ -87,41 +81,6 @@ def _check_is_model(proto: ModelProto, location: SourceLocation) -> None:
         raise BraidError(f"not an ONNX model: it has {missing}", location=location)
     if not proto.graph.output:
         raise BraidError("the model has no outputs", location=location)
-
-
-def _opsets_by_domain(proto: ModelProto, location: SourceLocation) -> dict[str, int]:
-    for entry in proto.opset_import:
-        if not 0 <= entry.version < _NO_VERSION:
-            raise BraidError(
-                f"not an ONNX model: domain '{entry.domain}' has version {entry.version}",
-                location=location,
-            )
-    return {entry.domain: entry.version for entry in proto.opset_import}
-
-
-def _opset(proto: ModelProto, location: SourceLocation) -> int:
-    versions = [o.version for o in proto.opset_import if o.domain in ("", "ai.onnx")]
-    newest = onnx.defs.onnx_opset_version()
-    opset = versions[0] if versions else newest
-    if not 1 <= opset <= newest:
-        raise UnsupportedError(
-            f"the model uses opset {opset}, expected 1 to {newest}",
-            location=location,
-            hint="install a newer onnx package",
-        )
-    return opset
-
-
-def _with_functions_inlined(proto: ModelProto, location: SourceLocation) -> ModelProto:
-    if not proto.functions:
-        return proto
-    try:
-        return inliner.inline_local_functions(proto)
-    except Exception as error:  # the bindings raise RuntimeError and ONNX's own errors
-        detail = str(error).splitlines()[0]
-        raise BraidError(f"cannot inline the model's functions: {detail}", location=location) from (
-            error
-        )
 
 
 DeclaredShape = tuple[int | str, ...]

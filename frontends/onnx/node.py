@@ -1,14 +1,15 @@
 """A node as its importer sees it: resolved inputs, and attributes with their types checked."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import Builder
+from braid.frontends.onnx.opsets import domain_of
 from braid.frontends.onnx.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
@@ -17,7 +18,11 @@ SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 
 
 class Node:
-    """One node; `inputs` are None where an optional input is left out."""
+    """One node; `inputs` are None where an optional input is left out.
+
+    `opset` is that of ONNX's default domain, `domain_opset` that of the op's own; `bound_types`
+    are the element types by the type variables of the op's schema.
+    """
 
     def __init__(
         self,
@@ -26,6 +31,7 @@ class Node:
         *,
         builder: Builder,
         opset: int,
+        domain_opset: int,
         location: SourceLocation,
         tensors: TensorReader,
         import_subgraph: SubgraphImporter,
@@ -33,6 +39,9 @@ class Node:
         self.proto = proto
         self.inputs = tuple(inputs)
         self.opset = opset
+        self.domain = domain_of(proto)
+        self.domain_opset = domain_opset
+        self.bound_types: Mapping[str, Attribute] = {}
         self._tensors = tensors
         self.import_subgraph = import_subgraph
         self._builder = builder
@@ -100,13 +109,21 @@ class Node:
         self._asked.add(name)
         return name in self._attributes
 
+    def read_all_attributes(self) -> None:
+        """Note that every attribute is read, by what defines the op."""
+        self._asked |= set(self._attributes)
+
+    @property
+    def unread_attributes(self) -> list[AttributeProto]:
+        """The attributes that nothing has asked for."""
+        return [a for name, a in self._attributes.items() if name not in self._asked]
+
     def require_attributes_read(self) -> None:
         """Raises BraidError for an attribute that nobody has asked for, such as a misspelt one."""
-        unread = [name for name in self._attributes if name not in self._asked]
-        if unread:
+        for attribute in self.unread_attributes:
             known = ", ".join(f"'{name}'" for name in sorted(self._asked))
             self.fail(
-                f"nothing reads its attribute '{unread[0]}'",
+                f"nothing reads its attribute '{attribute.name}'",
                 hint=f"the importer asks for {known or 'none'}; one that it may ignore is asked "
                 "for with node.has",
             )

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import onnx
-from onnx import FunctionProto, GraphProto, NodeProto, TypeProto, ValueInfoProto, helper
+from onnx import FunctionProto, TypeProto, helper
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import to_numpy
+from braid.frontends.onnx.functions import references
 from braid.frontends.onnx.node import Node
 
 
@@ -24,8 +25,8 @@ def has_function_body(op_type: str, domain: str, opset: int) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
-def function_body(node: Node, domain: str, opset: int) -> GraphProto:
-    """The body of the node's op as a graph of the node's present inputs.
+def function_of(node: Node, domain: str, opset: int) -> FunctionProto:
+    """Return the function that ONNX defines the node's op by.
 
     `opset` is the version of the op's domain.
     Raises UnsupportedError where ONNX has no body for these attributes and types.
@@ -36,6 +37,7 @@ def function_body(node: Node, domain: str, opset: int) -> GraphProto:
         text = schema.get_context_dependent_function_with_opset_version(
             _newest(versions, node.opset), node.proto.SerializeToString(), types
         )
+        node.read_all_attributes()  # by ONNX, which writes a body for them
     else:
         versions = schema.function_opset_versions or [schema.since_version]
         text = schema.get_function_with_opset_version(_newest(versions, node.opset))
@@ -43,7 +45,13 @@ def function_body(node: Node, domain: str, opset: int) -> GraphProto:
     body.ParseFromString(text)
     if not body.node:
         node.unsupported("ONNX defines no function body for these attributes and types")
-    return _graph_of(node, schema, body)
+    for name in references(body.node):
+        node.has(name)
+    # Where a call leaves an attribute out, the schema has its default.
+    given = {a.name for a in body.attribute_proto}
+    defaults = (a.default_value for a in schema.attributes.values())
+    body.attribute_proto.extend(a for a in defaults if a.name and a.name not in given)
+    return body
 
 
 def _schema(op_type: str, domain: str, opset: int) -> Any:
@@ -61,33 +69,3 @@ def _type_of(value: SSAValue | None) -> TypeProto:
         return TypeProto()
     data_type = helper.np_dtype_to_tensor_dtype(to_numpy(element_type_of(value)))
     return helper.make_tensor_type_proto(data_type, shape_of(value))
-
-
-def _graph_of(node: Node, schema: Any, body: FunctionProto) -> GraphProto:
-    """The body with the node's attributes put in and left-out inputs and outputs emptied."""
-    defaults = [a.default_value for a in schema.attributes.values()]
-    attributes = {a.name: a for a in (*defaults, *node.proto.attribute) if a.name}
-    absent = {name for name, value in zip(body.input, node.inputs, strict=False) if value is None}
-    absent |= set(body.input[len(node.inputs) :])
-    nodes: list[NodeProto] = []
-    for inner in body.node:
-        copy = NodeProto()
-        copy.CopyFrom(inner)
-        copy.input[:] = ["" if name in absent else name for name in inner.input]
-        del copy.attribute[:]
-        for attribute in inner.attribute:
-            source = attributes.get(attribute.ref_attr_name)
-            if not attribute.ref_attr_name:
-                copy.attribute.append(attribute)
-            elif source is not None:
-                copy.attribute.add().CopyFrom(source)
-                copy.attribute[-1].name = attribute.name
-        nodes.append(copy)
-    wanted = zip(body.output, node.proto.output, strict=False)
-    outputs = [name for name, output in wanted if output]
-    return helper.make_graph(
-        nodes,
-        node.op_type,
-        [ValueInfoProto(name=name) for name in body.input if name not in absent],
-        [ValueInfoProto(name=name) for name in outputs],
-    )

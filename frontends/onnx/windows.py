@@ -21,6 +21,7 @@ def window_attributes(
 ) -> WindowAttributes:
     """The attributes of a node for an input with these spatial extents, `auto_pad` resolved."""
     rank = len(spatial)
+    require_kernel_shape(node, kernel, rank)
     strides = node.integers("strides", (1,) * rank)
     dilations = node.integers("dilations", (1,) * rank)
     pads = node.integers("pads", (0,) * (2 * rank))
@@ -46,3 +47,12 @@ def window_attributes(
     elif auto_pad not in ("NOTSET", ""):
         node.fail(f"auto_pad is '{auto_pad}', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER")
     return WindowAttributes(strides, dilations, tuple(pads[:rank]), tuple(pads[rank:]))
+
+
+def require_kernel_shape(node: Node, kernel: Sequence[int], rank: int) -> None:
+    """Raise BraidError where `kernel`, of the weight, is not `kernel_shape` or has another rank."""
+    given = node.integers("kernel_shape", kernel)
+    if tuple(given) != tuple(kernel):
+        node.fail(f"kernel_shape is {list(given)}, expected {list(kernel)} as in the weight")
+    if len(kernel) != rank:
+        node.fail(f"the windows have {len(kernel)} dims, expected {rank} as the input")

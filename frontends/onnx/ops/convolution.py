@@ -22,7 +22,11 @@ from braid.frontends.onnx.expressions import apply, broadcast, matmul, reshape, 
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.ops.sampling import corners, neighbours_or_zero
 from braid.frontends.onnx.registry import importer
-from braid.frontends.onnx.windows import WindowAttributes, window_attributes
+from braid.frontends.onnx.windows import (
+    WindowAttributes,
+    require_kernel_shape,
+    window_attributes,
+)
 
 
 @importer("Conv")
@@ -56,6 +60,7 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
     x, w = node.input(0), node.input(1)
     spatial, kernel = shape_of(x)[2:], shape_of(w)[2:]
     rank = len(spatial)
+    require_kernel_shape(node, kernel, rank)
     strides = node.integers("strides", (1,) * rank)
     dilations = node.integers("dilations", (1,) * rank)
     extra = node.integers("output_padding", (0,) * rank)

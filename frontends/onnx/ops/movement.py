@@ -52,7 +52,8 @@ def flatten(b: Builder, node: Node) -> SSAValue:
     """A matrix: the dims before `axis`, and those from it on."""
     x = node.input(0)
     shape = shape_of(x)
-    axis = normalized(node.integer("axis", 1), len(shape))
+    axis, rank = node.integer("axis", 1), len(shape)
+    axis = rank if axis == rank else normalized(axis, rank)  # the matrix may have one column
     return reshape(b, x, [math.prod(shape[:axis]), math.prod(shape[axis:])])
 
 

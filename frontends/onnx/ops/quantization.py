@@ -2,6 +2,7 @@
 
 import ml_dtypes
 import numpy as np
+from onnx import TensorProto
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute, SSAValue
 
@@ -30,16 +31,17 @@ from braid.frontends.onnx.registry import importer
 def quantize_linear(b: Builder, node: Node) -> SSAValue:
     """round(x / scale) + zero point, kept in the range of the type."""
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    kind: Attribute = from_numpy(np.uint8)
-    if zero is not None:
-        kind = element_type_of(zero)
-    elif node.integer("output_dtype", 0):
-        kind = from_numpy(node.dtype("output_dtype"))
+    wanted = _wanted_type(node)
+    kind = wanted or (from_numpy(np.uint8) if zero is None else element_type_of(zero))
+    if zero is not None and kind != element_type_of(zero):
+        node.fail(f"output_dtype is {kind}, but the zero point is {element_type_of(zero)}")
+    if node.integer("precision", 0) not in (TensorProto.UNDEFINED, TensorProto.FLOAT):
+        node.unsupported("precision is not FLOAT, in which braid divides")
+    saturate = bool(node.integer("saturate", 1))
     wide = cast(b, x, f32)
     scale = _along_axis(b, node, cast(b, scale, f32), x)
     if not is_quantized(kind):
         offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
-        saturate = bool(node.integer("saturate", 1))
         return quantized(b, apply(b, "div", wide, scale), offset, kind, saturate=saturate)
     offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
     return b.emit(QuantizeOp.on(wide, scale, offset))
@@ -49,22 +51,28 @@ def quantize_linear(b: Builder, node: Node) -> SSAValue:
 def dequantize_linear(b: Builder, node: Node) -> SSAValue:
     """(x - zero point) · scale."""
     x, scale, zero = node.input(0), node.input(1), node.optional(2)
-    kind, scale_type = element_type_of(x), element_type_of(scale)
+    kind, result = element_type_of(x), _wanted_type(node) or element_type_of(scale)
     wide = cast(b, _along_axis(b, node, scale, x), f32)
     if is_quantized(kind) or kind == i32:
         offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
         real = DequantizeOp.on(x, wide, offset)
         # Quantized weights stay what they are, however few they are.
         emit = b.insert_one if int(np.prod(shape_of(x))) > 1 else b.emit
-        return cast(b, emit(real), scale_type)
+        return cast(b, emit(real), result)
     offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
     value = centered(b, decoded(b, x), offset)
     if not is_float(element_type_of(value)):
         # 8 bits have room for differences of 4-bit numbers, which integer products take then.
         narrow = b.insert_one(elementwise("cast", value, element_type=i8))
         real = b.insert_one(DequantizeOp.on(narrow, wide, _no_zero(b, i8, x)))
-        return cast(b, real, scale_type)
-    return cast(b, apply(b, "mul", cast(b, value, f32), wide), scale_type)
+        return cast(b, real, result)
+    return cast(b, apply(b, "mul", cast(b, value, f32), wide), result)
+
+
+def _wanted_type(node: Node) -> Attribute | None:
+    """The element type that the node asks for, if it does."""
+    wanted = node.integer("output_dtype", TensorProto.UNDEFINED)
+    return from_numpy(node.dtype("output_dtype")) if wanted != TensorProto.UNDEFINED else None
 
 
 def _no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
@@ -79,13 +87,23 @@ def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValu
     for blocks of `block_size` along `axis`.
     """
     shape, target = shape_of(value), shape_of(x)
-    axis = normalized(node.integer("axis", 1), len(target)) if target else 0
+    axis, size = node.integer("axis", 1), node.integer("block_size", 0)
     if int(np.prod(shape)) == 1:
         return reshape(b, value, [1] * len(target))
+    axis = normalized(axis, len(target))
     if len(shape) == 1:
+        if shape[0] != target[axis]:
+            node.fail(f"a scale or zero point has shape {list(shape)}, expected [{target[axis]}]")
         return reshape(b, value, [shape[0] if dim == axis else 1 for dim in range(len(target))])
     extent = target[axis]
-    size = node.integer("block_size", 0) or -(-extent // shape[axis])
+    if len(shape) != len(target) or not shape[axis]:
+        node.fail(f"a scale or zero point has shape {list(shape)}, the input {list(target)}")
+    size = size or -(-extent // shape[axis])
+    blocks = [-(-extent // size) if dim == axis else n for dim, n in enumerate(target)]
+    if size < 0 or list(shape) != blocks:
+        node.fail(
+            f"a scale or zero point has shape {list(shape)}, expected {blocks} for blocks of {size}"
+        )
     return b.emit(GatherOp.get(value, b.constant(np.arange(extent) // size), axis))
 
 

@@ -171,14 +171,16 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Outputs: all states `[time, directions, batch, hidden]`, the last ones, and cells."""
     if node.integer("input_forget", 0):
         node.unsupported("input_forget is not supported")
+    if len(shape_of(node.input(0))) != 3 or len(shape_of(node.input(2))) != 3:
+        node.fail("input 0 and input 2 must have 3 dims")
     x, lengths, batch_first = node.input(0), node.optional(4), bool(node.integer("layout", 0))
     x = transpose(b, x, [1, 0, 2]) if batch_first else x
     if lengths is not None:
         lengths = reshape(b, cast(b, lengths, i64), [shape_of(x)[1], 1])
-    sequences = _Sequences(node, x, lengths, shape_of(node.input(2))[2])
     directions = _DIRECTIONS.get(node.text("direction", "forward"))
     if directions is None:
         node.fail(f"direction is '{node.text('direction')}', expected {', '.join(_DIRECTIONS)}")
+    sequences = _Sequences(node, x, lengths, _hidden_size(node, shape_of(x), len(directions)))
     runs = [_run(b, sequences, d, backward) for d, backward in enumerate(directions)]
     every = concat(b, [_unsqueezed(b, run[-1], 1) for run in runs], 1)
     states = len(runs[0]) - 1
@@ -186,6 +188,29 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     if batch_first:
         return [transpose(b, every, [2, 0, 1, 3]), *(transpose(b, v, [1, 0, 2]) for v in last)]
     return [every, *last]
+
+
+def _hidden_size(node: Node, x: Sequence[int], directions: int) -> int:
+    """The hidden size. Raises BraidError where a weight or a state has another shape."""
+    cell = CELLS[node.op_type]
+    hidden = node.integer("hidden_size", shape_of(node.input(2))[-1])
+    size, (_, batch, inputs) = cell.gates * hidden, x
+    state = [directions, batch, hidden]
+    if node.integer("layout", 0):
+        state = [batch, directions, hidden]
+    expected = {
+        1: [directions, size, inputs],
+        2: [directions, size, hidden],
+        3: [directions, 2 * size],
+        4: [batch],
+        **{5 + i: state for i in range(cell.states)},
+        7: [directions, 3 * hidden],
+    }
+    for index, shape in expected.items():
+        value = node.optional(index)
+        if value is not None and list(shape_of(value)) != shape:
+            node.fail(f"input {index} has shape {list(shape_of(value))}, expected {shape}")
+    return hidden
 
 
 def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAValue]:

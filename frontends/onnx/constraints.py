@@ -1,0 +1,243 @@
+"""What ONNX's own schemas say of a node: inputs, element types and attributes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, NodeProto, TensorProto, helper
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import to_numpy
+from braid.frontends.onnx.admitted import ADMITTED_OPS, admits, may_ignore
+from braid.frontends.onnx.node import Node
+
+
+@dataclass(frozen=True)
+class Formal:
+    """An input or output of a schema; `variable` is the type variable that it binds, if any."""
+
+    name: str
+    types: frozenset[str]
+    variable: str | None
+    is_optional: bool
+
+
+@dataclass(frozen=True)
+class Values:
+    """The inputs or the outputs of a schema; the last one may stand for any number of values."""
+
+    formals: tuple[Formal, ...]
+    least: int
+    most: int
+
+    def of(self, index: int) -> Formal:
+        """Return the formal of a value."""
+        return self.formals[min(index, len(self.formals) - 1)]
+
+
+@dataclass(frozen=True)
+class AttributeSchema:
+    """An attribute of a schema; `default` is None where it has none."""
+
+    kind: int
+    is_required: bool
+    default: object
+
+
+@dataclass(frozen=True)
+class Signature:
+    """An op of one version of a domain."""
+
+    inputs: Values
+    outputs: Values
+    attributes: Mapping[str, AttributeSchema]
+
+
+@cache
+def signature(op_type: str, domain: str, opset: int) -> Signature | None:
+    """Return what ONNX says of an op, None for one that is not ONNX's."""
+    try:
+        schema: Any = onnx.defs.get_schema(op_type, opset, domain)
+    except (onnx.defs.SchemaError, TypeError):
+        return None
+    return Signature(
+        _values(schema.inputs, schema.min_input, schema.max_input),
+        _values(schema.outputs, schema.min_output, schema.max_output),
+        {
+            name: AttributeSchema(
+                attribute.type.value,
+                attribute.required,
+                helper.get_attribute_value(attribute.default_value)
+                if attribute.default_value.type
+                else None,
+            )
+            for name, attribute in schema.attributes.items()
+        },
+    )
+
+
+def _values(formals: Sequence[Any], least: int, most: int) -> Values:
+    option = onnx.defs.OpSchema.FormalParameterOption
+    return Values(
+        tuple(
+            Formal(
+                formal.name,
+                frozenset(formal.types),
+                formal.type_str if formal.is_homogeneous and "(" not in formal.type_str else None,
+                formal.option == option.Optional,
+            )
+            for formal in formals
+        ),
+        least,
+        most,
+    )
+
+
+def check_given(node: Node, known: Signature) -> None:
+    """Check a node's counts, its attributes' kinds, and the element types of its inputs.
+
+    Raises:
+        BraidError: ONNX does not allow the node.
+
+    """
+    _check_counts(node, known)
+    _check_attributes(node, known)
+    bound: dict[str, Attribute] = {}
+    for index, value in enumerate(node.inputs):
+        formal = known.inputs.of(index)
+        if value is not None:
+            _check_type(node, f"input {index} ('{formal.name}')", formal, value, bound)
+        elif index < known.inputs.least and not formal.is_optional:
+            node.fail(f"input {index} ('{formal.name}') is missing")
+    node.bound_types = bound
+
+
+def check_made(node: Node, known: Signature, results: Sequence[SSAValue | None]) -> None:
+    """Check what became of a node: every attribute was read, results have the types they must.
+
+    Raises:
+        BraidError: an attribute that says something else than its default was not read.
+
+    """
+    for attribute in node.unread_attributes:
+        schema = known.attributes[attribute.name]
+        is_default = helper.get_attribute_value(attribute) == schema.default
+        if not is_default and not may_ignore(node.op_type, attribute.name):
+            node.unsupported(
+                f"nothing reads its attribute '{attribute.name}'",
+                hint="leave it out where the default is meant",
+            )
+    bound = dict(node.bound_types)
+    for index, value in enumerate(results):
+        if value is not None and index < len(node.proto.output) and node.proto.output[index]:
+            formal = known.outputs.of(index)
+            _check_type(node, f"output {index} ('{formal.name}')", formal, value, bound)
+
+
+def _check_counts(node: Node, known: Signature) -> None:
+    for kind, names, values in (
+        ("inputs", node.proto.input, known.inputs),
+        ("outputs", node.proto.output, known.outputs),
+    ):
+        if not values.least <= len(names) <= values.most:
+            expected = (
+                f"{values.least}"
+                if values.least == values.most
+                else f"at least {values.least}"
+                if len(names) < values.least
+                else f"at most {values.most}"
+            )
+            node.fail(f"it has {len(names)} {kind}, expected {expected}")
+
+
+def _check_attributes(node: Node, known: Signature) -> None:
+    kinds = AttributeProto.AttributeType
+    seen: set[str] = set()
+    for attribute in node.proto.attribute:
+        schema = known.attributes.get(attribute.name)
+        if schema is None:
+            names = ", ".join(f"'{name}'" for name in sorted(known.attributes))
+            node.fail(
+                f"ONNX has no attribute '{attribute.name}' of this op in opset {node.domain_opset}",
+                hint=f"its attributes are {names or 'none'}",
+            )
+        if attribute.name in seen:
+            node.fail(f"attribute '{attribute.name}' is given twice")
+        seen.add(attribute.name)
+        if attribute.ref_attr_name:
+            node.fail(
+                f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}', an "
+                "attribute of a function, but stands outside of functions"
+            )
+        if attribute.type != schema.kind:
+            node.fail(
+                f"attribute '{attribute.name}' has type {_kind(attribute.type)}, expected "
+                f"{kinds.Name(schema.kind)}"
+            )
+    for name, schema in known.attributes.items():
+        if schema.is_required and name not in seen:
+            node.fail(f"attribute '{name}' is missing")
+
+
+def _kind(kind: int) -> str:
+    kinds = AttributeProto.AttributeType
+    return kinds.Name(kind) if kind in kinds.values() else str(kind)
+
+
+def _check_type(
+    node: Node, what: str, formal: Formal, value: SSAValue, bound: dict[str, Attribute]
+) -> None:
+    kind = element_type_of(value)
+    name = onnx_type(kind)
+    if not (_allows(formal, name) or _is_allowed_later(node, formal, name)) and not admits(
+        node.op_type, name
+    ):
+        names = sorted(t[len("tensor(") : -1] for t in formal.types if t.startswith("tensor("))
+        node.fail(
+            f"{what} has element type {name}, which ONNX does not allow in opset "
+            f"{node.domain_opset}",
+            hint=f"expected one of {', '.join(names)}; convert it with a Cast",
+        )
+    if formal.variable is None:
+        return
+    first = bound.setdefault(formal.variable, kind)
+    if first != kind:
+        node.fail(
+            f"{what} has element type {name}, but another value of the same type variable "
+            f"'{formal.variable}' has {onnx_type(first)}",
+            hint="convert one of them with a Cast",
+        )
+
+
+def _allows(formal: Formal, name: str) -> bool:
+    tensor = f"tensor({name})"
+    return tensor in formal.types or f"optional({tensor})" in formal.types
+
+
+def _is_allowed_later(node: Node, formal: Formal, name: str) -> bool:
+    """Return whether the newest version of the op takes the type; importers know all versions.
+
+    Models converted to bfloat16 often keep an opset whose schemas do not have it yet.
+    """
+    newest = signature(node.op_type, node.domain, onnx.defs.onnx_opset_version())
+    formals = (*newest.inputs.formals, *newest.outputs.formals) if newest else ()
+    return any(other.name == formal.name and _allows(other, name) for other in formals)
+
+
+@cache
+def onnx_type(element_type: Attribute) -> str:
+    """Return an element type as ONNX's schemas write it, such as `float16`."""
+    data_type = helper.np_dtype_to_tensor_dtype(to_numpy(element_type))
+    return TensorProto.DataType.Name(data_type).lower()
+
+
+def is_too_new(proto: NodeProto, domain: str, opset: int) -> bool:
+    """Return whether ONNX has the op, but not in this version of its domain."""
+    if (domain, proto.op_type) in ADMITTED_OPS:
+        return False
+    return signature(proto.op_type, domain, opset) is None and onnx.defs.has(
+        proto.op_type, domain=domain
+    )

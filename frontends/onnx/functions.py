@@ -1,0 +1,144 @@
+"""Calls of functions, a model's own and those by which ONNX defines ops, as graphs.
+
+A call is imported like a subgraph: attributes of the call, else the function's defaults, stand
+where the body refers to them. Every name in the body begins with the name of the call's first
+output, so that each call has names of its own and the body sees nothing of the graph around it;
+a graph that the call gives as an attribute keeps its names, which are those of the caller.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
+
+from braid.frontends.onnx.opsets import domain_name, domain_of
+from braid.support.errors import BraidError, SourceLocation
+
+FunctionKey = tuple[str, str, str]
+"""Domain, name and overload."""
+
+
+@dataclass(frozen=True)
+class Body:
+    """What a call runs; `inputs` are names in it, those of inputs that the call leaves out too."""
+
+    graph: GraphProto
+    inputs: Sequence[str]
+
+
+def functions_by_key(functions: Iterable[FunctionProto]) -> dict[FunctionKey, FunctionProto]:
+    """Return the functions of a model by what calls name."""
+    return {(domain_name(f.domain), f.name, f.overload): f for f in functions}
+
+
+def key_of(node: NodeProto) -> FunctionKey:
+    """Return the function that a node would call."""
+    return domain_of(node), node.op_type, node.overload
+
+
+def called_body(function: FunctionProto, call: NodeProto, location: SourceLocation) -> Body:
+    """Return the body of a model's function for a call of it.
+
+    Raises:
+        BraidError: the call has more inputs or outputs than the function, or an attribute that
+            the function does not have.
+
+    """
+    name = f"node '{call.name or next(iter(call.output), '')}' ({call.op_type})"
+    for kind, given, known in (
+        ("inputs", call.input, function.input),
+        ("outputs", call.output, function.output),
+    ):
+        if len(given) > len(known):
+            raise BraidError(
+                f"{name}: it has {len(given)} {kind}, but its function has {len(known)}",
+                location=location,
+            )
+    known = {*function.attribute, *(a.name for a in function.attribute_proto)}
+    unknown = next((a.name for a in call.attribute if a.name not in known), None)
+    if unknown is not None:
+        listing = ", ".join(f"'{name}'" for name in sorted(known))
+        raise BraidError(
+            f"{name}: its function has no attribute '{unknown}'",
+            location=location,
+            hint=f"the attributes of the function are {listing or 'none'}",
+        )
+    return body_of(function, call, function.attribute_proto)
+
+
+def body_of(
+    function: FunctionProto, call: NodeProto, defaults: Iterable[AttributeProto] = ()
+) -> Body:
+    """Return the body of a function with the attributes of the call put in."""
+    wanted = dict(zip(function.output, call.output, strict=False))
+    # What gives an output of the call has that output's name.
+    own = {name: outer for name, outer in wanted.items() if outer and name not in function.input}
+    names = _Names(next((name for name in call.output if name), call.op_type), own)
+    values = {a.name: _attribute_in_call(a, names) for a in defaults if a.name}
+    values |= {a.name: a for a in call.attribute if a.name}
+    graph = GraphProto(
+        name=function.name or call.op_type,
+        node=[_node_in_call(node, names, values) for node in function.node],
+        output=[ValueInfoProto(name=names.of(name)) for name, outer in wanted.items() if outer],
+    )
+    return Body(graph, [names.of(name) for name in function.input])
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What values in the body of a call are named."""
+
+    prefix: str
+    outputs: Mapping[str, str]
+
+    def of(self, name: str) -> str:
+        return self.outputs.get(name) or (f"{self.prefix}/{name}" if name else "")
+
+
+def references(nodes: Iterable[NodeProto]) -> set[str]:
+    """Return the names of the attributes that the nodes, and their subgraphs, refer to."""
+    found: set[str] = set()
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.ref_attr_name:
+                found.add(attribute.ref_attr_name)
+            for graph in (attribute.g, *attribute.graphs):
+                found |= references(graph.node)
+    return found
+
+
+def _node_in_call(
+    node: NodeProto, names: _Names, values: Mapping[str, AttributeProto]
+) -> NodeProto:
+    copy = NodeProto(
+        name=names.of(node.name),
+        op_type=node.op_type,
+        domain=domain_of(node),
+        overload=node.overload,
+        input=[names.of(name) for name in node.input],
+        output=[names.of(name) for name in node.output],
+    )
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            copy.attribute.append(_attribute_in_call(attribute, names, values))
+        elif (value := values.get(attribute.ref_attr_name)) is not None:
+            copy.attribute.append(value)
+            copy.attribute[-1].name = attribute.name
+        # Where the call leaves the attribute out, so does the node.
+    return copy
+
+
+def _attribute_in_call(
+    attribute: AttributeProto, names: _Names, values: Mapping[str, AttributeProto] | None = None
+) -> AttributeProto:
+    if not attribute.HasField("g") and not attribute.graphs:
+        return attribute
+    copy = AttributeProto()
+    copy.CopyFrom(attribute)
+    for graph in ([copy.g] if copy.HasField("g") else []) + list(copy.graphs):
+        nodes = [_node_in_call(node, names, values or {}) for node in graph.node]
+        del graph.node[:]
+        graph.node.extend(nodes)
+        for named in (*graph.input, *graph.output, *graph.initializer, *graph.value_info):
+            named.name = names.of(named.name)
+    return copy

@@ -1,0 +1,72 @@
+"""Which ops of a model have an importer or a function, found before anything is imported."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from onnx import GraphProto, NodeProto
+
+from braid.frontends.onnx.constraints import is_too_new
+from braid.frontends.onnx.functions import FunctionKey, key_of
+from braid.frontends.onnx.model_file import ModelFile
+from braid.frontends.onnx.opsets import Opsets, domain_of, imported_opsets
+from braid.frontends.onnx.registry import find_importer
+from braid.frontends.onnx.schema_functions import has_function_body
+from braid.support.errors import UnsupportedError
+
+
+def check_supported(file: ModelFile) -> None:
+    """Raise UnsupportedError that lists all op types without an importer, with counts."""
+    called: set[FunctionKey] = set()
+    counts = Counter(_unsupported(file, file.proto.graph.node, file.opsets, called))
+    if counts:
+        listing = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+        raise UnsupportedError(f"ops that are not supported: {listing}", location=file.location)
+
+
+def _unsupported(
+    file: ModelFile, nodes: Iterable[NodeProto], opsets: Opsets, called: set[FunctionKey]
+) -> Iterator[str]:
+    """Yield the ops that are not supported; a function's own ones once, however often called."""
+    for node in all_nodes(nodes):
+        key, domain = key_of(node), domain_of(node)
+        function = file.functions.get(key)
+        if function is not None:
+            if key not in called:
+                called.add(key)
+                inner = imported_opsets(function.opset_import, file.location, opsets)
+                yield from _unsupported(file, function.node, inner, called)
+        elif is_too_new(node, domain, opsets.of(domain)):
+            yield f"{node.op_type} of a newer opset than {opsets.of(domain)}"
+        elif not _is_supported(node.op_type, domain, opsets.of(domain)):
+            yield f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+
+
+def _is_supported(op_type: str, domain: str, opset: int) -> bool:
+    if find_importer(op_type, opset, domain) is not None:
+        return True
+    return has_function_body(op_type, domain, opset)
+
+
+def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Yield every node and those of the subgraphs in them."""
+    for node in nodes:
+        yield node
+        for subgraph in subgraphs(node):
+            yield from all_nodes(subgraph.node)
+
+
+def subgraphs(node: NodeProto) -> list[GraphProto]:
+    """Return the subgraphs of a node."""
+    return [a.g for a in node.attribute if a.HasField("g")] + [
+        graph for a in node.attribute for graph in a.graphs
+    ]
+
+
+def names_used(node: NodeProto) -> set[str]:
+    """Return the names that the node, or a subgraph of it, takes as inputs."""
+    names = set(node.input)
+    for graph in subgraphs(node):
+        for inner in graph.node:
+            names |= names_used(inner)
+        names |= {output.name for output in graph.output}
+    return names

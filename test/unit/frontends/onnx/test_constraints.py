@@ -1,0 +1,213 @@
+"""What ONNX's schemas allow: element types, attributes and counts of every op that braid has."""
+
+# pyright: basic
+
+import ast
+import inspect
+import sys
+from functools import cache
+from typing import Any
+
+import numpy as np
+import onnx.defs
+import pytest
+from onnx import AttributeProto, ModelProto, TensorProto, helper, numpy_helper
+from onnxruntime import InferenceSession
+
+from braid.analysis.interpreter import interpret
+from braid.frontends.onnx import import_onnx
+from braid.frontends.onnx.admitted import ADMITTED_TYPES, may_ignore
+from braid.frontends.onnx.registry import find_importer
+from braid.support.errors import BraidError, UnsupportedError
+
+REFUSED = {
+    ("Constant", "sparse_value"),
+    ("Constant", "value_string"),
+    ("Constant", "value_strings"),
+    ("GroupNormalization", "stash_type"),
+    ("LayerNormalization", "stash_type"),
+    ("RMSNormalization", "stash_type"),
+    ("Range", "stash_type"),
+    ("TfIdfVectorizer", "pool_strings"),
+}
+"""What no importer reads: nodes that have it, with another value than its default, are refused."""
+
+
+@cache
+def texts_of(module: str) -> frozenset[str]:
+    """The texts in a module of importers and in those it imports; of formatted ones the parts."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    found = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+            ("braid.frontends.onnx.ops", "braid.frontends.onnx.windows")
+        ):
+            found |= texts_of(str(node.module))
+    return frozenset(text for text in found if isinstance(text, str))
+
+
+def is_read(name: str, texts: frozenset[str]) -> bool:
+    """Whether the importers name an attribute; trees name some by side: `nodes_{side}leafs`."""
+    sides = ("nodes_", "true", "false", "nodeids", "leafs")
+    return name in texts or name in {
+        f"nodes_{side}{end}" for side in sides[1:3] for end in sides[3:] if set(sides) <= texts
+    }
+
+
+def schemas() -> list[Any]:
+    """Every version of every op that has an importer."""
+    everything: Any = onnx.defs.get_all_schemas_with_history()
+    return [s for s in everything if find_importer(s.name, s.since_version, s.domain)]
+
+
+def test_every_attribute_of_every_op_is_read_ignored_or_refused() -> None:
+    unread: set[tuple[str, str]] = set()
+    for schema in schemas():
+        importer = find_importer(schema.name, schema.since_version, schema.domain)
+        assert importer is not None
+        texts = texts_of(importer.__module__)
+        unread |= {(schema.name, a) for a in schema.attributes if not is_read(a, texts)}
+    assert len(schemas()) > 400
+    assert {pair for pair in unread if not may_ignore(*pair)} == REFUSED
+
+
+def model_of(op: str, kinds: list[int], shapes: list[list[int]], opset: int, **attributes: Any):
+    names = [f"x{i}" for i in range(len(kinds))]
+    values = zip(names, kinds, shapes, strict=True)
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"], **attributes)],
+        "g",
+        [helper.make_tensor_value_info(n, kind, shape) for n, kind, shape in values],
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    imports = [helper.make_opsetid("", opset)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10)
+
+
+KINDS = [1, 2, 3, 5, 6, 7, 9, 10, 11, 13, 16]
+"""Element types: all that have more than 4 bits, but for uint16 and 8-bit floats."""
+
+
+@pytest.mark.parametrize("opset", [9, 18, 22])
+def test_element_types_of_ops_of_one_input(opset: int) -> None:
+    """What ONNX does not allow, in this opset or in the newest one, is refused by name."""
+    checked = 0
+    newest = {s.name: s for s in onnx.defs.get_all_schemas() if not s.domain}
+    for name, latest in newest.items():
+        if not onnx.defs.has(name, max_inclusive_version=opset, domain=""):
+            continue
+        schema: Any = onnx.defs.get_schema(name, opset)
+        required = [a for a in schema.attributes.values() if a.required]
+        if (schema.min_input, bool(required)) != (1, False) or not find_importer(name, opset):
+            continue
+        allowed = {*schema.inputs[0].types, *latest.inputs[0].types}
+        for kind in KINDS:
+            text = TensorProto.DataType.Name(kind).lower()
+            is_admitted = (name, text) in ADMITTED_TYPES
+            if {f"tensor({text})", f"optional(tensor({text}))"} & allowed or is_admitted:
+                continue
+            checked += 1
+            with pytest.raises(BraidError, match=f"has element type {text}, which ONNX does not"):
+                import_onnx(model_of(name, [kind], [[1, 2, 4, 4]], opset))
+    assert checked > 100
+
+
+@pytest.mark.parametrize(
+    ("op", "kinds", "attributes", "message"),
+    [
+        ("Add", [1, 7], {}, "another value of the same type variable 'T' has float"),
+        ("Concat", [1, 11], {"axis": 0}, "another value of the same type variable 'T' has float"),
+        ("Where", [1, 1, 1], {}, "'condition'.* has element type float, which ONNX does not"),
+        ("Relu", [1], {"alpha": 1.0}, "ONNX has no attribute 'alpha' of this op in opset 21"),
+        ("Elu", [1], {"alpha": 1}, "attribute 'alpha' has type INT, expected FLOAT"),
+        ("Cast", [1], {}, "attribute 'to' is missing"),
+        ("Relu", [1, 1], {}, "it has 2 inputs, expected 1"),
+        ("Gemm", [1], {}, "it has 1 inputs, expected at least 2"),
+        ("LayerNormalization", [1, 1], {"stash_type": 10}, "nothing reads its attribute 'stash"),
+    ],
+)
+def test_refused_nodes(op: str, kinds: list[int], attributes: Any, message: str) -> None:
+    model = model_of(op, kinds, [[4, 4] for _ in kinds], 21, **attributes)
+    with pytest.raises(BraidError, match=message):
+        import_onnx(model)
+
+
+def test_an_attribute_given_twice() -> None:
+    model = model_of("Elu", [1], [[4]], 21, alpha=1.0)
+    model.graph.node[0].attribute.append(helper.make_attribute("alpha", 2.0))
+    with pytest.raises(BraidError, match="attribute 'alpha' is given twice"):
+        import_onnx(model)
+
+
+def test_ops_that_the_opset_does_not_have() -> None:
+    with pytest.raises(UnsupportedError, match=r"Det of a newer opset than 9 \(1\)"):
+        import_onnx(model_of("Det", [1], [[4, 4]], 9))
+    import_onnx(model_of("LayerNormalization", [1, 1], [[4, 4], [4]], 11))
+
+
+def test_an_attribute_that_is_its_default_may_stand_there() -> None:
+    import_onnx(model_of("LayerNormalization", [1, 1], [[4, 4], [4]], 21, stash_type=1))
+
+
+def run(model: ModelProto, *inputs: Any) -> Any:
+    imported = import_onnx(model)
+    return interpret(imported.module, list(inputs), parameters=imported.parameters)[0]
+
+
+def quantization(op: str, kind: int, scale: Any, zero: Any = None, **attributes: Any) -> ModelProto:
+    arrays = {"s": scale, **({} if zero is None else {"z": zero})}
+    graph = helper.make_graph(
+        [helper.make_node(op, ["x", *arrays], ["y"], **attributes)],
+        "g",
+        [helper.make_tensor_value_info("x", kind, [2, 4])],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(array, name) for name, array in arrays.items()],
+    )
+    imports = [helper.make_opsetid("", 23)]
+    return helper.make_model(graph, opset_imports=imports, ir_version=11)
+
+
+@pytest.mark.parametrize("scale", [np.float32(0.02), np.float16(0.25), np.full(4, 0.5, np.float32)])
+@pytest.mark.parametrize("wanted", [TensorProto.FLOAT16, TensorProto.FLOAT])
+def test_the_type_that_dequantize_linear_gives(scale: Any, wanted: int) -> None:
+    x = np.array([[12, -45, 7, -3], [1, 2, 127, -128]], np.int8)
+    model = quantization("DequantizeLinear", TensorProto.INT8, scale, output_dtype=wanted)
+    result = run(model, x)
+    assert result.dtype == helper.tensor_dtype_to_np_dtype(wanted)
+    expected = x.astype(np.float32) * np.asarray(scale, np.float32)
+    np.testing.assert_array_equal(result, expected.astype(result.dtype))
+    if scale.dtype == np.float32:
+        np.testing.assert_array_equal(
+            result, InferenceSession(model.SerializeToString()).run(None, {"x": x})[0]
+        )
+
+
+def test_the_type_that_quantize_linear_gives() -> None:
+    x = np.array([[12, -45, 7, -3], [1, 2, 127, -128]], np.float32)
+    kinds = {TensorProto.INT8: np.int8, TensorProto.UINT16: np.uint16}
+    for kind, dtype in kinds.items():
+        model = quantization("QuantizeLinear", 1, np.float32(0.5), output_dtype=kind)
+        limits = np.iinfo(dtype)
+        np.testing.assert_array_equal(run(model, x), np.clip(2 * x, limits.min, limits.max))
+    zero = np.uint8(3)
+    model = quantization("QuantizeLinear", 1, np.float32(0.5), zero, output_dtype=TensorProto.INT8)
+    with pytest.raises(BraidError, match="output_dtype is i8, but the zero point is ui8"):
+        run(model, x)
+    precise = quantization("QuantizeLinear", 1, np.float32(1), precision=TensorProto.DOUBLE)
+    with pytest.raises(UnsupportedError, match="precision is not FLOAT"):
+        run(precise, x)
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes"),
+    [([3], {}), ([5], {}), ([2, 3], {"block_size": 2}), ([2, 2], {"block_size": 4}), ([1, 2], {})],
+)
+def test_scales_that_do_not_fit(shape: list[int], attributes: Any) -> None:
+    model = quantization("DequantizeLinear", 3, np.ones(shape, np.float32), **attributes)
+    with pytest.raises(BraidError, match=r"a scale or zero point has shape"):
+        import_onnx(model)
+
+
+def test_kinds_of_attributes_are_those_of_the_protobuf() -> None:
+    kinds = {a.type.value for s in schemas() for a in s.attributes.values()}
+    assert kinds <= set(AttributeProto.AttributeType.values())
