@@ -1,11 +1,13 @@
 """`braid serve`: tunes and compiles models for others, over HTTP."""
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from braid.support.errors import BraidError
+from braid.tools.commands.option_groups import grouped
 
 if TYPE_CHECKING:
     from braid.tools.service.storage import Tokens
@@ -19,34 +21,85 @@ serve = typer.Typer(
 token = typer.Typer(name="token", help="Say who may use the service.", rich_markup_mode=None)
 serve.add_typer(token)
 
+_MOST_CONNECTIONS = 512
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the token is called.")]
 
 
-@serve.callback()
-def run_server(
-    context: typer.Context,
+@dataclass(frozen=True)
+class AddressOptions:
+    """Where it listens, and to whom."""
+
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 is everywhere.")
-    ] = "127.0.0.1",
+    ] = "127.0.0.1"
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="0 for one that is free.")
-    ] = 8017,
+    ] = 8017
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A name by which it is asked, beside localhost and that of this machine, such as "
+            "a proxy's. May be given several times.",
+        ),
+    ] = None
+    client_seconds: Annotated[
+        float,
+        typer.Option(
+            metavar="SECONDS",
+            min=0.1,
+            help="Longest wait for the head of a request, for the next 1 KiB per second of its "
+            "body, and for the next part of an answer to be read.",
+        ),
+    ] = 30.0
+    session_minutes: Annotated[
+        float,
+        typer.Option(
+            metavar="MINUTES", min=0.01, help="A browser's session ends so long after its last use."
+        ),
+    ] = 30.0
+
+
+@dataclass(frozen=True)
+class LimitOptions:
+    """What tasks, runs and requests may use."""
+
     workers: Annotated[
         int,
         typer.Option(
             metavar="N", min=1, help="Tasks at a time; more than one disturb each other's times."
         ),
-    ] = 1,
+    ] = 1
     queue_limit: Annotated[
         int, typer.Option(metavar="N", min=1, help="Tasks that may wait; further are refused.")
-    ] = 256,
+    ] = 256
     upload_limit: Annotated[
         str, typer.Option(metavar="SIZE", help="Largest model or inputs, such as 512MiB.")
-    ] = "512MiB",
+    ] = "512MiB"
     run_seconds: Annotated[
         float, typer.Option(metavar="SECONDS", min=0, help="Longest run of an artifact.")
-    ] = 60.0,
-) -> None:
+    ] = 60.0
+    run_memory: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="Most memory of a run; half of the machine's."),
+    ] = None
+    task_seconds: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Longest task, all its steps.")
+    ] = 86400.0
+    task_memory: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE", help="Most memory of a task's processes; half of the machine's."
+        ),
+    ] = None
+    output_limit: Annotated[
+        str, typer.Option(metavar="SIZE", help="Most that a task or a run may write.")
+    ] = "4GiB"
+
+
+@serve.callback()
+@grouped
+def run_server(context: typer.Context, where: AddressOptions, most: LimitOptions) -> None:
     """Tune and compile models for others, over HTTP.
 
     Without a token yet, one is made and shown once. The queue is kept with the records of this
@@ -54,37 +107,55 @@ def run_server(
     the description of all requests at /openapi.json. Needs the extra serve.
     """
     if context.invoked_subcommand is None:
-        _serve(host, port, workers, queue_limit, upload_limit, run_seconds)
+        _serve(where, most)
 
 
-def _serve(
-    host: str, port: int, workers: int, queue_limit: int, upload_limit: str, run_seconds: float
-) -> None:
+def _serve(where: AddressOptions, most: LimitOptions) -> None:
     tokens = _tokens()
     import uvicorn
 
-    from braid.tools.service.app import Limits, make_app
+    from braid.tools.service.app import make_app
+    from braid.tools.service.logins import Logins
+    from braid.tools.service.patient_protocol import patient_for
+    from braid.tools.service.service_state import Limits
     from braid.tools.service.serving import listening, open_service
+    from braid.tools.service.usage import Usage, half_of_memory
 
-    limits = Limits(_size(upload_limit), queue_limit, run_seconds)
-    with open_service(tokens, limits, workers) as service, listening(host, port) as socket:
+    def usage(seconds: float, option: str, memory: str | None) -> Usage:
+        most_memory = half_of_memory() if memory is None else _size(option, memory)
+        return Usage(seconds, most_memory, _size("--output-limit", most.output_limit))
+
+    run = usage(most.run_seconds, "--run-memory", most.run_memory)
+    task = usage(most.task_seconds, "--task-memory", most.task_memory)
+    limits = Limits(_size("--upload-limit", most.upload_limit), most.queue_limit, run)
+    logins = Logins(idle=60 * where.session_minutes)
+    opened = open_service(tokens, limits, most.workers, task, logins)
+    with opened as service, listening(where.host, where.port) as socket:
         if not tokens.names():
             print(f"token: {tokens.add('first')}")
         address, bound = socket.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
         print(f"braid serves at http://{shown}:{bound}/", flush=True)
-        config = uvicorn.Config(make_app(service), log_level="warning", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            make_app(service, [where.host, *(where.allow_host or ())]),
+            http=patient_for(where.client_seconds),
+            ws="none",
+            log_level="warning",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
         uvicorn.Server(config).run(sockets=[socket])
 
 
-def _size(text: str) -> int:
+def _size(option: str, text: str) -> int:
     from braid.support.byte_sizes import parse_size
 
     try:
         return parse_size(text)
     except ValueError as error:
         raise BraidError(
-            f"--upload-limit is '{text}', expected bytes, or a size such as 512MiB"
+            f"{option} is '{text}', expected bytes, or a size such as 512MiB"
         ) from error
 
 

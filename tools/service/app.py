@@ -5,17 +5,15 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Header, HTTPException, Query, Request, Response
 from fastapi import Path as PathParameter
 from fastapi.responses import FileResponse
-from fastapi.security import APIKeyCookie, HTTPAuthorizationCredentials, HTTPBearer
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
@@ -25,15 +23,21 @@ from starlette.exceptions import HTTPException as StarletteHTTPException
 
 import braid
 from braid.support.errors import BraidError
-from braid.tools.service.metrics import Metrics
+from braid.tools.service.access import (
+    GUARDED,
+    Authorized,
+    add_sessions,
+    still_may,
+    watch_tokens,
+)
+from braid.tools.service.guard import Guard, own_names
 from braid.tools.service.refusals import give_up, refusals, refuse
-from braid.tools.service.storage import TaskQueue, Tokens
+from braid.tools.service.service_state import Service, ServicePart
 from braid.tools.service.task import State, Task, TaskOptions
-from braid.tools.service.task_runner import TaskRunner, run_artifact
+from braid.tools.service.task_runner import run_artifact
 from braid.tools.service.task_worker import ARTIFACT, EXPLANATION
 from braid.tools.service.uploads import receive
 
-COOKIE = "braid_token"
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 _ANY_BINARY = {"application/octet-stream": _BINARY}
 _PAGE_POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'"
@@ -55,81 +59,32 @@ class Order(BaseModel):
     line: str = Field(pattern=r"^[ -~]+$", max_length=1000)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What the server takes: bytes of a body, tasks that wait, seconds and number of runs."""
-
-    upload: int = 512 << 20
-    queue: int = 256
-    run_seconds: float = 60.0
-    runs: int = 1
-
-
-@dataclass
-class Service:
-    """The parts that requests work with."""
-
-    queue: TaskQueue
-    tokens: Tokens
-    runner: TaskRunner
-    limits: Limits
-    metrics: Metrics = field(init=False)
-    running: asyncio.Semaphore = field(init=False)
-    uploads: int = 0
-
-    def __post_init__(self) -> None:
-        self.metrics = Metrics(self.queue)
-        self.running = asyncio.Semaphore(self.limits.runs)
-
-    async def known(self, identity: str) -> Task:
-        """The task. Raises HTTPException 404."""
-        task = await asyncio.to_thread(self.queue.get, identity)
-        if task is None:
-            raise HTTPException(404, f"there is no task '{identity}'")
-        return task
-
-
-def _service(request: Request) -> Service:
-    return cast(Service, request.app.state.service)
-
-
-ServicePart = Annotated[Service, Depends(_service)]
 TaskId = Annotated[str, PathParameter(pattern="^[0-9a-f]{32}$")]
-_bearer = HTTPBearer(auto_error=False, description="A token: braid serve token add NAME.")
-_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="The page's, by POST /session.")
 
 
-def _authorized(
-    service: ServicePart,
-    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
-    cookie: Annotated[str | None, Depends(_cookie)],
-) -> str:
-    """The token of the request. Raises HTTPException 401."""
-    token = cookie if bearer is None else bearer.credentials
-    if not token or not service.tokens.holds(token):
-        raise HTTPException(401, "a valid token is needed", headers={"WWW-Authenticate": "Bearer"})
-    return token
-
-
-_GUARDED: Any = {"dependencies": [Depends(_authorized)]}
-"""What requests need a token for."""
+def _busy(reason: str) -> HTTPException:
+    return HTTPException(429, reason, headers={"Retry-After": "10", "Connection": "close"})
 
 
 def _body(what: str) -> dict[str, Any]:
     return {"requestBody": {"required": True, "description": what, "content": _ANY_BINARY}}
 
 
-def make_app(service: Service) -> FastAPI:
-    """The application, which works off the queue while it runs."""
+def make_app(service: Service, names: Iterable[str] = ()) -> FastAPI:
+    """The application, which works off the queue while it runs, and is known by `names` too."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:
         service.queue.resume()
-        work = asyncio.create_task(service.runner.run())
+        work = [
+            asyncio.create_task(service.runner.run()),
+            asyncio.create_task(watch_tokens(service)),
+        ]
         yield
-        work.cancel()
-        with suppress(asyncio.CancelledError):
-            await work
+        for each in work:
+            each.cancel()
+            with suppress(asyncio.CancelledError):
+                await each
 
     app = FastAPI(
         title="braid",
@@ -140,6 +95,7 @@ def make_app(service: Service) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.service = service
+    app.add_middleware(Guard, refused=service.metrics.refused, names=own_names(names))
     app.add_exception_handler(StarletteHTTPException, refuse)
     for kind in (OSError, SQLAlchemyError):
         app.add_exception_handler(kind, give_up)
@@ -149,6 +105,7 @@ def make_app(service: Service) -> FastAPI:
     _add_ends(app)
     _add_results(app)
     _add_operation(app)
+    add_sessions(app)
     _add_page(app)
     return app
 
@@ -159,19 +116,18 @@ def _add_submission(app: FastAPI) -> None:
         status_code=201,
         responses=refusals(400, 401, 413, 429),
         openapi_extra=_body("The model's file."),
-        **_GUARDED,
+        **GUARDED,
     )
     async def submit(
-        request: Request, service: ServicePart, options: Annotated[TaskOptions, Query()]
+        request: Request,
+        service: ServicePart,
+        user: Authorized,
+        options: Annotated[TaskOptions, Query()],
     ) -> Task:
         """Queue a model."""
         waiting = (await asyncio.to_thread(service.queue.counts))[State.QUEUED]
         if waiting + service.uploads >= service.limits.queue:
-            raise HTTPException(
-                429,
-                f"{service.limits.queue} tasks are waiting, which are all that may",
-                headers={"Retry-After": "10", "Connection": "close"},
-            )
+            raise _busy(f"{service.limits.queue} tasks are waiting, which are all that may")
         identity = uuid.uuid4().hex
         directory = service.runner.files(identity)
         directory.mkdir(parents=True)
@@ -179,6 +135,7 @@ def _add_submission(app: FastAPI) -> None:
         try:
             model = directory / f"model{Path(options.name).suffix}"
             size = await receive(request, model, service.limits.upload)
+            await still_may(user, service)
             task = await asyncio.to_thread(service.queue.add, identity, options)
         except BaseException:
             shutil.rmtree(directory, ignore_errors=True)
@@ -191,14 +148,14 @@ def _add_submission(app: FastAPI) -> None:
 
 
 def _add_lists(app: FastAPI) -> None:
-    @app.get("/tasks", responses=refusals(401), **_GUARDED)
+    @app.get("/tasks", responses=refusals(401), **GUARDED)
     def list_tasks(
         service: ServicePart, count: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> list[Task]:
         """The latest tasks, the newest first."""
         return service.queue.latest(count)
 
-    @app.get("/tasks/{identity}", responses=refusals(401, 404), **_GUARDED)
+    @app.get("/tasks/{identity}", responses=refusals(401, 404), **GUARDED)
     async def show_task(identity: TaskId, service: ServicePart) -> Task:
         """A task."""
         return await service.known(identity)
@@ -209,17 +166,20 @@ def _add_events(app: FastAPI) -> None:
         "/tasks/{identity}/events",
         response_class=EventSourceResponse,
         responses=refusals(401, 404),
-        **_GUARDED,
+        **GUARDED,
     )
     async def follow(
         task: Annotated[Task, Depends(_known)],
         service: ServicePart,
+        user: Authorized,
         after: Annotated[int, Query(ge=0, le=2**53)] = 0,
         last_event_id: Annotated[int, Header(ge=0, le=2**53)] = 0,
     ) -> AsyncIterator[ServerSentEvent]:
-        """What happens to a task after an event, until it ends."""
+        """What happens to a task after an event, until it ends, or its user may know it no more."""
         after = max(after, last_event_id)
         while (known := await asyncio.to_thread(service.queue.get, task.id)) is not None:
+            if not await asyncio.to_thread(user.may_go_on, service):
+                return
             state = known.state
             events = await asyncio.to_thread(service.queue.events, task.id, after)
             for each in events:
@@ -235,7 +195,7 @@ def _add_events(app: FastAPI) -> None:
         status_code=202,
         responses=refusals(401, 404, 409),
         max_body_size=_LARGEST_ORDER,
-        **_GUARDED,
+        **GUARDED,
     )
     async def steer(identity: TaskId, order: Order, service: ServicePart) -> Task:
         """Answer a search that asks how to go on."""
@@ -246,14 +206,14 @@ def _add_events(app: FastAPI) -> None:
 
 
 def _add_ends(app: FastAPI) -> None:
-    @app.delete("/tasks/{identity}", status_code=204, responses=refusals(401, 404), **_GUARDED)
+    @app.delete("/tasks/{identity}", status_code=204, responses=refusals(401, 404), **GUARDED)
     async def remove(identity: TaskId, service: ServicePart) -> Response:
         """Forget a task and its files, and end it where it still runs."""
         if not await service.runner.remove(identity):
             raise HTTPException(404, f"there is no task '{identity}'")
         return Response(status_code=204)
 
-    @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **_GUARDED)
+    @app.post("/tasks/{identity}/cancel", responses=refusals(401, 404, 409), **GUARDED)
     async def cancel(identity: TaskId, service: ServicePart) -> Task:
         """End a task, with all processes that work on it."""
         task = await service.known(identity)
@@ -273,7 +233,7 @@ def _add_results(app: FastAPI) -> None:
         "/tasks/{identity}/artifact",
         response_class=FileResponse,
         responses={**refusals(401, 404), 200: {"content": _ANY_BINARY}},
-        **_GUARDED,
+        **GUARDED,
     )
     async def artifact(identity: TaskId, service: ServicePart) -> FileResponse:
         """The compiled model."""
@@ -286,7 +246,7 @@ def _add_results(app: FastAPI) -> None:
         "/tasks/{identity}/explain",
         response_class=FileResponse,
         responses={**refusals(401, 404), 200: {"content": {"text/html": {}}}},
-        **_GUARDED,
+        **GUARDED,
     )
     async def explanation(identity: TaskId, service: ServicePart) -> FileResponse:
         """The page of `braid explain --html`."""
@@ -298,28 +258,36 @@ def _add_results(app: FastAPI) -> None:
     @app.post(
         "/tasks/{identity}/run",
         response_class=FileResponse,
-        responses={**refusals(400, 401, 404, 413), 200: {"content": _ANY_BINARY}},
+        responses={**refusals(400, 401, 404, 413, 429), 200: {"content": _ANY_BINARY}},
         openapi_extra=_body("The inputs by name, as numpy.savez writes them."),
-        **_GUARDED,
+        **GUARDED,
     )
-    async def run(identity: TaskId, request: Request, service: ServicePart) -> FileResponse:
+    async def run(
+        identity: TaskId, request: Request, service: ServicePart, user: Authorized
+    ) -> FileResponse:
         """Run the compiled model; the outputs by name, as a .npz file."""
         task = await service.known(identity)
         compiled = _file(service, task, ARTIFACT, task.has_artifact)
+        if service.runs >= service.limits.runs + service.limits.waiting_runs:
+            raise _busy(f"{service.limits.waiting_runs} runs are waiting, which are all that may")
         directory = Path(tempfile.mkdtemp(prefix="run-", dir=service.runner.files(identity)))
         removal = BackgroundTask(shutil.rmtree, directory, ignore_errors=True)
         inputs, outputs = directory / "inputs.npz", directory / "outputs.npz"
+        service.runs += 1
         try:
             await receive(request, inputs, service.limits.upload)
             async with service.running:
+                await still_may(user, service)
                 begin = time.monotonic()
-                await run_artifact(compiled, inputs, outputs, service.limits.run_seconds)
+                await run_artifact(compiled, inputs, outputs, service.limits.run)
                 service.metrics.runs.observe(time.monotonic() - begin)
         except BaseException as error:
             shutil.rmtree(directory, ignore_errors=True)
             if isinstance(error, BraidError):
                 raise HTTPException(400, error.message) from error
             raise
+        finally:
+            service.runs -= 1
         return FileResponse(
             outputs,
             media_type="application/octet-stream",
@@ -341,31 +309,11 @@ def _add_operation(app: FastAPI) -> None:
         "/metrics",
         response_class=Response,
         responses={**refusals(401), 200: {"content": {"text/plain": {}}}},
-        dependencies=[Depends(_authorized)],
+        **GUARDED,
     )
     def metrics(service: ServicePart) -> Response:
         """Counts for Prometheus."""
         return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")
-
-    @app.post("/session", status_code=204, responses=refusals(401))
-    def log_in(token: Annotated[str, Depends(_authorized)], request: Request) -> Response:
-        """Keep the token in a cookie that scripts cannot read, for the page."""
-        response = Response(status_code=204)
-        response.set_cookie(
-            COOKIE,
-            token,
-            httponly=True,
-            samesite="strict",
-            secure=request.url.scheme == "https",
-        )
-        return response
-
-    @app.delete("/session", status_code=204)
-    def log_out() -> Response:
-        """Forget the cookie."""
-        response = Response(status_code=204)
-        response.delete_cookie(COOKIE, httponly=True, samesite="strict")
-        return response
 
 
 def _add_page(app: FastAPI) -> None:

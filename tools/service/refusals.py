@@ -18,12 +18,12 @@ class Problem(BaseModel):
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """What OpenAPI says of answers with these statuses."""
     what = {
-        400: "The body cannot be read.",
+        400: "The body cannot be read, or a run of it fails, or uses more than it may.",
         401: "No valid token.",
         404: "There is no such task, or it has none.",
         409: "The task is in another state.",
         413: "The body is too large.",
-        429: "The queue is full.",
+        429: "Too many wait already.",
     }
     content = {"application/json": {"schema": Problem.model_json_schema()}}
     return {status: {"description": what[status], "content": content} for status in statuses}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from braid.model import load
 from braid.support.errors import BraidError
+from braid.tools.service.usage import over_limit, restrict_process
 
 _LARGEST = 1 << 32
 """Bytes of all inputs, unpacked."""
@@ -40,7 +41,9 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
 def main() -> int:
     """Run; an error is said on standard output, with status 1."""
-    artifact, inputs, outputs = map(Path, sys.argv[1:])
+    artifact, inputs, outputs = map(Path, sys.argv[1:4])
+    memory, output = map(int, sys.argv[4:])
+    restrict_process(memory, output)
     try:
         arrays: dict[str, Any] = dict(read_arrays(inputs))
         results = load(artifact).run_named(arrays)
@@ -51,6 +54,9 @@ def main() -> int:
         np.savez(outputs, allow_pickle=False, **known)
     except BraidError as error:
         print("; ".join(filter(None, [error.message, error.hint])))
+        return 1
+    except (MemoryError, OSError) as error:
+        print(over_limit(error, memory, output) or f"the server cannot run it: {error}")
         return 1
     return 0
 

@@ -9,15 +9,27 @@ from pathlib import Path
 
 from braid.support.cache_files import cache_directory
 from braid.support.errors import BraidError
-from braid.tools.service.app import Limits, Service
+from braid.tools.service.logins import Logins
+from braid.tools.service.service_state import Limits, Service
 from braid.tools.service.storage import TaskQueue, Tokens
 from braid.tools.service.task_runner import TaskRunner
+from braid.tools.service.usage import Usage
 
 _FOLDER = "service"
+_ALIVE = {
+    socket.TCP_KEEPIDLE: 30,
+    socket.TCP_KEEPINTVL: 10,
+    socket.TCP_KEEPCNT: 3,
+    socket.TCP_USER_TIMEOUT: 60_000,
+}
+"""Seconds until an idle connection is probed, between probes, how many; milliseconds for what was
+sent."""
 
 
 @contextmanager
-def open_service(tokens: Tokens, limits: Limits, workers: int) -> Generator[Service]:
+def open_service(
+    tokens: Tokens, limits: Limits, workers: int, usage: Usage, logins: Logins
+) -> Generator[Service]:
     """The service on this user's queue, which no other server works off meanwhile.
 
     Raises:
@@ -42,7 +54,8 @@ def open_service(tokens: Tokens, limits: Limits, workers: int) -> Generator[Serv
                 "to another database if it is set",
             ) from None
         queue = TaskQueue(tokens.engine)
-        yield Service(queue, tokens, TaskRunner(queue, directory, workers), limits)
+        runner = TaskRunner(queue, directory, workers, usage)
+        yield Service(queue, tokens, runner, limits, logins)
 
 
 @contextmanager
@@ -56,5 +69,8 @@ def listening(host: str, port: int) -> Generator[socket.socket]:
             f"cannot listen at {host}:{port}: {error.strerror or error}",
             hint="--port 0 takes one that is free",
         ) from error
-    with found:
+    with found:  # each connection has these from it: one whose other end is gone ends
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, value in _ALIVE.items():
+            found.setsockopt(socket.IPPROTO_TCP, option, value)
         yield found

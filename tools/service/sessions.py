@@ -17,7 +17,7 @@ def end_session(session: int, seconds: float = 0.5) -> bool:
     Processes that are started meanwhile are found as well, within `seconds`.
     """
     end = time.monotonic() + seconds
-    while found := list(_members(session)):
+    while found := list(members(session)):
         for process in found:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
@@ -27,7 +27,7 @@ def end_session(session: int, seconds: float = 0.5) -> bool:
     return True
 
 
-def _members(session: int) -> Iterator[int]:
+def members(session: int) -> Iterator[int]:
     """The processes of a session that still run."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():

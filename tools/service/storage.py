@@ -89,13 +89,17 @@ class Tokens:
                 )
             session.delete(row)
 
-    def holds(self, token: str) -> bool:
-        """Whether it is one of them; takes as long for any."""
+    def known_digest(self, token: str) -> str | None:
+        """The digest of a token, None where it is none of them; takes as long for any."""
         digest, found = _digest(token), False
+        for known in self.digests():
+            found |= hmac.compare_digest(known, digest)
+        return digest if found else None
+
+    def digests(self) -> frozenset[str]:
+        """The digests of all tokens that were not removed."""
         with Session(self.engine) as session:
-            for known in session.scalars(select(TokenRow.digest)):
-                found |= hmac.compare_digest(known, digest)
-        return found
+            return frozenset(session.scalars(select(TokenRow.digest)))
 
 
 def _digest(token: str) -> str:

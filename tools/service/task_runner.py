@@ -14,16 +14,20 @@ from typing import Any
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from braid.support.byte_sizes import format_size
 from braid.support.errors import BraidError
 from braid.support.python_process import python_command, python_environment
 from braid.tools.service.sessions import end_session
 from braid.tools.service.storage import TaskQueue
 from braid.tools.service.task import State, Task
 from braid.tools.service.task_worker import REQUEST
+from braid.tools.service.usage import Usage, exceeded
 
 LOG = "worker.log"
 _LINE_LIMIT = 1 << 24
 """Bytes of an event at most."""
+_MOST_SAID = 1 << 26
+"""Bytes of all events of a task at most; they are kept in the queue."""
 _CLEARING = 0.1
 """Seconds after which it is looked again whether a task's process is cleared away."""
 _IDLE = 5.0
@@ -49,11 +53,15 @@ class Bell:
 
 @dataclass
 class TaskRunner:
-    """Takes tasks from `queue`, whose files are in `directory`, `workers` at a time."""
+    """Takes tasks from `queue`, whose files are in `directory`, `workers` at a time.
+
+    Each may use so much of the machine: what takes more has failed.
+    """
 
     queue: TaskQueue
     directory: Path
     workers: int = 1
+    usage: Usage = field(default_factory=Usage)
     bell: Bell = field(default_factory=Bell)
     _running: dict[str, Process] = field(default_factory=dict[str, Process])
     _cancelled: set[str] = field(default_factory=set[str])
@@ -132,30 +140,38 @@ class TaskRunner:
     async def _work(self, task: Task) -> None:
         directory = self.files(task.id)
         jobs = max(1, (os.cpu_count() or 1) // self.workers)
-        request = {"options": task.options.model_dump(), "jobs": jobs}
+        limits = {"memory": self.usage.memory, "output": self.usage.output}
+        request = {"options": task.options.model_dump(), "jobs": jobs, **limits}
         (directory / REQUEST).write_text(json.dumps(request))
         with (directory / LOG).open("wb") as log:
             process = await asyncio.create_subprocess_exec(
                 *python_command("braid.tools.service.task_worker", str(directory)),
-                env=python_environment(),
                 stdin=PIPE,
                 stdout=PIPE,
                 stderr=log,
                 start_new_session=True,
                 limit=_LINE_LIMIT,
+                env={
+                    **python_environment(),
+                    "TMPDIR": str(directory),
+                },  # private, and gone with the task
             )
         self._running[task.id] = process
+        watch = asyncio.create_task(self._watch(task, process))
         try:
             if task.id in self._cancelled:  # said while the process was started
                 end_session(process.pid)
             await self._follow(task, process)
             status = await process.wait()
         finally:
+            watch.cancel()
             end_session(process.pid)
             del self._running[task.id]
         if task.id in self._cancelled:
             self._cancelled.discard(task.id)
             await self._finish(task, State.CANCELLED)
+        elif watch.done() and not watch.cancelled():
+            await self._finish(task, State.FAILED, f"the task {watch.result()}")
         elif status == 0:
             await self._finish(task, State.DONE)
         else:
@@ -163,9 +179,18 @@ class TaskRunner:
             error = None if known is None else known.error
             await self._finish(task, State.FAILED, error or _last_words(directory, status))
 
+    async def _watch(self, task: Task, process: Process) -> str:
+        """End a task that uses more than it may; what that is."""
+        reason = await exceeded(process.pid, self.files(task.id), self.usage)
+        await asyncio.to_thread(end_session, process.pid)
+        return reason
+
     async def _follow(self, task: Task, process: Process) -> None:
         assert process.stdout is not None
+        said = 0
         while line := await process.stdout.readline():
+            if (said := said + len(line)) > _MOST_SAID:
+                raise ValueError(f"it says more than {format_size(_MOST_SAID)}")
             event: dict[str, Any] = json.loads(line)
             await asyncio.to_thread(self.queue.happened, task.id, [(event["kind"], event["data"])])
             self.bell.ring()
@@ -194,27 +219,34 @@ def _say(text: str) -> None:
     print(f"braid serve: {text}", file=sys.stderr, flush=True)
 
 
-async def run_artifact(artifact: Path, inputs: Path, outputs: Path, seconds: float) -> None:
+async def run_artifact(artifact: Path, inputs: Path, outputs: Path, usage: Usage) -> None:
     """Run an artifact on a `.npz` file in a process of its own.
 
     Raises:
-        BraidError: the inputs do not fit the model, the process crashes, or takes too long.
+        BraidError: the inputs do not fit the model, the process crashes, or uses too much.
 
     """
+    limits = (str(usage.memory), str(usage.output))
+    files = (str(artifact), str(inputs), str(outputs))
     process = await asyncio.create_subprocess_exec(
-        *python_command("braid.tools.service.run_worker", str(artifact), str(inputs), str(outputs)),
-        env=python_environment(),
+        *python_command("braid.tools.service.run_worker", *files, *limits),
+        env={**python_environment(), "TMPDIR": str(outputs.parent)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
     )
+    answer = asyncio.create_task(process.communicate())
+    watch = asyncio.create_task(exceeded(process.pid, outputs.parent, usage))
     try:
-        said, _ = await asyncio.wait_for(process.communicate(), seconds)
-    except TimeoutError:
-        raise BraidError(f"the model ran longer than {seconds:g} s") from None
+        await asyncio.wait({answer, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done():
+            raise BraidError(f"the model {watch.result()}")
+        said, _ = answer.result()
     finally:
         end_session(process.pid)
+        answer.cancel()
+        watch.cancel()
     if process.returncode:
         ended = f"the model's process ended by status {process.returncode}"
         raise BraidError(said.decode(errors="replace").strip() or ended)

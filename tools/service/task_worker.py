@@ -20,6 +20,7 @@ from typing import IO, Any
 from braid.support.errors import BraidError
 from braid.tools.service.sessions import end_session
 from braid.tools.service.task import Kernel, TaskOptions
+from braid.tools.service.usage import over_limit, restrict_process
 
 ARTIFACT = "model.braid"
 EXPLANATION = "explain.html"
@@ -38,8 +39,11 @@ def main() -> int:
         report = partial(_report, events, threading.Lock())
         orders = queue.SimpleQueue[str]()
         threading.Thread(target=_listen, args=(orders,), daemon=True).start()
+        memory, output = 0, 0
         try:
             request = json.loads((directory / REQUEST).read_text())
+            memory, output = request["memory"], request["output"]
+            restrict_process(memory, output)
             options = TaskOptions.model_validate(request["options"])
             _work(directory, options, request["jobs"], report, orders)
         except BraidError as error:
@@ -47,6 +51,9 @@ def main() -> int:
             report("error", error=_without_path(text, directory))
             return 1
         except Exception as error:
+            if (limit := over_limit(error, memory, output)) is not None:
+                report("error", error=limit)
+                return 1
             traceback.print_exc()
             what = f"internal error: {type(error).__name__}: {error}"
             report("error", error=_without_path(what, directory))

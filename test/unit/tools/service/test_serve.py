@@ -294,9 +294,8 @@ def test_a_client_that_goes_away_leaves_nothing(server: Server, tmp_path: Path) 
     before = known_tasks(server)
     address = urlsplit(server.url)
     with socket.create_connection((address.hostname, address.port)) as connection:
-        head = (
-            f"POST /tasks?name=x.onnx HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {server.token}"
-        )
+        head = "POST /tasks?name=x.onnx HTTP/1.1\r\nHost: localhost"
+        head += f"\r\nAuthorization: Bearer {server.token}"
         connection.sendall(f"{head}\r\nContent-Length: 9999\r\n\r\nbegin".encode())
         until(lambda: uploads(server))
     until(lambda: not uploads(server))

@@ -1,0 +1,58 @@
+"""The parts of the service that requests work with, and its limits."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Annotated, cast
+
+from fastapi import Depends, HTTPException, Request
+
+from braid.tools.service.logins import Logins
+from braid.tools.service.metrics import Metrics
+from braid.tools.service.storage import TaskQueue, Tokens
+from braid.tools.service.task import Task
+from braid.tools.service.task_runner import TaskRunner
+from braid.tools.service.usage import Usage
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the server takes: bytes of a body, tasks that wait, what a run uses, runs at a time."""
+
+    upload: int = 512 << 20
+    queue: int = 256
+    run: Usage = field(default_factory=lambda: Usage(seconds=60.0))
+    runs: int = 1
+    waiting_runs: int = 16
+
+
+@dataclass
+class Service:
+    """The parts that requests work with."""
+
+    queue: TaskQueue
+    tokens: Tokens
+    runner: TaskRunner
+    limits: Limits
+    logins: Logins = field(default_factory=Logins)
+    metrics: Metrics = field(init=False)
+    running: asyncio.Semaphore = field(init=False)
+    uploads: int = 0
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        self.metrics = Metrics(self.queue)
+        self.running = asyncio.Semaphore(self.limits.runs)
+
+    async def known(self, identity: str) -> Task:
+        """Return the task. Raises HTTPException 404."""
+        task = await asyncio.to_thread(self.queue.get, identity)
+        if task is None:
+            raise HTTPException(404, f"there is no task '{identity}'")
+        return task
+
+
+def _service(request: Request) -> Service:
+    return cast(Service, request.app.state.service)
+
+
+ServicePart = Annotated[Service, Depends(_service)]
