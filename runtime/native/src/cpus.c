@@ -53,7 +53,7 @@ static int64_t granted(const char *directory) {
     max[0] = quota[0];
     max[1] = period[0];
   }
-  return max[0] > 0 && max[1] > 0 ? (max[0] + max[1] - 1) / max[1] : INT64_MAX;
+  return max[0] > 0 && max[1] > 0 ? max[0] / max[1] + (max[0] % max[1] != 0) : INT64_MAX;
 }
 
 /* The least that a control group and those around it grant. `root` is where they are mounted. */

@@ -182,7 +182,7 @@ static void after_fork_in_child(void) {
 static int core_of(const char *name) {
   cpu_set_t set;
   const char *colon = strrchr(name, ':');
-  int left = colon != NULL ? atoi(colon + 1) : 0;
+  long left = colon != NULL ? strtol(colon + 1, NULL, 10) : 0;
   if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) == 0)
     return ANYWHERE;
   left %= CPU_COUNT(&set);

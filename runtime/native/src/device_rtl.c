@@ -98,15 +98,16 @@ static void *load(void *device, const braid_device_model *model, char error[BRAI
   return NULL;
 }
 
-/* The file for the waveforms of a function; NULL where none is asked for. */
+/* The file for the waveforms of a function; NULL where none is asked for, or its name is too long.
+ */
 static const char *trace_of(const program *own, const char *function, char path[PATH_CHARS]) {
   const char *asked = getenv("BRAID_RTL_TRACE");
   if (asked == NULL || *asked == '\0' || own->count == 1)
     return asked != NULL && *asked == '\0' ? NULL : asked;
   const char *slash = strrchr(asked, '/');
   int folder = slash == NULL ? 0 : (int)(slash + 1 - asked);
-  snprintf(path, PATH_CHARS, "%.*s%s.%s", folder, asked, function, asked + folder);
-  return path;
+  int length = snprintf(path, PATH_CHARS, "%.*s%s.%s", folder, asked, function, asked + folder);
+  return length < PATH_CHARS ? path : NULL;
 }
 
 static void compute(braid_submission *submission) {

@@ -205,9 +205,9 @@ static braid_open_device *new_device(const char *wanted, const char *name) {
   return NULL;
 }
 
-/* The device of this name that is open, for one model more; or one that the caller is to open,
- * which is busy; or NULL where there is no memory. */
-static braid_open_device *take_device(const char *wanted, const char *name) {
+/* The device of this name that is open, for one model more; or one that is new and busy, which the
+ * caller is to open; or NULL where there is no memory. */
+static braid_open_device *take_device(const char *wanted, const char *name, bool *is_new) {
   pthread_mutex_lock(&lock);
   braid_open_device *at = handle_forks() ? open_devices : NULL;
   while (at != NULL) {
@@ -221,7 +221,8 @@ static braid_open_device *take_device(const char *wanted, const char *name) {
       break;
     }
   }
-  if (at == NULL && handles_forks && (at = new_device(wanted, name)) != NULL) {
+  *is_new = at == NULL;
+  if (*is_new && handles_forks && (at = new_device(wanted, name)) != NULL) {
     at->next = open_devices;
     open_devices = at;
   }
@@ -232,10 +233,11 @@ static braid_open_device *take_device(const char *wanted, const char *name) {
 /* NULL and the reason in `error` where that cannot be. */
 static braid_open_device *open_device(const char *wanted, const char *name,
                                       char error[BRAID_DEVICE_ERROR]) {
-  braid_open_device *device = take_device(wanted, name);
+  bool is_new = false;
+  braid_open_device *device = take_device(wanted, name, &is_new);
   if (device == NULL)
     snprintf(error, BRAID_DEVICE_ERROR, "out of memory");
-  if (device == NULL || !device->busy)
+  if (device == NULL || !is_new)
     return device;
   device->plugin = find_plugin(wanted);
   if (device->plugin == NULL)

@@ -2,9 +2,9 @@
  *
  * Which code of a model runs for which shapes of its inputs. */
 #include "internal.h"
+#include "message.h"
 
-#include <stdio.h>
-#include <string.h>
+enum { NAME_BYTES = 80, SIZES_BYTES = 256 };
 
 /* Reads the sizes of the model's dims off the inputs, which must agree about them. */
 static bool read_sizes(const braid_model_v2 *model, const int64_t *const *input_shapes,
@@ -47,26 +47,23 @@ static double volume(const braid_model_v2 *model, const braid_variant_v2 *varian
   return product;
 }
 
-/* Appends to a text of `capacity` bytes; what does not fit is left out. */
-static void append_sizes(const braid_model_v2 *model, const int64_t *sizes, char *text,
-                         size_t capacity) {
+static void append_sizes(const braid_model_v2 *model, const int64_t *sizes,
+                         braid_message *message) {
   for (int64_t dim = 0; dim < model->dim_count; ++dim) {
-    size_t used = strlen(text);
-    snprintf(text + used, capacity - used, "%s%s=%lld", dim ? "," : "", model->dims[dim].name,
-             (long long)sizes[dim]);
+    const char *name = model->dims[dim].name;
+    braid_append(message, "%s%.*s=%lld", dim ? "," : "", braid_precision(name, NAME_BYTES), name,
+                 (long long)sizes[dim]);
   }
 }
 
 static void report_none(const braid_model_v2 *model, const int64_t *sizes) {
-  char asked[256] = "", known[640] = "";
-  append_sizes(model, sizes, asked, sizeof asked);
-  for (int64_t i = 0; i < model->variant_count; ++i) {
-    if (strlen(known) + sizeof asked > sizeof known) {
-      strcat(known, " …");
-      break;
-    }
-    strcat(known, i ? " " : "");
-    append_sizes(model, model->variants[i].sizes, known, sizeof known);
+  char asked[SIZES_BYTES] = "", known[2 * SIZES_BYTES] = "";
+  braid_message message = braid_message_in(asked, sizeof asked);
+  append_sizes(model, sizes, &message);
+  message = braid_message_in(known, sizeof known);
+  for (int64_t i = 0; i < model->variant_count && !message.is_cut; ++i) {
+    braid_append(&message, "%s", i ? " " : "");
+    append_sizes(model, model->variants[i].sizes, &message);
   }
   braid_set_error("the model has no variant for %s; it has %s", asked, known);
 }

@@ -64,13 +64,14 @@ static void close_device(void *opened) {
 static bool find_gpu(cuda_gpu *gpu, const char *name, char *error, size_t size) {
   int count = 0;
   const char *colon = strrchr(name, ':');
-  gpu->ordinal = colon != NULL ? atoi(colon + 1) : 0;
+  long ordinal = colon != NULL ? strtol(colon + 1, NULL, 10) : 0;
   if (!CUDA_TRY(gpu, error, size, init, 0) || !CUDA_TRY(gpu, error, size, device_count, &count))
     return false;
-  if (gpu->ordinal >= count) {
+  if (ordinal < 0 || ordinal >= count) {
     snprintf(error, size, "there are %d GPUs here", count);
     return false;
   }
+  gpu->ordinal = (int)ordinal;
   return CUDA_TRY(gpu, error, size, device_get, &gpu->device, gpu->ordinal) &&
          CUDA_TRY(gpu, error, size, device_attribute, &gpu->major, CUDA_MAJOR, gpu->device) &&
          CUDA_TRY(gpu, error, size, device_attribute, &gpu->minor, CUDA_MINOR, gpu->device);

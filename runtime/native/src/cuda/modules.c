@@ -2,6 +2,7 @@
  *
  * The code of a model's kernels: which of several a GPU runs, and how it is loaded.
  */
+#include "../message.h"
 #include "program.h"
 
 #include <stdio.h>
@@ -41,7 +42,8 @@ static int fitness(const cuda_gpu *gpu, const char *kind) {
 bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
                           const braid_code_v1 **best, char *error, size_t size) {
   int fits = 0;
-  char kinds[160] = "";
+  char text[160] = "";
+  braid_message kinds = braid_message_in(text, sizeof text);
   for (int64_t i = 0; i < device->code_count; ++i) {
     const braid_code_v1 *code = &device->codes[i];
     bool only = false;
@@ -52,15 +54,13 @@ bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
       *best = code;
       fits = own;
     }
-    if (strlen(kinds) + strlen(code->kind) + 3 < sizeof kinds)
-      snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), "%s%s",
-               *kinds != '\0' ? ", " : "", code->kind);
+    braid_append(&kinds, "%s%s", kinds.used > 0 ? ", " : "", code->kind);
   }
-  if (*best != NULL || *kinds == '\0')
+  if (*best != NULL || kinds.used == 0)
     return true;
   snprintf(error, size,
            "the GPU is sm_%d%d, and there is code for %s; compile with --gpu-arch=sm_%d%d",
-           gpu->major, gpu->minor, kinds, gpu->major, gpu->minor);
+           gpu->major, gpu->minor, text, gpu->major, gpu->minor);
   return false;
 }
 
@@ -81,8 +81,9 @@ static bool load_image(const cuda_gpu *gpu, const braid_code_v1 *code, cuda_modu
   free(image);
   log[LOG - 1] = '\0';
   log[strcspn(log, "\n")] = '\0';
-  if (!loaded && *log != '\0' && strlen(error) + 3 < size)
-    snprintf(error + strlen(error), size - strlen(error), ": %s", log);
+  braid_message message = braid_message_in(error, size);
+  if (!loaded && *log != '\0')
+    braid_append(&message, ": %s", log);
   if (!loaded)
     *module = NULL;
   return loaded;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #define _POSIX_C_SOURCE 200809L
 #include "program.h"
+#include "../message.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,8 +270,8 @@ static bool enqueue(const cuda_gpu *gpu, loaded_step *step, const cuda_buffers *
                (unsigned)planned->threads, 1, 1, (unsigned)planned->shared_bytes, stream,
                step->values, NULL))
     return true;
-  size_t length = strlen(error);
-  snprintf(error + length, size - length, " for '%.80s'", planned->entries[chosen]);
+  braid_message message = braid_message_in(error, size);
+  braid_append(&message, " for '%.80s'", planned->entries[chosen]);
   return false;
 }
 

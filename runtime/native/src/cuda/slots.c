@@ -3,6 +3,7 @@
  * Memory of launches under way: pinned and on the device, with the events that chain what is done
  * with it, and the copies of inputs and outputs.
  */
+#include "../message.h"
 #include "device.h"
 
 #include <stdio.h>
@@ -21,19 +22,18 @@ void braid_cuda_close_slot(const cuda_gpu *gpu, slot *own) {
 
 /* Adds to a message how much there is of the GPU's memory. */
 void braid_cuda_say_memory(const cuda_gpu *gpu, char *error, size_t size) {
-  size_t available = 0, total = 0, length = strlen(error);
-  if (gpu->driver->memory_info(&available, &total) == CUDA_OK && length < size)
-    snprintf(error + length, size - length, "; %zu of the GPU's %zu bytes are free", available,
-             total);
+  size_t available = 0, total = 0;
+  braid_message message = braid_message_in(error, size);
+  if (gpu->driver->memory_info(&available, &total) == CUDA_OK)
+    braid_append(&message, "; %zu of the GPU's %zu bytes are free", available, total);
 }
 
 bool braid_cuda_open_slot(const cuda_gpu *gpu, slot *own, int64_t bytes, char *error, size_t size) {
   static const unsigned flags[EVENTS] = {CUDA_EVENT_NO_TIME, CUDA_EVENT_NO_TIME, 0, 0,
                                          CUDA_EVENT_BLOCKING | CUDA_EVENT_NO_TIME};
   if (!CUDA_TRY(gpu, error, size, allocate, &own->device, (size_t)bytes)) {
-    size_t length = strlen(error);
-    snprintf(error + length, size - length, " for %lld bytes of inputs and outputs",
-             (long long)bytes);
+    braid_message message = braid_message_in(error, size);
+    braid_append(&message, " for %lld bytes of inputs and outputs", (long long)bytes);
     braid_cuda_say_memory(gpu, error, size);
     own->device = 0;
     return false;
