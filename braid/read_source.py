@@ -22,7 +22,7 @@ from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.sources.source_model import Parameters, SourceModel
 from braid.support.errors import BraidError, whole_numbers
-from braid.targets.machines.resolve import set_target, target_name
+from braid.targets.machines.resolve import confine_target, set_target, target_name
 
 Shapes = Mapping[str, Sequence[int]]
 ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ModuleOp
@@ -62,6 +62,8 @@ def read_source(
         model = _read(context, source, shapes)
     # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
     verify_module(model.module)
+    if target is None and isinstance(source, bytes | str | os.PathLike):
+        confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:
         name = target_name(model.module) if target is None else target
         set_target(model.module, name, cpu, gpu_arch)
@@ -167,7 +169,7 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
 
             _refuse_shapes(shapes)
             module = read_mlir(context, read_mlir_text(path), str(path))
-            parameters = parameters_of(module, path.parent)
+            parameters = parameters_of(module, path)
             return SourceModel(path.stem, _in_braid(context, module), parameters)
         case suffix:
             raise BraidError(

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from braid.dialects.braid.attribute_names import PARAMETERS
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
-from braid.support.input_files import map_regular, parse_json
+from braid.support.input_files import OutsideError, map_regular, parse_json, path_beside
 
 _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype(np.float64),
@@ -93,7 +93,7 @@ def _read_header(data: mmap.mmap | bytes) -> dict[str, _Entry]:
     length = int.from_bytes(data[:_LENGTH_BYTES], "little")
     base = _LENGTH_BYTES + length
     if len(data) < _LENGTH_BYTES or base > len(data):
-        raise BraidError(f"its header should end at byte {base}, the file has {len(data)}")
+        raise BraidError(f"its header should end within the {len(data)} bytes of the file")
     header = cast(dict[str, dict[str, Any]], parse_json(data[_LENGTH_BYTES:base]))
     entries = {
         key: _read_entry(key, fields, base)
@@ -155,11 +155,12 @@ def write_parameters(file: IO[bytes], parameters: Mapping[str, Array]) -> None:
         file.write(np.ascontiguousarray(parameters[key]).reshape(-1).view(np.uint8).data)
 
 
-def parameters_of(module: ModuleOp, directory: Path) -> Mapping[str, Array]:
-    """The parameters that a module read from a file in `directory` names; empty if it names none.
+def parameters_of(module: ModuleOp, model: Path) -> Mapping[str, Array]:
+    """Return the parameters that a module read from the file `model` names; empty if it names none.
 
     Raises:
-        BraidError: the attribute is not a string, or the file it names cannot be used.
+        BraidError: the attribute is not a string, or names a file that is outside of the model's
+            directory or cannot be used.
 
     """
     attribute = module.attributes.get(PARAMETERS)
@@ -167,4 +168,12 @@ def parameters_of(module: ModuleOp, directory: Path) -> Mapping[str, Array]:
         return {}
     if not isinstance(attribute, StringAttr):
         raise BraidError(f"module attribute '{PARAMETERS}' is {attribute}, expected text")
-    return ParameterFile(directory / attribute.data)
+    try:
+        return ParameterFile(path_beside(model, attribute.data))
+    except OutsideError as error:
+        raise BraidError(
+            f"the parameter file '{attribute.data}' {error}",
+            location=SourceLocation(str(model)),
+            hint="put the file itself beside the .mlir file, or name it by "
+            "braid.compile(…, parameters=FILE)",
+        ) from error

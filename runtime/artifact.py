@@ -273,8 +273,7 @@ def _no_artifact(path: Path, data: Bytes) -> BraidError:
     if data[:4].tobytes() == b"\x7fELF":
         hint = "what --emit=so makes is for programs in C, which link with it"
     return BraidError(
-        f"'{path}' is not a braid artifact: it starts with {data[:8].tobytes()!r}, expected "
-        f"{MAGIC!r}",
+        f"'{path}' is not a braid artifact: it starts with other bytes than {MAGIC!r}",
         hint=hint,
     )
 

@@ -13,7 +13,7 @@ import stat
 import tomllib
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any
 
 _KINDS = (
@@ -32,6 +32,31 @@ class NotRegularError(OSError):
 def reason(error: Exception) -> str:
     """Why a file cannot be read, without the number and the name that the system's errors carry."""
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+class OutsideError(ValueError):
+    """A model names a file that is not in its own directory; the message says how."""
+
+
+def path_beside(model: Path, written: str) -> Path:
+    """Return the path of a file that a model at the path `model` names, relative to it.
+
+    The file is in the directory of the model as both are named, or as both lie: hubs keep models
+    and their data behind links into one directory.
+
+    Raises:
+        OutsideError: it is not in the model's directory, or a link leads out of that.
+
+    """
+    pure = PurePath(written)
+    if not written or pure.is_absolute() or ".." in pure.parts or "\0" in written:
+        raise OutsideError("is outside the model's directory")
+    path = model.parent / written
+    real = Path(os.path.realpath(path))
+    homes = (model.parent, Path(os.path.realpath(model)).parent)
+    if not any(real.is_relative_to(os.path.realpath(home)) for home in homes):
+        raise OutsideError("is a link out of the model's directory")
+    return path
 
 
 class NestedTooDeeplyError(ValueError):

@@ -1,7 +1,6 @@
 """Reading a `ModelProto` from a file or memory, checking it, and what it says about its dims."""
 
 import mmap
-import os
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
@@ -25,15 +24,13 @@ class ModelFile:
     def __init__(self, source: str | Path | ModelProto) -> None:
         if isinstance(source, ModelProto):
             self.location = SourceLocation(source.graph.name or "<model>")
-            directory, homes = None, ()
+            path = None
             proto = source
         else:
             path = Path(source)
             self.location = SourceLocation(str(path))
-            directory = path.parent
             proto = _read_skeleton(path, self.location)
-            homes = (directory, Path(os.path.realpath(path)).parent)
-        self.tensors = TensorReader(directory, self.location, homes)
+        self.tensors = TensorReader(path, self.location)
         _check_is_model(proto, self.location)
         check_limits(proto, self.location)
         self.opsets = imported_opsets(proto.opset_import, self.location)

@@ -2,9 +2,8 @@
 
 import math
 import mmap
-import os
-from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,25 +12,21 @@ from onnx import TensorProto, helper, numpy_helper
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
-from braid.support.input_files import map_regular
+from braid.support.input_files import OutsideError, map_regular, path_beside
 
 _RANK = 32
 _DIGITS = 40
 
 
 class TensorReader:
-    """Reads the tensors of one model; external data is relative to `directory`.
+    """Reads the tensors of one model, a file at `model`; external data is relative to that.
 
     Arrays are views into memory maps of the files, at whatever alignment the file has, and are
     read-only.
     """
 
-    def __init__(
-        self, directory: Path | None, location: SourceLocation, homes: Sequence[Path] = ()
-    ) -> None:
-        self._directory = directory
-        # Hubs keep models and their data behind links into one directory.
-        self._homes = [Path(os.path.realpath(home)) for home in homes]
+    def __init__(self, model: Path | None, location: SourceLocation) -> None:
+        self._model = model
         self._location = location
         self._maps: dict[Path, mmap.mmap | bytes] = {}
 
@@ -99,32 +94,18 @@ class TensorReader:
 
     def _path(self, tensor: TensorProto, entries: Mapping[str, str]) -> Path:
         location = entries.get("location", "")
-        if self._directory is None:
+        if self._model is None:
             raise self._error(
                 f"tensor '{tensor.name}' is stored in '{location}', but the model came from memory",
                 hint="load it with its external data, or give the path of the .onnx file",
             )
-        # By the path as it is written: hubs keep models and their data behind symbolic links.
-        written = PurePath(location)
-        if not location or written.is_absolute() or ".." in written.parts:
+        try:
+            return path_beside(self._model, location)
+        except OutsideError as error:
             raise self._error(
-                f"tensor '{tensor.name}' is stored in '{location}', which is outside the model's "
-                "directory"
-            )
-        path = self._directory / location
-        if not self._is_beside(path):
-            raise self._error(
-                f"tensor '{tensor.name}' is stored in '{location}', a link out of the model's "
-                "directory",
+                f"tensor '{tensor.name}' is stored in '{location}', which {error}",
                 hint="put the file itself beside the .onnx file",
-            )
-        return path
-
-    def _is_beside(self, path: Path) -> bool:
-        """Whether a file is in the directory of the model, as both are named or as both lie."""
-        assert self._directory is not None
-        real = Path(os.path.realpath(path))
-        return any(real.is_relative_to(home) for home in self._homes)
+            ) from error
 
     def _map(self, path: Path) -> mmap.mmap | bytes:
         if path not in self._maps:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from functools import lru_cache
+from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.ir import Operation
@@ -9,7 +10,8 @@ from xdsl.ir import Operation
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import DEVICE, TARGET
 from braid.dialects.braid.attributes import TargetAttr
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, SourceLocation
+from braid.support.input_files import OutsideError, path_beside
 from braid.targets.machines.load import HOST, load_target
 from braid.targets.machines.target import Device, Target
 
@@ -66,6 +68,30 @@ def set_target(
     options = {key: value for key, value in given.items() if value is not None}
     resolve_target(name, options)
     module.attributes[TARGET] = TargetAttr.of(name, options)
+
+
+def confine_target(module: ModuleOp, model: Path | None) -> None:
+    """Let a module that was read from a file name no other target file than one beside that.
+
+    Its path is relative to `model`, which is None for a module that came from memory.
+
+    Raises `BraidError` for a file that is elsewhere.
+    """
+    attribute = _attribute(module)
+    if attribute is None or not attribute.target.data.endswith(".toml"):
+        return
+    name = attribute.target.data
+    try:
+        if model is None:
+            raise OutsideError("is a file, but the model came from memory")
+        path = path_beside(model, name)
+    except OutsideError as error:
+        raise BraidError(
+            f"the target '{name}' of the model {error}",
+            location=None if model is None else SourceLocation(str(model)),
+            hint="put the file itself beside the model, or name it by --target",
+        ) from error
+    module.attributes[TARGET] = TargetAttr.of(str(path), attribute.strings())
 
 
 def device_of(op: Operation, target: Target) -> Device:

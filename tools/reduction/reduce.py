@@ -1,5 +1,7 @@
 """From a model file on which a command fails to the smallest one on which it fails alike."""
 
+import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr
 from braid.dialects.braid.attribute_names import PARAMETERS
 from braid.read_source import read_source
 from braid.support.errors import BraidError
-from braid.support.input_files import reason
+from braid.support.input_files import path_beside, reason
 from braid.tools.printing import module_text
 from braid.tools.reduction import module_subset, onnx_subset
 from braid.tools.reduction.command import Command, Symptom
@@ -93,8 +95,7 @@ def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
     module = read_source(context, path).module
     name = module.attributes.get(PARAMETERS)
     if isinstance(name, StringAttr):  # the candidates stand in another directory
-        weights = (path.parent / name.data).resolve()
-        module.attributes[PARAMETERS] = StringAttr(str(weights))
+        _bring(path_beside(path, name.data), oracle.file.parent / name.data)
     before = len(module_subset.removable(module))
     _check(oracle.fails(_content(context, module)), path)
     smaller: ModuleOp | None = module
@@ -104,6 +105,15 @@ def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
         smaller = next((c for c in candidates if oracle.fails(_content(context, c))), None)
     after = len(module_subset.removable(module))
     return Reduction(before, after, content=_content(context, module))
+
+
+def _bring(weights: Path, to: Path) -> None:
+    """Put weights beside the candidates: by a second name of the file where that can be."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(os.path.realpath(weights), to)
+    except OSError:  # of another file system, or of another user
+        shutil.copyfile(weights, to)
 
 
 def _fewer_ops(context: Context, module: ModuleOp, oracle: _Oracle) -> ModuleOp:
