@@ -13,6 +13,7 @@ import onnx
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
@@ -187,7 +188,7 @@ def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
 
     Control flow says how it is counted, as ONNX models say.
     """
-    dialects = {op.name.partition(".")[0] for op in module.walk()}
+    dialects = {op_name(op).partition(".")[0] for op in module.walk()}
     for pipeline in dict.fromkeys(_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects):
         run_pipeline(context, module, pipeline, verify=False)
     write_profile_keys(module)
@@ -201,6 +202,10 @@ _CONVERSIONS = {
     "stablehlo": "convert-stablehlo-to-braid",
     "chlo": "convert-stablehlo-to-braid",
     "tosa": "convert-tosa-to-braid",
+    "linalg": "convert-linalg-to-braid",
+    "arith": "convert-linalg-to-braid",
+    "math": "convert-linalg-to-braid",
+    "tensor": "convert-linalg-to-braid",
 }
 """What ops of dialects of models, by name, are converted by."""
 

@@ -21,6 +21,9 @@ PASSES: dict[str, str] = {
         "braid.passes.order.assign_inter_op_streams:AssignInterOpStreamsPass"
     ),
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
+    "convert-linalg-to-braid": (
+        "braid.passes.linalg.convert_linalg_to_braid:ConvertLinalgToBraidPass"
+    ),
     "convert-qdq-to-integers": (
         "braid.passes.quantization.convert_qdq_to_integers:ConvertQdqToIntegersPass"
     ),

@@ -6,28 +6,21 @@ from itertools import product
 from typing import Any, cast
 
 import numpy as np
-from xdsl.context import Context
 from xdsl.dialects import math, tensor
-from xdsl.dialects.arith import Arith
-from xdsl.dialects.builtin import DYNAMIC_INDEX, Builtin, FunctionType, ModuleOp, UnregisteredOp
-from xdsl.dialects.func import Func, FuncOp, ReturnOp
-from xdsl.dialects.linalg import Linalg
+from xdsl.dialects.builtin import DYNAMIC_INDEX, UnregisteredOp
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import BroadcastOp, ReduceOp
-from xdsl.dialects.math import Math
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Operation
 from xdsl.ir.affine import AffineMap
-from xdsl.parser import Parser
 
 from braid.analysis.interpreter.machine import Handler, Machine, Value
+from braid.analysis.structure.loop_nests import tensor_nests
 from braid.dialects.braid import numpy_functions as fn
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.relayout import Array
-from braid.dialects.printing import module_text
 from braid.support.errors import UnsupportedError
-from braid.support.mlir_bindings import ir, passmanager
 
 
 def _structured(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
@@ -67,7 +60,6 @@ def _generalized(machine: Machine, op: Operation, operands: Sequence[Value]) -> 
 @cache
 def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
     """None for an op of another dialect, or one that reads values around it in its region."""
-    name = op.op_name.data if isinstance(op, UnregisteredOp) else op.name
     inside = {inner for region in op.regions for inner in region.walk()}
     around = (
         operand.owner
@@ -75,24 +67,10 @@ def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
         for operand in inner.operands
         if isinstance(operand.owner, Operation)
     )
-    if not name.startswith("linalg.") or not inside.issuperset(around):
+    if not inside.issuperset(around):
         return None
-    block = Block(arg_types=op.operand_types)
-    copy = op.clone(dict(zip(op.operands, block.args, strict=True)))
-    block.add_ops([copy, ReturnOp(*copy.results)])
-    type = FunctionType.from_lists(op.operand_types, op.result_types)
-    module = ModuleOp([FuncOp("op", type, Region(block))])
-    with ir.Context() as upstream:
-        upstream.allow_unregistered_dialects = False
-        parsed = ir.Module.parse(module_text(module, generic=True))
-        pipeline = "builtin.module(func.func(linalg-generalize-named-ops))"
-        passmanager.PassManager.parse(pipeline).run(parsed.operation)
-        text = str(parsed.operation.get_asm(print_generic_op_form=True))
-    context = Context()
-    for dialect in (Arith, Builtin, Func, Linalg, Math):
-        context.load_dialect(dialect)
-    made = Parser(context, text).parse_module()
-    return next((g for g in made.walk() if isinstance(g, LinalgStructuredOperation)), None)
+    nest = tensor_nests([op]).get(op)
+    return None if nest is None else nest.op
 
 
 def _places(map: AffineMap, place: dict[int, Any]) -> tuple[Any, ...]:

@@ -4,19 +4,22 @@ import re
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr, UnregisteredOp
+from xdsl.dialects.arith import Arith, ConstantOp
+from xdsl.dialects.builtin import FileLineColLoc, ModuleOp, StringAttr, TensorType, UnregisteredOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
+from xdsl.ir import Dialect, Operation
+from xdsl.rewriter import Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
 from braid.frontends.mlir.upstream import from_upstream
-from braid.support.errors import BraidError, SourceLocation
+from braid.sources.resources import inline_resources
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.universe import make_context
 
-_ONLY_UPSTREAM = ("linalg", "math")
-"""Dialects whose ops stay unregistered: xDSL's are fewer, and older, than upstream's."""
+_ONLY_UPSTREAM = ("arith", "linalg", "math")
+"""Dialects whose ops stay unregistered: xDSL's are fewer, older, or on scalars alone."""
 
 _PUBLIC = StringAttr("public")
 """The visibility of functions that do not say theirs."""
@@ -37,6 +40,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
     """
     try:
         module = parse_mlir(context, text, file).module
+        inline_resources(context, module)
         verify_module(module)
         return module
     except (MLIRSyntaxError, InvalidIRError):
@@ -64,9 +68,17 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
                 raise _syntax_error(str(error), file) from error
             return None
         context = make_context(allow_unregistered=True, without=_ONLY_UPSTREAM)
+        context.register_dialect(Arith.name, lambda: _ARITH_ATTRIBUTES)
         module = from_upstream(context, parsed)
     _finish(module, file)
+    inline_resources(context, module)
     unknown = next((op for op in module.walk() if not _is_known(op)), None)
+    if unknown is not None and _name(unknown).startswith(("stablehlo.", "chlo.")):
+        raise UnsupportedError(
+            f"'{_name(unknown)}': there is nothing in braid to convert it to",
+            location=source_location(unknown),
+            hint="rewrite it as other ops before, for instance by a pass of upstream",
+        )
     if unknown is not None and has_stablehlo:
         raise MLIRSyntaxError(
             f"op '{_name(unknown)}' is not registered", location=source_location(unknown)
@@ -90,6 +102,32 @@ def _finish(module: ModuleOp, file: str) -> None:
         location = op.location
         if isinstance(location, FileLineColLoc) and location.filename.data == _TEXT:
             op.location = FileLineColLoc(StringAttr(file), location.line, location.column)
+    _register_scalars(module)
+
+
+_ARITH_ATTRIBUTES = Dialect(Arith.name, [ConstantOp], list(Arith.attributes))
+
+
+def _register_scalars(module: ModuleOp) -> None:
+    """Make ops of `arith` on scalars those of xDSL, which knows no others."""
+    known = {op.name: op for op in Arith.operations}
+    for op in list(module.walk()):
+        op_type = known.get(_name(op)) if isinstance(op, UnregisteredOp) else None
+        if op_type is None or any(
+            isinstance(v.type, TensorType) for v in (*op.operands, *op.results)
+        ):
+            continue
+        attributes = {key: value for key, value in op.attributes.items() if key != "op_name__"}
+        scalar = op_type.create(
+            operands=list(op.operands),
+            result_types=list(op.result_types),
+            properties=dict(op.properties),
+            attributes=attributes,
+            location=op.location,
+        )
+        for old, new in zip(op.results, scalar.results, strict=True):
+            new.name_hint = old.name_hint
+        Rewriter.replace_op(op, scalar)
 
 
 def _is_valid(module: ModuleOp) -> bool:

@@ -83,5 +83,6 @@ def decode_mlir(data: bytes, file: str) -> str:
         raise MLIRSyntaxError(
             f"expected MLIR text, but byte {error.start} is not UTF-8", location=location
         ) from error
+    text = text.replace("\r\n", "\n")
     check_nesting(text, file)
     return text

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import NoReturn, Self
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    FusedLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NoneAttr,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.ir import (
     Attribute,
     AttributeInvT,
@@ -88,6 +97,8 @@ def wrong_attribute(op_type: type[Operation], given: Mapping[str, Attribute]) ->
 
 _BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)
 _OP_NAME = re.compile(r'"?[A-Za-z_][\w.$]*"?')
+_LOCATION_ALIAS = re.compile(r"^#([\w$.]+) *= *(loc\(.*\))[ \t]*$", re.MULTILINE | re.ASCII)
+_FUSED = re.compile(r"fused\s*<")
 _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
 ExternalResources = dict[str, dict[str, str | bool]]
@@ -157,6 +168,8 @@ class LocatingParser(BitPatternParser):
         self._types: dict[str, TypeAttribute] = {}
         self._dictionaries = DictionaryReader(text, self._attribute_from)
         self._repeated = RepeatedOps(text, self._dictionaries)
+        self._location_aliases = {m[1]: m.start(2) for m in _LOCATION_ALIAS.finditer(text)}
+        self._locations: dict[str, LocationAttr | None] = {}  # None: while it is read
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """The module; whatever goes wrong is a `ParseError`."""
@@ -336,6 +349,48 @@ class LocatingParser(BitPatternParser):
         line = bisect_right(self._line_starts, position)
         column = position - self._line_starts[line - 1] + 1
         return FileLineColLoc(self._file, IntAttr(line + self._line_offset), IntAttr(column))
+
+    def _parse_alias_def(self) -> None:
+        """An alias; those of locations are read where they are used, which may be before."""
+        start = self.pos
+        match = _LOCATION_ALIAS.match(self.lexer.input.content, start)
+        if match is None:
+            super()._parse_alias_def()
+            return
+        self._location_of_alias(match[1])
+        self._resume_from(match.end())
+
+    def _parse_location(self) -> LocationAttr:
+        """A location as upstream prints it: with ranges, metadata of fused ones, and aliases."""
+        token = self._current_token
+        if token.kind is MLIRTokenKind.HASH_IDENT and token.text[1:] in self._location_aliases:
+            self._consume_token()
+            return self._location_of_alias(token.text[1:])
+        match = _FUSED.match(self.lexer.input.content, self.pos)
+        if match is not None:
+            self._resume_from(match.end())
+            self.parse_attribute()  # metadata, which no diagnostic shows
+            self.parse_punctuation(">")
+            locations = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
+            return FusedLoc(tuple(locations), NoneAttr())
+        location = super()._parse_location()
+        if isinstance(location, FileLineColLoc) and self.parse_optional_keyword("to"):
+            self.parse_optional_integer(allow_boolean=False, allow_negative=False)
+            self.parse_punctuation(":")
+            self.parse_integer(False, False)
+        return location
+
+    def _location_of_alias(self, name: str) -> LocationAttr:
+        if name not in self._locations:
+            self._locations[name] = None
+            position = self.pos
+            self._resume_from(self._location_aliases[name])
+            self._locations[name] = self.parse_optional_location()
+            self._resume_from(position)
+        location = self._locations[name]
+        if location is None:
+            self.raise_error(f"the location alias '#{name}' stands for itself")
+        return location
 
     def _parse_external_resources(self) -> None:
         self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_resource_group)

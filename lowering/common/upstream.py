@@ -65,14 +65,34 @@ def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
     """The module `text` as LLVM IR; `passes` must leave nothing but the `llvm` dialect.
 
     What each pass leaves is verified only at the end, which would take longer than the passes.
-    Raises BraidError as `run_upstream_passes` does, and where a function is left.
+    Raises BraidError as `run_upstream_passes` does, and where another op is left.
     """
     with _lowered(text, passes, verifies=False) as module:
-        # The translation ends the process where it meets another dialect.
-        left = {op.operation.name for op in module.body} - {"llvm.func", "llvm.mlir.global"}
-        if left:
-            raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
+        require_translatable(module.operation)
         return str(llvm.translate_module_to_llvmir(module.operation))
+
+
+def require_translatable(module: Any) -> None:
+    """Raises BraidError for ops, at any depth of `module`, that do not become LLVM IR.
+
+    The translation ends the process where it meets one.
+    """
+    found: set[str] = set()
+
+    def note(op: Any) -> Any:
+        if not op.name.startswith(_TRANSLATED):
+            found.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(note)
+    if found:
+        # Casts are what is left around an op that has no lowering.
+        left = sorted(found - {_CAST}) or [_CAST]
+        raise BraidError(f"upstream MLIR cannot lower {', '.join(map(repr, left))}")
+
+
+_TRANSLATED = ("llvm.", "nvvm.", "builtin.module")
+_CAST = "builtin.unrealized_conversion_cast"
 
 
 @contextmanager

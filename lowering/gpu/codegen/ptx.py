@@ -4,7 +4,7 @@ import re
 from functools import cache
 from typing import Any
 
-from braid.lowering.common.upstream import run_upstream_passes
+from braid.lowering.common.upstream import require_translatable, run_upstream_passes
 from braid.lowering.gpu.codegen.device_math import definitions
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
 from braid.lowering.gpu.entries import LOOP_ANNOTATION, TENSOR_MAP_ALIGNMENT
@@ -38,9 +38,7 @@ def device_ir(text: str) -> str:
         plain = ir.Module.create()
         for inner in _device_ops(module):
             plain.body.append(inner.operation.clone())
-        # The translation ends the process where it meets another dialect.
-        if left := _untranslatable(plain.operation):
-            raise BraidError(f"upstream MLIR cannot lower the kernel: {', '.join(sorted(left))}")
+        require_translatable(plain.operation)
         plain.operation.walk(_annotate_loop)
         found = str(mlir_llvm.translate_module_to_llvmir(plain.operation))
     found = "\n".join(_convergent(_with_tensor_maps(line)) for line in found.splitlines())
@@ -72,19 +70,6 @@ def _added(text: str, module: str) -> str:
     known = set(_DECLARED.findall(module))
     kept = (line for line in text.splitlines() if not known & set(_DECLARED.findall(line)))
     return "\n".join(kept) + "\n"
-
-
-def _untranslatable(module: Any) -> set[str]:
-    """Names of the ops inside of a module that are of neither dialect that becomes LLVM IR."""
-    found: set[str] = set()
-
-    def note(op: Any) -> Any:
-        if not op.name.startswith(("llvm.", "nvvm.", "builtin.module")):
-            found.add(op.name)
-        return ir.WalkResult.ADVANCE
-
-    module.walk(note)
-    return found
 
 
 def _annotate_loop(op: Any) -> Any:

@@ -1,5 +1,7 @@
 """Where ops run survives every pass: random clusters on random programs, before and after each."""
 
+# pyright: basic, reportMissingImports=false, reportArgumentType=false
+
 from collections.abc import Iterator
 from random import Random
 
@@ -79,6 +81,7 @@ ELSEWHERE = {
     "materialize-layouts": "works on kernels",
     "plan-memory": "works on outlined kernels",
     "outline-kernels": "works on what apply-clusters leaves",
+    "convert-linalg-to-braid": "runs when a model is read, before there are clusters",
     "convert-stablehlo-to-braid": "runs when a model is read, before there are clusters",
     "convert-tosa-to-braid": "runs when a model is read, before there are clusters",
 }

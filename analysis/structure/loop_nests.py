@@ -1,0 +1,150 @@
+"""Ops of `linalg` on tensors as loop nests: extents, access maps, and a body of scalar ops.
+
+Named ops are made `linalg.generic` by upstream, all of a module at once, since each call parses a
+text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.arith import Arith, ConstantOp
+from xdsl.dialects.builtin import Builtin, FunctionType, ModuleOp, UnregisteredOp
+from xdsl.dialects.func import Func, FuncOp, ReturnOp
+from xdsl.dialects.linalg import Linalg
+from xdsl.dialects.linalg.attrs import IteratorType
+from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.dialects.math import Math
+from xdsl.dialects.tensor import Tensor
+from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineMap
+from xdsl.parser import Parser
+from xdsl.utils.exceptions import ParseError
+
+from braid.dialects.printing import module_text
+from braid.support.mlir_bindings import ir, passmanager
+
+
+@dataclass(frozen=True)
+class TensorNest:
+    """The `linalg.generic` that an op of the model is, or that upstream made of it."""
+
+    op: GenericOp
+    of: Operation
+
+    @property
+    def inputs(self) -> tuple[SSAValue, ...]:
+        """What is only read."""
+        return tuple(map(self.model_value, self.op.inputs))
+
+    @property
+    def outputs(self) -> tuple[SSAValue, ...]:
+        """What the results start from."""
+        return tuple(map(self.model_value, self.op.outputs))
+
+    def model_value(self, value: SSAValue) -> SSAValue:
+        """The model's value, as it is now, for one that the nest reads."""
+        if self.op is self.of or not isinstance(value, BlockArgument):
+            return value
+        is_own = isinstance(value.owner.parent_op(), FuncOp)
+        return _values_read(self.of)[value.index] if is_own else value
+
+    @property
+    def maps(self) -> tuple[AffineMap, ...]:
+        """The access map of each operand."""
+        return tuple(attribute.data for attribute in self.op.indexing_maps)
+
+    @property
+    def is_parallel(self) -> tuple[bool, ...]:
+        """Whether the iterations of each loop are independent."""
+        return tuple(kind.data == IteratorType.PARALLEL for kind in self.op.iterator_types)
+
+    @property
+    def body(self) -> Block:
+        """What is computed at one point of the loops."""
+        return self.op.body.block
+
+
+def op_name(op: Operation) -> str:
+    """The name of an op, also of one that is not registered."""
+    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def tensor_nests(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
+    """The nests of those of `ops` that are one."""
+    nests = {op: TensorNest(op, op) for op in ops if isinstance(op, GenericOp)}
+    named = [op for op in ops if op not in nests and op_name(op).startswith("linalg.")]
+    return nests | _generalized(named)
+
+
+def _generalized(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
+    if not ops:
+        return {}
+    read = [_values_read(op) for op in ops]
+    functions = [
+        _function_of(op, values, f"op{i}")
+        for i, (op, values) in enumerate(zip(ops, read, strict=True))
+    ]
+    text = module_text(ModuleOp(functions), generic=True)
+    with ir.Context() as upstream:
+        upstream.allow_unregistered_dialects = False
+        try:
+            parsed = ir.Module.parse(text)
+            passmanager.PassManager.parse(_PIPELINE).run(parsed.operation)
+        except ir.MLIRError:
+            # One that upstream rejects must not keep the others from being read.
+            if len(ops) == 1:
+                return {}
+            half = len(ops) // 2
+            return _generalized(ops[:half]) | _generalized(ops[half:])
+        text = str(parsed.operation.get_asm(print_generic_op_form=True, assume_verified=True))
+    context = Context(allow_unregistered=True)
+    for dialect in (Arith, Builtin, Func, Linalg, Math, Tensor):
+        context.load_dialect(dialect)
+    try:
+        module = Parser(context, text).parse_module()
+    except (ParseError, ValueError):
+        return {}
+    found: dict[Operation, TensorNest] = {}
+    for op, function in zip(ops, module.ops, strict=True):
+        assert isinstance(function, FuncOp)
+        made = [inner for inner in function.body.ops if not isinstance(inner, ReturnOp)]
+        nests = [inner for inner in made if isinstance(inner, GenericOp)]
+        if len(nests) == 1 and all(isinstance(i, ConstantOp | GenericOp) for i in made):
+            _take_constants(nests[0], made)
+            found[op] = TensorNest(nests[0], op)
+    return found
+
+
+def _take_constants(nest: GenericOp, made: Sequence[Operation]) -> None:
+    """Put the constants of the body, which upstream moves out of it, back."""
+    block = nest.body.block
+    for constant in made:
+        if isinstance(constant, ConstantOp) and block.first_op is not None:
+            constant.detach()
+            block.insert_op_before(constant, block.first_op)
+
+
+_PIPELINE = "builtin.module(func.func(linalg-generalize-named-ops))"
+
+
+def _values_read(op: Operation) -> list[SSAValue]:
+    """Its operands, and what the ops in its region read from around it, in order."""
+    inside = {value for inner in op.walk() for value in inner.results}
+    inside |= {
+        argument for region in op.regions for block in region.blocks for argument in block.args
+    }
+    read = (value for inner in op.walk() for value in inner.operands)
+    return [value for value in read if value not in inside]
+
+
+def _function_of(op: Operation, values: Sequence[SSAValue], name: str) -> FuncOp:
+    """A function of what `op` reads that returns its results."""
+    types = [value.type for value in values]
+    block = Block(arg_types=types)
+    copy = op.clone(dict(zip(values, block.args, strict=True)))
+    for attribute in [key for key in copy.attributes if key.startswith("braid.")]:
+        del copy.attributes[attribute]
+    block.add_ops([copy, ReturnOp(*copy.results)])
+    signature = FunctionType.from_lists(types, [result.type for result in op.results])
+    return FuncOp(name, signature, Region(block))

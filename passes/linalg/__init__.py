@@ -1,0 +1,1 @@
+"""Tensor ops of `linalg`, `tensor`, `arith` and `math` as ops of braid."""

@@ -1,0 +1,104 @@
+"""Pass `convert-linalg-to-braid`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import tensor
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from braid.analysis.structure.loop_nests import TensorNest, op_name, tensor_nests
+from braid.dialects.braid.names import inherit_names
+from braid.passes.linalg.nests import convert_nest
+from braid.passes.linalg.node import NotConvertedError, UpstreamNode
+from braid.passes.linalg.scalars import SCALAR_OPS, convert_scalar
+from braid.passes.linalg.tensors import CONVERTERS, splat
+
+_DIALECTS = ("arith", "linalg", "math", "tensor")
+_MISFITS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
+"""From lists of other lengths than the shapes, dims that there are not, numbers too large."""
+
+
+@dataclass(frozen=True)
+class ConvertLinalgToBraidPass(ModulePass):
+    """Rewrites ops of `linalg`, `tensor`, `arith` and `math` on tensors as braid's.
+
+    Products, convolutions, poolings, reductions and elementwise bodies are found by the maps and
+    the bodies of loop nests, whatever their names; they get the same kernels, on the same devices,
+    as models of other formats. An op that has no counterpart, or open dims, stays as it is:
+    `group-upstream-ops` makes kernels of those by upstream's lowering.
+
+    ```mlir
+    %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
+    %y = linalg.matmul ins(%a, %b : tensor<4x6xf32>, tensor<6x8xf32>)
+                       outs(%f : tensor<4x8xf32>) -> tensor<4x8xf32>
+    // becomes
+    %y = braid.matmul %a, %b : (tensor<4x6xf32>, tensor<6x8xf32>) -> tensor<4x8xf32>
+    ```
+    """
+
+    name = "convert-linalg-to-braid"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Converts the ops of `op` that are not in the body of another one, in place."""
+        ops = [inner for inner in op.walk() if _is_of_tensors(inner)]
+        nests = tensor_nests([op for op in ops if _needs_nest(op)])
+        for inner in ops:
+            _convert(inner, nests.get(inner))
+        for inner in reversed(ops):
+            if inner.parent is not None and _is_unused(inner):
+                Rewriter.erase_op(inner)
+
+
+def _is_of_tensors(op: Operation) -> bool:
+    """Whether `op` makes tensors alone, and is not in the body of a loop nest."""
+    is_known = op_name(op).partition(".")[0] in _DIALECTS
+    return is_known and bool(op.results) and all(isinstance(v.type, TensorType) for v in op.results)
+
+
+def _needs_nest(op: Operation) -> bool:
+    name = op_name(op)
+    return name.startswith("linalg.") and name not in CONVERTERS and name != "linalg.fill"
+
+
+def _is_unused(op: Operation) -> bool:
+    is_free = isinstance(op, tensor.EmptyOp) or op_name(op) == "arith.constant"
+    return is_free and not any(result.uses for result in op.results)
+
+
+def _convert(op: Operation, nest: TensorNest | None) -> None:
+    node = UpstreamNode(op)
+    try:
+        values = _values(node, nest)
+        if [value.type for value in values] != list(op.result_types):
+            node.leave()
+    except (NotConvertedError, VerifyException, *_MISFITS):
+        node.undo()
+        return
+    for result, value in zip(op.results, values, strict=True):
+        if value.name_hint is None:
+            value.name_hint = result.name_hint
+    inherit_names(op, values, node.inserted)
+    Rewriter.replace_op(op, [], values)
+
+
+def _values(node: UpstreamNode, nest: TensorNest | None) -> Sequence[SSAValue]:
+    name = op_name(node.op)
+    if name in CONVERTERS:
+        return [CONVERTERS[name](node)]
+    if name == "linalg.fill":
+        number = node.number_in(node.value(0))
+        if number is None:
+            node.leave()
+        return [splat(node, number, node.static(node.op.results[0]))]
+    if nest is not None:
+        return convert_nest(node, nest)
+    if name in SCALAR_OPS:
+        for value in node.op.operands:
+            node.static(value)
+        return [convert_scalar(node, node.op, list(node.op.operands))]
+    node.leave()

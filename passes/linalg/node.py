@@ -1,0 +1,73 @@
+"""One op of upstream's tensor dialects while it is converted."""
+
+from typing import Any, NoReturn, cast
+
+from xdsl.dialects import arith, tensor
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.linalg.ops import FillOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.movement import BroadcastOp
+from braid.passes.conversion.replacement import Replacement
+
+
+class NotConvertedError(Exception):
+    """The op stays as it is: braid has no ops for it, and upstream's lowering may have."""
+
+
+class UpstreamNode(Replacement[Operation]):
+    """An op of upstream, and what replaces it."""
+
+    def leave(self) -> NoReturn:
+        """Leave the op to upstream's lowering."""
+        raise NotConvertedError
+
+    def undo(self) -> None:
+        """Erase what was inserted."""
+        for op in reversed(self.inserted):
+            Rewriter.erase_op(op)
+
+    def attribute(self, name: str) -> Attribute | None:
+        """A property or attribute of the op."""
+        return self.op.properties.get(name, self.op.attributes.get(name))
+
+    def static(self, value: SSAValue) -> tuple[int, ...]:
+        """The shape of a tensor; an op on open dims is left to upstream."""
+        if not isinstance(value.type, TensorType) or DYNAMIC in shape_of(value):
+            self.leave()
+        return shape_of(value)
+
+    def number_in(self, value: SSAValue) -> float | int | bool | None:
+        """The number that is in all places of `value`, None where that is not known.
+
+        An empty tensor that is read holds zeros, as in the interpreter, and never old memory.
+        """
+        owner = value.owner
+        match owner:
+            case tensor.EmptyOp():
+                return 0
+            case BroadcastOp():
+                return self.number_in(owner.input)
+            case FillOp():
+                return self.number_in(owner.inputs[0])
+            case tensor.SplatOp():
+                return self.number_in(owner.input)
+            case ConstantOp() if dense_is_splat(owner.value):
+                return numpy_from_dense(owner.value).reshape(-1)[0].item()
+            case arith.ConstantOp():
+                return _number_of(owner.value)
+            case _:
+                return None
+
+
+def _number_of(value: Attribute) -> float | int | bool | None:
+    """The number that an attribute of a constant is, or has in all places."""
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        dense = cast(DenseIntOrFPElementsAttr[Any], value)
+        return numpy_from_dense(dense).reshape(-1)[0].item() if dense_is_splat(dense) else None
+    return getattr(getattr(value, "value", None), "data", None)

@@ -1,0 +1,365 @@
+"""Scalar ops of `arith` and `math` as elementwise ops of braid on whole tensors."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    Signedness,
+    TensorType,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from braid.analysis.structure.loop_nests import op_name
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import i1, i64, to_numpy
+from braid.dialects.braid.elementwise import elementwise
+from braid.passes.linalg.node import UpstreamNode
+
+Operands = Sequence[SSAValue]
+Converter = Callable[[UpstreamNode, Operation, Operands], SSAValue]
+
+_SAME = {
+    "arith.addf": "add",
+    "arith.addi": "add",
+    "arith.andi": "and",
+    "arith.divf": "div",
+    "arith.divsi": "div",
+    "arith.maximumf": "maximum",
+    "arith.maxsi": "maximum",
+    "arith.minimumf": "minimum",
+    "arith.minsi": "minimum",
+    "arith.mulf": "mul",
+    "arith.muli": "mul",
+    "arith.negf": "neg",
+    "arith.ori": "or",
+    "arith.remf": "rem",
+    "arith.remsi": "rem",
+    "arith.select": "select",
+    "arith.subf": "sub",
+    "arith.subi": "sub",
+    "arith.xori": "xor",
+    "math.absf": "abs",
+    "math.absi": "abs",
+    "math.acos": "acos",
+    "math.acosh": "acosh",
+    "math.asin": "asin",
+    "math.asinh": "asinh",
+    "math.atan": "atan",
+    "math.atanh": "atanh",
+    "math.ceil": "ceil",
+    "math.cos": "cos",
+    "math.cosh": "cosh",
+    "math.erf": "erf",
+    "math.exp": "exp",
+    "math.floor": "floor",
+    "math.isinf": "isinf",
+    "math.isnan": "isnan",
+    "math.log": "log",
+    "math.powf": "pow",
+    "math.roundeven": "round",
+    "math.rsqrt": "rsqrt",
+    "math.sin": "sin",
+    "math.sinh": "sinh",
+    "math.sqrt": "sqrt",
+    "math.tan": "tan",
+    "math.tanh": "tanh",
+}
+"""What upstream and braid only name differently."""
+
+_ON_BOOLS = {"add": "xor", "sub": "xor", "mul": "and"}
+"""What arithmetic modulo 2 is; a signed order of bools has true before false."""
+
+_UNSIGNED = {
+    "arith.divui": "div",
+    "arith.remui": "rem",
+    "arith.maxui": "maximum",
+    "arith.minui": "minimum",
+    "arith.shrui": "shift_right",
+}
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
+"""By the number of the predicate of `arith.cmpi`; the last four are unsigned."""
+
+_ORDERED = {1: "eq", 2: "gt", 3: "ge", 4: "lt", 5: "le", 13: "ne"}
+"""By the number of the predicate of `arith.cmpf`: what is false, or for `ne` true, with a NaN."""
+_NEGATED = {9: "le", 10: "lt", 11: "ge", 12: "gt"}
+"""Likewise: what is true with a NaN, and otherwise the opposite of this."""
+
+
+class Scalars:
+    """The values of a body, as tensors that have one rank or are numbers."""
+
+    def __init__(
+        self, node: UpstreamNode, rank: int, outside: Callable[[SSAValue], SSAValue]
+    ) -> None:
+        self._node, self._rank, self._outside = node, rank, outside
+        self.values: dict[SSAValue, SSAValue] = {}
+        self._constants: dict[SSAValue, SSAValue] = {}
+
+    def compute(self, block: Block) -> Operands:
+        """What the block yields; raises NotConvertedError where an op has no counterpart."""
+        last = block.last_op
+        if last is None:
+            self._node.leave()
+        return [self.computed(block, operand) for operand in last.operands]
+
+    def computed(self, block: Block, wanted: SSAValue) -> SSAValue:
+        """The value of a scalar of the block, from what it is computed of."""
+        needed: set[SSAValue] = {wanted}
+        for op in reversed(list(block.ops)):
+            if not needed.isdisjoint(op.results):
+                needed.update(op.operands)
+        for op in block.ops:
+            if op is not block.last_op and not needed.isdisjoint(op.results):
+                if len(op.results) != 1:
+                    self._node.leave()
+                if op.results[0] not in self.values:
+                    self.values[op.results[0]] = self._converted(op)
+        return self.value(wanted)
+
+    def value(self, scalar: SSAValue) -> SSAValue:
+        """The tensor of a scalar of the body, or of a constant around it."""
+        if scalar in self.values:
+            return self.values[scalar]
+        owner = self._outside(scalar).owner
+        if not isinstance(owner, Operation) or op_name(owner) != "arith.constant":
+            self._node.leave()
+        if scalar not in self._constants:
+            self._constants[scalar] = self._constant(owner)
+        return self._constants[scalar]
+
+    def _converted(self, op: Operation) -> SSAValue:
+        if op_name(op) == "arith.constant":
+            return self._constant(op)
+        return convert_scalar(self._node, op, [self.value(operand) for operand in op.operands])
+
+    def _constant(self, op: Operation) -> SSAValue:
+        value = op.properties.get("value", op.attributes.get("value"))
+        if not isinstance(value, IntegerAttr | FloatAttr):
+            self._node.leave()
+        return number(self._node, cast(Attribute, value), self._rank)
+
+
+def number(node: UpstreamNode, value: Attribute, rank: int) -> SSAValue:
+    """A number as a tensor of one element."""
+    assert isinstance(value, IntegerAttr | FloatAttr)
+    element_type = computed_type(cast(Any, value).type)
+    with np.errstate(over="ignore"):
+        array = np.array(cast(Any, value).value.data).astype(to_numpy(element_type))
+    return node.constant(array.reshape([1] * rank))
+
+
+def computed_type(element_type: Attribute) -> Attribute:
+    """The type in which braid computes: places are numbers of 64 bits."""
+    return i64 if isinstance(element_type, IndexType) else element_type
+
+
+def _element(value: SSAValue) -> Attribute:
+    """The element type of an op's result, which is a tensor or a scalar."""
+    type = value.type
+    return computed_type(cast(Any, type).element_type if isinstance(type, TensorType) else type)
+
+
+def convert_scalar(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    """The value of `op` on tensors; raises NotConvertedError where it has no counterpart."""
+    name = op_name(op)
+    if name in _SAME:
+        return _same(node, _SAME[name], operands)
+    if name in _UNSIGNED:
+        return _on_unsigned(node, _UNSIGNED[name], operands)
+    convert = _CONVERTERS.get(name)
+    if convert is None:
+        node.leave()
+    return convert(node, op, operands)
+
+
+def _same(node: UpstreamNode, name: str, operands: Operands) -> SSAValue:
+    if element_type_of(operands[-1]) == i1 and name != "select":
+        if name in ("maximum", "minimum"):
+            name = "and" if name == "maximum" else "or"  # true is -1
+        name = _ON_BOOLS.get(name, name)
+        if name not in ("and", "or", "xor"):
+            node.leave()
+    return node.apply(name, *operands)
+
+
+def _on_unsigned(node: UpstreamNode, name: str, operands: Operands) -> SSAValue:
+    """The same bits as unsigned numbers."""
+    element_type = element_type_of(operands[0])
+    if element_type == i1:
+        if name not in ("maximum", "minimum"):
+            node.leave()
+        return node.apply("or" if name == "maximum" else "and", *operands)
+    given = [as_unsigned(node, value) for value in operands]
+    return _bits(node, node.apply(name, *given), element_type)
+
+
+def unsigned_of(element_type: Attribute) -> IntegerType:
+    """The unsigned type of the same width."""
+    return IntegerType(cast(IntegerType, element_type).width.data, Signedness.UNSIGNED)
+
+
+def as_unsigned(node: UpstreamNode, value: SSAValue) -> SSAValue:
+    """The same bits in the unsigned type of that width."""
+    return _bits(node, value, unsigned_of(element_type_of(value)))
+
+
+def _bits(node: UpstreamNode, value: SSAValue, element_type: Attribute) -> SSAValue:
+    if element_type_of(value) == element_type:
+        return value
+    return node.emit(elementwise("bitcast", value, element_type=element_type))
+
+
+def _shift(name: str) -> Converter:
+    def convert(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+        if element_type_of(operands[0]) == i1:
+            node.leave()
+        return node.apply(name, *operands)
+
+    return convert
+
+
+def _predicate(node: UpstreamNode, op: Operation) -> int:
+    value = op.properties.get("predicate", op.attributes.get("predicate"))
+    if not isinstance(value, IntegerAttr):
+        node.leave()
+    return cast(IntegerAttr[Any], value).value.data
+
+
+def _compare_integers(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    predicate = _predicate(node, op)
+    is_bool = element_type_of(operands[0]) == i1
+    if predicate >= 6 and not is_bool:
+        operands = [as_unsigned(node, value) for value in operands]
+    if is_bool and 2 <= predicate < 6:
+        operands = list(operands)[::-1]  # true is -1
+    return node.apply(_COMPARISONS[predicate], *operands)
+
+
+def _compare_floats(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    predicate = _predicate(node, op)
+    if predicate in _ORDERED:
+        return node.apply(_ORDERED[predicate], *operands)
+    if predicate in _NEGATED:
+        return node.apply("not", node.apply(_NEGATED[predicate], *operands))
+    a, b = operands
+    match predicate:
+        case 6:  # one
+            return node.apply("or", node.apply("lt", a, b), node.apply("gt", a, b))
+        case 8:  # ueq
+            return node.apply(
+                "not", node.apply("or", node.apply("lt", a, b), node.apply("gt", a, b))
+            )
+        case 7 | 14:
+            unordered = node.apply("or", node.apply("isnan", a), node.apply("isnan", b))
+            return unordered if predicate == 14 else node.apply("not", unordered)
+        case _:
+            always = node.apply("eq", a, a)
+            never = node.apply("and", always, node.apply("not", always))
+            return never if predicate == 0 else node.apply("not", never)
+
+
+def _cast(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    """A conversion by value; from bools as they are, 0 or 1."""
+    source, target = element_type_of(operands[0]), _element(op.results[0])
+    name = op_name(op)
+    if name in ("arith.extui", "arith.uitofp") and source != i1:
+        operands = [as_unsigned(node, operands[0])]
+        if name == "arith.extui":
+            return _bits(node, node.cast(operands[0], unsigned_of(target)), target)
+    if name in ("arith.extsi", "arith.sitofp") and source == i1:
+        return node.apply("neg", node.cast(operands[0], target))
+    return node.cast(operands[0], target)
+
+
+def _to_unsigned(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    target = _element(op.results[0])
+    if target == i1:
+        node.leave()
+    return _bits(node, node.cast(operands[0], unsigned_of(target)), target)
+
+
+def _to_signed(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    if _element(op.results[0]) == i1:
+        node.leave()
+    return _cast(node, op, operands)
+
+
+def _truncate(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    """The low bits."""
+    if _element(op.results[0]) != i1:
+        return _cast(node, op, operands)
+    value = operands[0]
+    return node.apply("ne", node.apply("and", value, node.scalar(1, value)), node.scalar(0, value))
+
+
+def _same_index(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    if op_name(op) == "arith.index_castui":
+        return _cast_unsigned_index(node, op, operands)
+    if element_type_of(operands[0]) == i1 or _element(op.results[0]) == i1:
+        node.leave()
+    return node.cast(operands[0], _element(op.results[0]))
+
+
+def _cast_unsigned_index(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    target = _element(op.results[0])
+    if i1 in (element_type_of(operands[0]), target):
+        node.leave()
+    return _bits(node, node.cast(as_unsigned(node, operands[0]), unsigned_of(target)), target)
+
+
+def _bitcast(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    return _bits(node, operands[0], _element(op.results[0]))
+
+
+def _number_of(larger: str) -> Converter:
+    """The larger or smaller operand, or the one that is no NaN."""
+
+    def convert(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+        a, b = operands
+        found = node.apply(larger, a, b)
+        found = node.apply("select", node.apply("isnan", a), b, found)
+        return node.apply("select", node.apply("isnan", b), a, found)
+
+    return convert
+
+
+def _is_finite(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    x = operands[0]
+    return node.apply("not", node.apply("or", node.apply("isnan", x), node.apply("isinf", x)))
+
+
+def _multiply_add(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
+    a, b, c = operands
+    return node.apply("add", node.apply("mul", a, b), c)
+
+
+_CONVERTERS: Mapping[str, Converter] = {
+    "arith.bitcast": _bitcast,
+    "arith.cmpf": _compare_floats,
+    "arith.cmpi": _compare_integers,
+    "arith.extf": _cast,
+    "arith.extsi": _cast,
+    "arith.extui": _cast,
+    "arith.fptosi": _to_signed,
+    "arith.fptoui": _to_unsigned,
+    "arith.index_cast": _same_index,
+    "arith.index_castui": _same_index,
+    "arith.maxnumf": _number_of("maximum"),
+    "arith.minnumf": _number_of("minimum"),
+    "arith.shli": _shift("shift_left"),
+    "arith.shrsi": _shift("shift_right"),
+    "arith.sitofp": _cast,
+    "arith.truncf": _cast,
+    "arith.trunci": _truncate,
+    "arith.uitofp": _cast,
+    "math.fma": _multiply_add,
+    "math.isfinite": _is_finite,
+}
+
+SCALAR_OPS = frozenset({*_SAME, *_UNSIGNED, *_CONVERTERS})
+"""The names of the ops that have a counterpart."""

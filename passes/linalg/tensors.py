@@ -1,0 +1,216 @@
+"""Ops of `tensor` and `linalg` that move elements, and softmax, as ops of braid."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    TensorType,
+)
+from xdsl.ir import SSAValue
+
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.dialects.braid.normalization import SoftmaxOp
+from braid.passes.linalg.node import UpstreamNode
+
+
+def _constant(t: UpstreamNode) -> SSAValue:
+    value = t.attribute("value")
+    if not isinstance(value, DenseIntOrFPElementsAttr):
+        t.leave()
+    return t.emit(ConstantOp.on(value=cast(Any, value)))
+
+
+def _reshape(t: UpstreamNode) -> SSAValue:
+    t.static(t.value(0))
+    return t.reshape(t.value(0), t.static(t.op.results[0]))
+
+
+def _box(t: UpstreamNode) -> tuple[list[int], list[int], list[int]]:
+    """Offsets, sizes and strides, which must all be known."""
+    lists = [_integers(t, f"static_{name}") for name in ("offsets", "sizes", "strides")]
+    if any(number == DYNAMIC_INDEX for numbers in lists for number in numbers):
+        t.leave()
+    return lists[0], lists[1], lists[2]
+
+
+def _integers(t: UpstreamNode, name: str, default: Sequence[int] | None = None) -> list[int]:
+    field = t.attribute(name)
+    if field is None and default is not None:
+        return list(default)
+    if not isinstance(field, DenseArrayBase):
+        t.leave()
+    return [int(number) for number in cast(Any, field).get_values()]
+
+
+def _extract_slice(t: UpstreamNode) -> SSAValue:
+    offsets, sizes, strides = _box(t)
+    t.static(t.value(0))
+    if 0 in sizes or min(strides, default=1) < 1:
+        t.leave()
+    return t.reshape(
+        t.emit(SliceOp.get(t.value(0), offsets, sizes, strides)), t.static(t.op.results[0])
+    )
+
+
+def _insert_slice(t: UpstreamNode) -> SSAValue:
+    """Pieces around a box without strides, joined dim by dim from the last one on."""
+    offsets, sizes, strides = _box(t)
+    whole = t.static(t.value(1))
+    if any(stride != 1 for stride in strides) or 0 in sizes:
+        t.leave()
+    joined = t.reshape(t.value(0), sizes)
+    for dim in range(len(whole) - 1, -1, -1):
+        end = offsets[dim] + sizes[dim]
+        before = _piece(t, offsets, sizes, whole, dim, (0, offsets[dim]))
+        after = _piece(t, offsets, sizes, whole, dim, (end, whole[dim]))
+        if before or after:
+            joined = t.emit(ConcatOp.get([*before, joined, *after], dim))
+    return joined
+
+
+def _piece(
+    t: UpstreamNode,
+    offsets: Sequence[int],
+    sizes: Sequence[int],
+    whole: Sequence[int],
+    dim: int,
+    bounds: tuple[int, int],
+) -> list[SSAValue]:
+    """The destination between two places of `dim`, inside of the box in the dims before it."""
+    begin, end = bounds
+    if begin == end:
+        return []
+    starts = [*offsets[:dim], begin, *[0] * (len(whole) - dim - 1)]
+    extents = [*sizes[:dim], end - begin, *whole[dim + 1 :]]
+    return [t.emit(SliceOp.get(t.value(1), starts, extents))]
+
+
+def _pad(t: UpstreamNode) -> SSAValue:
+    low, high = _integers(t, "static_low"), _integers(t, "static_high")
+    t.static(t.value(0))
+    last = t.op.regions[0].block.last_op
+    number = None if last is None else t.number_in(last.operands[0])
+    if number is None or min((*low, *high), default=0) < 0:
+        t.leave()
+    return t.pad(t.value(0), low, high, number)
+
+
+def _concat(t: UpstreamNode) -> SSAValue:
+    dim = t.attribute("dim")
+    if not isinstance(dim, IntegerAttr):
+        t.leave()
+    for value in t.op.operands:
+        t.static(value)
+    return t.emit(ConcatOp.get(list(t.op.operands), cast(IntegerAttr[Any], dim).value.data))
+
+
+def _cast(t: UpstreamNode) -> SSAValue:
+    if t.value(0).type != t.op.results[0].type:
+        t.leave()
+    return t.value(0)
+
+
+def _splat(t: UpstreamNode) -> SSAValue:
+    number = t.number_in(t.value(0))
+    shape = t.static(t.op.results[0])
+    if number is None:
+        t.leave()
+    return splat(t, number, shape)
+
+
+def splat(t: UpstreamNode, number: float, shape: Sequence[int]) -> SSAValue:
+    """One number in all places."""
+
+    from braid.dialects.braid.dtypes import to_numpy
+
+    element_type = cast(TensorType[Any], t.op.results[0].type).element_type
+    with np.errstate(over="ignore"):
+        one = np.array(number).astype(to_numpy(element_type))
+    return t.broadcast(t.constant(one.reshape([1] * len(shape))), shape)
+
+
+def _softmax(t: UpstreamNode) -> SSAValue:
+    dim = t.attribute("dimension")
+    t.static(t.value(0))
+    if not isinstance(dim, IntegerAttr):
+        t.leave()
+    return t.emit(SoftmaxOp.get(t.value(0), cast(IntegerAttr[Any], dim).value.data))
+
+
+def _tiles(t: UpstreamNode, rank: int) -> tuple[list[int], list[int], list[int]]:
+    """The dims that are tiled, the sizes of their tiles, and the outer order."""
+    dims, sizes = _integers(t, "inner_dims_pos"), _integers(t, "static_inner_tiles")
+    outer = _integers(t, "outer_dims_perm", ()) or list(range(rank))
+    is_valid = len(dims) == len(sizes) and all(n > 0 for n in sizes)  # open ones are negative
+    if not is_valid or sorted(outer) != list(range(rank)) or len(set(dims)) < len(dims):
+        t.leave()
+    return dims, sizes, outer
+
+
+def _pack(t: UpstreamNode) -> SSAValue:
+    """Padded to whole tiles, each dim in two, and the inner ones last."""
+    value, result = t.value(0), t.static(t.op.results[0])
+    shape = t.static(value)
+    rank = len(shape)
+    dims, sizes, outer = _tiles(t, rank)
+    tile = dict(zip(dims, sizes, strict=True))
+    counts = [-(-n // tile.get(dim, 1)) for dim, n in enumerate(shape)]
+    high = [counts[dim] * tile.get(dim, 1) - n for dim, n in enumerate(shape)]
+    if any(high):
+        number = t.number_in(t.value(2)) if len(t.op.operands) > 2 else None
+        if number is None:
+            t.leave()
+        value = t.pad(value, [0] * rank, high, number)
+    split: list[int] = []
+    place: dict[int, int] = {}
+    for dim in range(rank):
+        place[dim] = len(split)
+        split += [counts[dim], tile[dim]] if dim in tile else [counts[dim]]
+    value = t.reshape(value, split)
+    order = [*(place[dim] for dim in outer), *(place[dim] + 1 for dim in dims)]
+    return t.reshape(t.transpose(value, order), result)
+
+
+def _unpack(t: UpstreamNode) -> SSAValue:
+    """The opposite: what pads the last tiles is cut off."""
+    value, result = t.value(0), t.static(t.op.results[0])
+    shape = t.static(value)
+    rank = len(result)
+    dims, sizes, outer = _tiles(t, rank)
+    tile = dict(zip(dims, sizes, strict=True))
+    if len(shape) != rank + len(dims):
+        t.leave()
+    order: list[int] = []
+    padded: list[int] = []
+    for dim in range(rank):
+        order.append(outer.index(dim))
+        padded.append(shape[outer.index(dim)] * tile.get(dim, 1))
+        if dim in tile:
+            order.append(rank + dims.index(dim))
+    value = t.reshape(t.transpose(value, order), padded)
+    if any(n > own for n, own in zip(result, padded, strict=True)):
+        t.leave()
+    return t.pad(value, [0] * rank, [n - own for n, own in zip(result, padded, strict=True)])
+
+
+CONVERTERS: Mapping[str, Callable[[UpstreamNode], SSAValue]] = {
+    "arith.constant": _constant,
+    "linalg.pack": _pack,
+    "linalg.softmax": _softmax,
+    "linalg.unpack": _unpack,
+    "tensor.cast": _cast,
+    "tensor.collapse_shape": _reshape,
+    "tensor.concat": _concat,
+    "tensor.expand_shape": _reshape,
+    "tensor.extract_slice": _extract_slice,
+    "tensor.insert_slice": _insert_slice,
+    "tensor.pad": _pad,
+    "tensor.splat": _splat,
+}
+"""By the name of the op."""
