@@ -55,8 +55,19 @@ class Client:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         """Remember where the server is; nothing is sent yet."""
-        scheme = urllib.parse.urlsplit(url).scheme
-        if scheme not in ("http", "https"):
+        try:
+            parts = urllib.parse.urlsplit(url)
+            has_user = "@" in parts.netloc
+        except ValueError as error:
+            raise BraidError(
+                "the address of the server is no URL", hint="such as http://localhost:8017"
+            ) from error
+        if has_user:  # never in a message
+            raise BraidError(
+                "the address of the server has a user or a password, which it does not know",
+                hint="give it the token that 'braid serve token add NAME' prints",
+            )
+        if parts.scheme not in ("http", "https"):
             raise BraidError(
                 f"'{url}' is not the address of a server", hint="such as http://localhost:8017"
             )
@@ -71,8 +82,10 @@ class Client:
     def submit(self, model: str | os.PathLike[str], **options: Any) -> str:
         """Queue the `.onnx` or `.mlir` file at a path; returns the name of the task.
 
-        Options are those of the server's `POST /tasks`: `seconds`, `threshold`, `levels`, `trials`,
-        `target`, `on_miss` and others; None is as not given.
+        Options are those of the server's `POST /tasks`: `seconds`, `levels`, `trials`, `target`,
+        `on_miss` and others; None is as not given. `threshold` is a number, several, or a text as
+        on the command line, "0.7,1.0"; `space` is the text of a file of spaces, in TOML or, with
+        `space_format="json"`, in JSON.
         """
         path = Path(model)
         given = {"name": path.name, **{k: v for k, v in options.items() if v is not None}}
@@ -210,5 +223,5 @@ def _refusal(error: urllib.error.HTTPError) -> BraidError:
             detail = error.reason
     if isinstance(detail, list):  # what does not hold of the options
         wrong = cast("list[dict[str, Any]]", detail)
-        detail = "; ".join(f"{each['loc'][-1]}: {each['msg']}" for each in wrong)
+        detail = "; ".join(f"{'.'.join(map(str, e['loc'][1:]))}: {e['msg']}" for e in wrong)
     return BraidError(f"the server refuses: {detail}", hint=hints.get(error.code))

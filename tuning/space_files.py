@@ -110,9 +110,14 @@ def find_space(name: str) -> tuple[FamilySpace, ...]:
 
     Raises BraidError where there is neither, or it does not hold.
     """
+    return read_space(space_path(name))
+
+
+def space_path(name: str) -> Path:
+    """Return the file of this name, or that of an installed package. Raises BraidError."""
     path = Path(name)
     if path.suffix in _SUFFIXES or path.exists():
-        return read_space(path)
+        return path
     found = installed_path(SPACES_GROUP, name)
     if found is None:
         installed = installed_names(SPACES_GROUP)
@@ -121,7 +126,7 @@ def find_space(name: str) -> tuple[FamilySpace, ...]:
             f"there is no space '{name}': no such file, and installed packages have {known}",
             hint=did_you_mean(name, installed) or f"packages give them by '{SPACES_GROUP}'",
         )
-    return read_space(found)
+    return found
 
 
 def read_space(path: Path) -> tuple[FamilySpace, ...]:

@@ -65,19 +65,28 @@ def database_url(text: str) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:  # such as of a port that is no number
         raise BraidError(
-            f"'{text}' is no URL of a database",
+            f"'{text.partition(':')[0]}:…' is no URL of a database",  # the rest may be a password
             hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
         ) from error
+    if "@" in (url.host or ""):  # the rest of a password, which no message is to tell
+        raise BraidError(
+            "the URL of the database has several '@'", hint="write %40 for those of a password"
+        )
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite" and not url.database:
-        raise BraidError(f"'{text}' names no file", hint="sqlite:///FILE")
+        raise BraidError(f"'{shown(url)}' names no file", hint="sqlite:///FILE")
     if url.drivername not in ("sqlite", "postgresql+psycopg"):
         raise BraidError(
             f"records are not kept in databases of '{url.drivername}'",
             hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
         )
     return url
+
+
+def shown(url: URL) -> str:
+    """Return a URL as messages say it: without its password, and parameters that may be one."""
+    return url.set(query={}).render_as_string()
 
 
 def sqlite_engine(connect: Callable[[], object]) -> Engine:
@@ -91,7 +100,7 @@ def server_engine(url: URL) -> Engine:
         return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ImportError as error:
         raise BraidError(
-            f"'{url.render_as_string()}' needs psycopg, which is not installed",
+            f"'{shown(url)}' needs psycopg, which is not installed",
             hint="pip install 'braid[postgres]'",
         ) from error
 

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from braid.support.claims import Claims
 from braid.support.errors import BraidError
-from braid.support.records.database import server_engine, upgrade
+from braid.support.records.database import server_engine, shown, upgrade
 from braid.support.records.record import LOCATION, Fields, Record, RecordStore, row_of
 from braid.support.records.rows import Rows
 
@@ -26,7 +26,7 @@ class ServerStore(RecordStore):
     Every method raises BraidError where the server cannot be reached.
     """
 
-    url: URL
+    url: URL = field(repr=False)
 
     def read(self, kind: str) -> Mapping[str, Fields]:
         """The values of a kind by their keys; only rows that are new are asked for."""
@@ -58,7 +58,7 @@ class ServerStore(RecordStore):
         with self._opened() as rows:
             for number, record in rows.numbered():
                 if record is None:
-                    where = f"{self.url.render_as_string()}: row {number}"
+                    where = f"{shown(self.url)}: row {number}"
                     yield where, "it does not match its digest"
 
     def count(self) -> dict[str, int]:
@@ -101,7 +101,7 @@ class ServerStore(RecordStore):
         except DBAPIError as error:
             said = str(error.orig).strip().splitlines() or [type(error).__name__]
             raise BraidError(
-                f"records in '{self.url.render_as_string()}' cannot be had: {said[0]}",
+                f"records in '{shown(self.url)}' cannot be had: {said[0]}",
                 hint=f"{LOCATION} says where they are; without it they are in the cache directory",
             ) from error
 

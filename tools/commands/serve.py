@@ -22,6 +22,8 @@ token = typer.Typer(name="token", help="Say who may use the service.", rich_mark
 serve.add_typer(token)
 
 _MOST_CONNECTIONS = 512
+_LARGEST_HEAD = 1 << 18
+"""Bytes of the head of a request, in which the options of a task are, a space among them."""
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the token is called.")]
 
 
@@ -141,6 +143,7 @@ def _serve(where: AddressOptions, most: LimitOptions) -> None:
             http=patient_for(where.client_seconds),
             ws="none",
             log_level="warning",
+            h11_max_incomplete_event_size=_LARGEST_HEAD,
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=1,
             server_header=False,

@@ -203,6 +203,7 @@ class SearchOptions:
             "threshold": _thresholds(self.threshold),
             "seconds": self.time,
             **{name: getattr(self, name) for name in same},
+            **_space_of_task(self.space),
         }
 
 
@@ -250,7 +251,6 @@ def tune(
     if elsewhere.server is not None:
         here = {
             "--ray": how.ray,
-            "--space": how.space,
             "--shape": sizes.shape,
             "--shape-buckets": sizes.shape_buckets,
             "--shape-bound": sizes.shape_bound,
@@ -279,6 +279,21 @@ def tune(
             shape_bounds=parse_bounds(sizes.shape_bound),
         )
     print(report)
+
+
+def _space_of_task(name: str | None) -> dict[str, str]:
+    """The text of a space, after it was read as it is here. Raises BraidError."""
+    if name is None:
+        return {}
+    from braid.support.input_files import read_text
+    from braid.tuning.space_files import read_space, space_path
+
+    path = space_path(name)
+    read_space(path)
+    return {
+        "space": read_text(path),
+        "space_format": "json" if path.suffix == ".json" else "toml",
+    }
 
 
 def _from_environment(token: str) -> bool:

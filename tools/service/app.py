@@ -130,7 +130,7 @@ def _add_submission(app: FastAPI) -> None:
             raise _busy(f"{service.limits.queue} tasks are waiting, which are all that may")
         identity = uuid.uuid4().hex
         directory = service.runner.files(identity)
-        directory.mkdir(parents=True)
+        directory.mkdir(mode=0o700)
         service.uploads += 1
         try:
             model = directory / f"model{Path(options.name).suffix}"

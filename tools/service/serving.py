@@ -40,7 +40,8 @@ def open_service(
     database = Path(tokens.engine.url.database or "")
     beside = database.with_name(f"{database.name}.serve")  # not with the models: caches may differ
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        directory.chmod(0o700)  # made by an older version, or with another umask
         lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise BraidError(f"cannot write to '{error.filename}': {error.strerror}") from error

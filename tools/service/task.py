@@ -1,13 +1,22 @@
 """What a task is: a model, what is to be done with it, and how far that is."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 THRESHOLDS = (0.7, 1.0, 1.1)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+SpaceFormat = Literal["toml", "json"]
+
+
+def _split(value: object) -> object:
+    """Numbers may be given one by one, and several with commas, as on the command line."""
+    values = cast("list[object]", value) if isinstance(value, list) else [value]
+    parts = (each.split(",") if isinstance(each, str) else [each] for each in values)
+    return [part for each in parts for part in each]
 
 
 class State(StrEnum):
@@ -45,11 +54,12 @@ class TaskOptions(BaseModel):
     seconds: float = Field(
         600.0, ge=0, le=86400, description="Budget of the search: no further kernel after so long."
     )
-    threshold: list[Positive] = Field(
+    threshold: Annotated[list[Positive], BeforeValidator(_split)] = Field(
         list(THRESHOLDS),
         min_length=1,
         max_length=16,
-        description="Ratios of the baseline's time to the best one below which a search stops.",
+        description="Ratios of the baseline's time to the best one below which a search stops, "
+        "one for each level.",
     )
     levels: int = Field(3, ge=1, le=16, description="Levels of the space that are looked at.")
     least_gain: float = Field(
@@ -69,6 +79,10 @@ class TaskOptions(BaseModel):
     whole_model: bool = Field(
         True, description="Run the model as found and as before, and take back what is not faster."
     )
+    space: str | None = Field(
+        None, max_length=1 << 16, description="What is searched: the text of a file of spaces."
+    )
+    space_format: SpaceFormat = "toml"
     interactive: bool = Field(
         False, description="Ask between levels; POST /tasks/{id}/orders answers."
     )

@@ -65,6 +65,7 @@ class TaskRunner:
     bell: Bell = field(default_factory=Bell)
     _running: dict[str, Process] = field(default_factory=dict[str, Process])
     _cancelled: set[str] = field(default_factory=set[str])
+    _exceeded: dict[str, str] = field(default_factory=dict[str, str])
 
     def files(self, identity: str) -> Path:
         """The directory of a task."""
@@ -170,8 +171,8 @@ class TaskRunner:
         if task.id in self._cancelled:
             self._cancelled.discard(task.id)
             await self._finish(task, State.CANCELLED)
-        elif watch.done() and not watch.cancelled():
-            await self._finish(task, State.FAILED, f"the task {watch.result()}")
+        elif (reason := self._exceeded.pop(task.id, None)) is not None:
+            await self._finish(task, State.FAILED, f"the task {reason}")
         elif status == 0:
             await self._finish(task, State.DONE)
         else:
@@ -179,11 +180,11 @@ class TaskRunner:
             error = None if known is None else known.error
             await self._finish(task, State.FAILED, error or _last_words(directory, status))
 
-    async def _watch(self, task: Task, process: Process) -> str:
-        """End a task that uses more than it may; what that is."""
+    async def _watch(self, task: Task, process: Process) -> None:
+        """End a task that uses more than it may."""
         reason = await exceeded(process.pid, self.files(task.id), self.usage)
+        self._exceeded[task.id] = reason
         await asyncio.to_thread(end_session, process.pid)
-        return reason
 
     async def _follow(self, task: Task, process: Process) -> None:
         assert process.stdout is not None

@@ -15,12 +15,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from braid.support.errors import BraidError
 from braid.tools.service.sessions import end_session
 from braid.tools.service.task import Kernel, TaskOptions
 from braid.tools.service.usage import over_limit, restrict_process
+
+if TYPE_CHECKING:
+    from braid.tuning.space_files import FamilySpace
 
 ARTIFACT = "model.braid"
 EXPLANATION = "explain.html"
@@ -127,6 +130,7 @@ def _tune(
         rule=Rule(options.threshold, options.levels, options.trials, final, options.least_gain),
         seconds=options.seconds,
         jobs=jobs,
+        spaces=_spaces(model.parent, options),
         again=options.again and options.seconds > 0,
         by_model=options.search == "model",
         model_class=options.model_class,
@@ -139,6 +143,17 @@ def _tune(
     if options.seconds > 0:
         say(str(found))
     report("kernels", kernels=[kernel.model_dump() for kernel in _kernels(found.keys)])
+
+
+def _spaces(directory: Path, options: TaskOptions) -> "tuple[FamilySpace, ...]":
+    """What is searched, from a file beside the model. Raises BraidError."""
+    from braid.tuning.space_files import read_space
+
+    if options.space is None:
+        return ()
+    path = directory / f"space.{options.space_format}"
+    path.write_text(options.space, encoding="utf-8")
+    return read_space(path)
 
 
 def _kernels(keys: frozenset[str]) -> list[Kernel]:

@@ -354,3 +354,45 @@ def test_a_full_disk_stops_only_what_needs_it(tmp_path: Path) -> None:
         first, second = map(client.wait, tasks)
         assert first["state"] == "failed" and "disk is full" in first["error"]
         assert second["state"] == "done"
+
+
+def test_thresholds_and_spaces_are_as_without_a_server(server: Server, tmp_path: Path) -> None:
+    client = server.client
+    for given in ("0.7,0.5", [0.7, 0.5], ["0.7", "0.5"]):
+        task = client.submit(MODEL, threshold=given, on_miss="default")
+        assert client.task(task)["options"]["threshold"] == [0.7, 0.5]
+        client.delete(task)
+    for wrong in ("0.7,", "0.7;0.5", "-1", "nan", ",".join("1" * 17)):
+        with pytest.raises(braid.BraidError, match="threshold"):
+            client.submit(MODEL, threshold=wrong)
+    space = tmp_path / "space.toml"
+    space.write_text("[elementwise]\nunroll = [2]\n")
+    options = ["--time", "30", "--again", "--threshold", "0.01,0.02", "--space", str(space)]
+    said = tune(server, tmp_path, *options)
+    assert said.returncode == 0, said.stdout + said.stderr
+    assert "level 0: 2 of 2 schedules tried" in said.stdout  # 10 without the space
+    assert "threshold 0.01;" in said.stdout and "threshold 0.02;" in said.stdout
+    space.write_text("[elementwise]\nunrol = [2]\n")
+    said = tune(server, tmp_path, *options)
+    assert said.returncode == 1 and "space.toml:2:1" in said.stderr, said.stderr
+    assert "have no 'unrol'" in said.stderr
+    said = tune(server, tmp_path, "--space", str(tmp_path / "none.toml"))
+    assert said.returncode == 1 and "cannot read the space" in said.stderr
+
+
+def tune(server: Server, cache: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "braid.tools.cli",
+            "tune",
+            str(MODEL),
+            "--server",
+            server.url,
+            *options,
+        ],
+        capture_output=True,
+        text=True,
+        env={**environment(cache), "BRAID_TOKEN": server.token},
+    )
