@@ -4,8 +4,19 @@ xDSL 0.74 prints infinities and NaNs in `dense<…>` as MLIR does (`0xFF800000`)
 element back as an integer, which would turn -inf into 4286578688.0.
 """
 
+import math
+
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, ComplexType, IndexType, IntegerType
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    AnyFloat,
+    BytesAttr,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerType,
+    RankedStructure,
+)
 from xdsl.parser import AttrParser, Parser
 
 from braid.dialects.braid.dtypes import bytes_of, to_numpy
@@ -24,10 +35,25 @@ class _Element(AttrParser._TensorLiteralElement):  # pyright: ignore[reportPriva
             bits = self.to_int(parser).to_bytes(size, "little")
         except OverflowError:
             parser.raise_error(f"bit pattern does not fit {type}", at_position=self.span)
-        return float(np.frombuffer(bits, to_numpy(type))[0])
+        number = float(np.frombuffer(bits, to_numpy(type))[0])
+        if math.isnan(number) and isinstance(parser, BitPatternParser):
+            parser.nans.append(bits)
+        return number
 
 
 class BitPatternParser(Parser):
     """xDSL's parser, in which hexadecimal elements of float tensors are bit patterns."""
 
     _TensorLiteralElement = _Element
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[AnyDenseElement] | None
+    ) -> DenseIntOrFPElementsAttr:
+        """As xDSL's, with the bits of every NaN, which numbers of Python do not keep."""
+        self.nans: list[bytes] = []
+        dense = super().parse_dense_int_or_fp_elements_attr(type)
+        if not self.nans:
+            return dense
+        values = np.frombuffer(dense.data.data, to_numpy(dense.get_element_type())).copy()
+        values[np.isnan(values)] = np.frombuffer(b"".join(self.nans), values.dtype)
+        return DenseIntOrFPElementsAttr(dense.type, BytesAttr(values.tobytes()))

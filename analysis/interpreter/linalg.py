@@ -146,7 +146,7 @@ _FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
     math.Log1pOp: np.log1p,
     math.Log2Op: np.log2,
     math.LogOp: np.log,
-    math.PowFOp: np.power,
+    math.PowFOp: fn.power,
     math.RoundEvenOp: np.round,
     math.RsqrtOp: fn.reciprocal_sqrt,
     math.SinOp: np.sin,

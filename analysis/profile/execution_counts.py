@@ -1,6 +1,6 @@
 """How often a block is expected to run, from profiles written as attributes.
 
-`scf.if` carries `braid.branch_probability` (of the first region), `scf.index_switch`
+`scf.if` carries `braid.branch_probability` (of the first region, or of each), `scf.index_switch`
 `braid.case_probabilities`, `scf.for` and `scf.while` `braid.trip_count`. Bounds that are constants
 are the trip count of an `scf.for`, whatever a profile says. A module with `braid.profile` is one
 that was profiled: what lacks counts in it gets a default; without a profile all else weighs 1.
@@ -72,6 +72,8 @@ class ExecutionCounts:
         if self.ignore or op is None:
             return 1.0
         if isinstance(op, scf.IfOp):
+            if isinstance(op.attributes.get(BRANCH_PROBABILITY), DenseArrayBase):
+                return _probabilities(op, BRANCH_PROBABILITY)[op.regions.index(region)]
             probability = _number(op, BRANCH_PROBABILITY, 1.0)
             if probability is None:
                 return DEFAULT_BRANCH_PROBABILITY if self.is_profiled else 1.0
@@ -130,20 +132,26 @@ def warn_of_other_trips(op: scf.ForOp, profiled: float, constant: int) -> None:
 def case_probabilities(op: scf.IndexSwitchOp) -> tuple[float, ...] | None:
     """Probabilities of the cases of `op` and, last, of its default; None where it has none.
 
-    Raises BraidError for an attribute that is not one number per region, from 0 to 1, with sum 1.
+    Raises BraidError for an attribute that is not one number per region, from 0 to 1, with a sum
+    of at most 1: it is less where a profile has runs that took none of the branches it counts.
     """
-    attribute = op.attributes.get(CASE_PROBABILITIES)
-    if attribute is None:
+    if CASE_PROBABILITIES not in op.attributes:
         return None
+    return _probabilities(op, CASE_PROBABILITIES)
+
+
+def _probabilities(op: Operation, name: str) -> tuple[float, ...]:
+    attribute = op.attributes[name]
     array = cast(DenseArrayBase[Float64Type], attribute)
     if isinstance(attribute, DenseArrayBase) and array.elt_type == f64:
         numbers = array.get_values()
         fits = len(numbers) == len(op.regions) and all(0 <= number <= 1 for number in numbers)
-        if fits and abs(sum(numbers) - 1) <= _TOLERANCE:
+        if fits and sum(numbers) <= 1 + _TOLERANCE:
             return tuple(numbers)
+    what = "branch" if name == BRANCH_PROBABILITY else "case and one for the default"
     raise BraidError(
-        f"'{CASE_PROBABILITIES}' of '{op.name}' is {attribute}, expected an array<f64> of "
-        f"{len(op.regions)} numbers with sum 1: one for each case and one for the default",
+        f"'{name}' of '{op.name}' is {attribute}, expected an array<f64> of "
+        f"{len(op.regions)} numbers with a sum of at most 1: one for each {what}",
         location=source_location(op),
     )
 

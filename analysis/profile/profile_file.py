@@ -3,7 +3,7 @@
 A file is `{"model": …, "inputs": {"x": [1, 3]}, "ops": {name: {"count": 10, "seconds": 0.1,
 "layouts": {"acdb,cdba->acdb": {"count": 10, "seconds": 0.1}}}}}`; `inputs` are the shapes of the
 run, and `layouts` says the same of each choice of layouts in which a kernel ran. Both may be left
-out.
+out, as may `seconds` where runs were counted but not timed.
 """
 
 import json
@@ -21,10 +21,13 @@ _MALFORMED = (LookupError, ValueError, TypeError, AttributeError)
 
 @dataclass(frozen=True)
 class OpRecord:
-    """How often an op ran, for how many seconds in all, and the same by choice of layouts."""
+    """How often an op ran, for how many seconds in all, and the same by choice of layouts.
+
+    `seconds` is None where times were not measured.
+    """
 
     count: float
-    seconds: float
+    seconds: float | None
     layouts: Mapping[str, "OpRecord"] = field(default_factory=dict[str, "OpRecord"])
 
     def __post_init__(self) -> None:
@@ -36,7 +39,9 @@ class OpRecord:
         layouts = dict(self.layouts)
         for choice, record in other.layouts.items():
             layouts[choice] = layouts[choice] + record if choice in layouts else record
-        return OpRecord(self.count + other.count, self.seconds + other.seconds, layouts)
+        times = self.seconds, other.seconds
+        seconds = None if None in times else sum(time for time in times if time is not None)
+        return OpRecord(self.count + other.count, seconds, layouts)
 
     @staticmethod
     def of(entry: Mapping[str, Any]) -> "OpRecord":
@@ -44,14 +49,16 @@ class OpRecord:
         layouts = cast(Mapping[str, Any], entry.get("layouts", {}))
         return OpRecord(
             _number(entry["count"]),
-            _number(entry["seconds"]),
+            None if "seconds" not in entry else _number(entry["seconds"]),
             {choice: OpRecord.of(each) for choice, each in layouts.items()},
         )
 
     def to_json(self) -> dict[str, Any]:
         """As a file has it."""
         whole = int(self.count) if self.count == int(self.count) else self.count
-        entry: dict[str, Any] = {"count": whole, "seconds": self.seconds}
+        entry: dict[str, Any] = {"count": whole}
+        if self.seconds is not None:
+            entry["seconds"] = self.seconds
         if self.layouts:
             entry["layouts"] = {choice: each.to_json() for choice, each in self.layouts.items()}
         return entry
@@ -151,8 +158,10 @@ def _shapes(record: ProfileRecord) -> str:
     return ", ".join(f"{name}={','.join(map(str, s))}" for name, s in record.inputs.items())
 
 
-def require_finite(count: float, seconds: float) -> None:
+def require_finite(count: float, seconds: float | None) -> None:
     """Raises ValueError for more seconds than a float holds, in all or for one of `count` runs."""
+    if seconds is None:
+        return
     if seconds == inf or (count and seconds / count == inf):
         raise ValueError(f"{seconds:g} s of {count:g} runs are more than a float holds for one")
 

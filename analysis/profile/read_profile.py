@@ -3,7 +3,7 @@
 - braid's own, written by `braid run --profile`: `{"ops": {name: {"count": 10, "seconds": 0.1}}}`;
 - a table of TensorFlow's profiler as CSV, of ops ("Operation Name", "#Occurrences", "Total time
   (us)") or of input ops ("Input Op", "Count", "Total Time (in ms)"); the title of the time names
-  its unit;
+  its unit, and a table of counts alone has no such column;
 - the same as JSON: a data table with `cols` and `rows`, or an array of such tables. What several
   tables of an array count, the first one says: TensorFlow writes its op table twice, with idle
   time and without.
@@ -31,10 +31,10 @@ _MALFORMED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticErro
 
 @dataclass(frozen=True)
 class OpStatistics:
-    """Occurrences of an op, and the seconds that all of them took together."""
+    """Occurrences of an op, and the seconds that all took together; None where not measured."""
 
     count: float
-    seconds: float
+    seconds: float | None
     layouts: Mapping[str, "OpStatistics"] = field(default_factory=dict[str, "OpStatistics"])
     """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
 
@@ -141,17 +141,20 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
     header = [_normalized(title) for title in rows[0]]
     name = _column(header, lambda t: t in _NAMES)
     count = _column(header, lambda t: "occurrences" in t or t == "count")
-    total = _column(header, lambda t: t.startswith("total time") and "%" not in t)
-    scale = _seconds_per_unit(rows[0][total])
+    total = next(
+        (i for i, t in enumerate(header) if t.startswith("total time") and "%" not in t), None
+    )
+    scale = 1.0 if total is None else _seconds_per_unit(rows[0][total])
     ops: dict[str, OpStatistics] = {}
     for row in rows[1:]:
         if any(field.strip() for field in row):
-            seconds = scale * _number(row[total])
             known = ops.get(row[name], OpStatistics(0.0, 0.0))
+            seconds = None if total is None else scale * _number(row[total])
+            if seconds is not None and known.seconds is not None:
+                seconds += known.seconds
             # An op has a row for each device that took part in running it.
-            ops[row[name]] = OpStatistics(
-                max(known.count, _number(row[count])), known.seconds + seconds, names=(row[name],)
-            )
+            counted = max(known.count, _number(row[count]))
+            ops[row[name]] = OpStatistics(counted, seconds, names=(row[name],))
     return Profile(ops, counts_iterations=False)
 
 

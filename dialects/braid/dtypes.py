@@ -1,5 +1,6 @@
 """Element types of tensors and their numpy counterparts."""
 
+import math
 from typing import Any, cast
 
 import ml_dtypes
@@ -8,6 +9,7 @@ import numpy.typing as npt
 from xdsl.dialects.builtin import (
     AnyFloat,
     BFloat16Type,
+    BytesAttr,
     DenseIntOrFPElementsAttr,
     Float4E2M1FNType,
     Float8E4M3FNType,
@@ -154,7 +156,13 @@ def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:
     tensor_type = TensorType(from_numpy(array.dtype), array.shape)
     if array.size and array.tobytes() == array.reshape(-1)[:1].tobytes() * array.size:
         array = array.reshape(-1)[:1]
-    return DenseIntOrFPElementsAttr.from_list(tensor_type, array.reshape(-1).tolist())  # type: ignore
+    flat = array.reshape(-1)
+    if isinstance(tensor_type.element_type, AnyFloat):
+        # Numbers of Python do not keep the bits of NaN.
+        bits = np.broadcast_to(flat, math.prod(tensor_type.get_shape())).tobytes()
+        held = cast(TensorType[AnyFloat], tensor_type)
+        return DenseIntOrFPElementsAttr(held, BytesAttr(bits))
+    return DenseIntOrFPElementsAttr.from_list(tensor_type, flat.tolist())  # type: ignore
 
 
 def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
@@ -169,10 +177,12 @@ def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:
 def numpy_from_dense(dense: DenseIntOrFPElementsAttr) -> Array:
     """The array that an elements attribute holds; a splat is spread out."""
     element_type = dense.get_element_type()
-    # Said, since numpy would take a list of large and small unsigned numbers for floats.
-    held = np.float64 if is_float(element_type) else np.int64
-    held = np.uint64 if is_unsigned(element_type) else held
-    values = np.array(dense.get_values(), held).astype(to_numpy(element_type))
+    if isinstance(element_type, AnyFloat):
+        values = np.frombuffer(dense.data.data, to_numpy(element_type)).copy()
+    else:
+        # Said, since numpy would take a list of large and small unsigned numbers for floats.
+        held = np.uint64 if is_unsigned(element_type) else np.int64
+        values = np.array(dense.get_values(), held).astype(to_numpy(element_type))
     if values.size == 1:
         return np.full(dense.get_shape(), values.reshape(()))
     return values.reshape(dense.get_shape())

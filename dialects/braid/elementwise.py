@@ -55,8 +55,12 @@ TABLE = (
     Elementwise("div", 2, fn.divide, "a / b; integers round toward zero", flops=4, kinds="if"),
     Elementwise("rem", 2, fn.remainder, "remainder with the sign of the dividend a", flops=8),
     Elementwise("pow", 2, fn.power, "a to the power of b", flops=60, kinds="if"),
-    Elementwise("maximum", 2, np.maximum, "the larger; NaN if either is NaN"),
-    Elementwise("minimum", 2, np.minimum, "the smaller; NaN if either is NaN"),
+    Elementwise(
+        "maximum", 2, fn.maximum, "the larger, of zeros the positive; NaN if either is NaN"
+    ),
+    Elementwise(
+        "minimum", 2, fn.minimum, "the smaller, of zeros the negative; NaN if either is NaN"
+    ),
     Elementwise("and", 2, np.bitwise_and, "bitwise and", kinds="bi"),
     Elementwise("or", 2, np.bitwise_or, "bitwise or", kinds="bi"),
     Elementwise("xor", 2, np.bitwise_xor, "bitwise exclusive or", kinds="bi"),

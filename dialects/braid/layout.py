@@ -33,6 +33,8 @@ ALIASES = {
     "NCHW16c": "aBcd16b",
     "row_major": "ab",
     "col_major": "ba",
+    "rowmajor": "ab",
+    "colmajor": "ba",
 }
 """Names accepted on input; printed as the tag."""
 

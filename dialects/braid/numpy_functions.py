@@ -62,12 +62,59 @@ def remainder(a: Array, b: Array) -> Array:
 
 
 def power(a: Array, b: Array) -> Array:
-    """a to the power of b; of integers with a negative b the part before the point."""
+    """a to the power of b; of integers with a negative b the part before the point.
+
+    Powers of floats are those of C, where numpy takes the square root for a power of one half.
+    """
+    if holds_floats(b.dtype):
+        edge = (b == 0.5) & ((a == 0) | (a == -np.inf))
+        return np.where(edge, np.abs(a), np.power(a, b))
     if not np.issubdtype(b.dtype, np.signedinteger):
         return np.power(a, b)
     whole = np.power(a, np.maximum(b, 0))
     fraction = np.where(np.abs(a) == 1, np.where(b % 2 == 0, 1, a), 0)
     return np.where(b < 0, fraction, whole)
+
+
+def maximum(a: Array, b: Array) -> Array:
+    """The larger, NaN if either is NaN; of zeros the positive one, as IEEE 754-2019 says."""
+    larger = np.maximum(a, b)
+    if not holds_floats(larger.dtype):
+        return larger
+    return np.where((a == 0) & (b == 0), a + b, larger)
+
+
+def minimum(a: Array, b: Array) -> Array:
+    """The smaller, NaN if either is NaN; of zeros the negative one, as IEEE 754-2019 says."""
+    smaller = np.minimum(a, b)
+    if not holds_floats(smaller.dtype):
+        return smaller
+    return np.where((a == 0) & (b == 0), -(-a - b), smaller)
+
+
+def by_order(kind: str, a: Array) -> Array:
+    """Floats as integers in whose order zeros have signs, other arrays as they are.
+
+    NaN is beyond all other numbers, on the side that reduction `kind` (`maximum` or `minimum`)
+    looks for. `from_order` undoes it.
+    """
+    if kind not in ("maximum", "minimum") or not holds_floats(a.dtype):
+        return a
+    bits = _reflected(a.view(f"i{a.dtype.itemsize}"))
+    bounds = np.iinfo(bits.dtype)
+    beyond = bounds.max if kind == "maximum" else bounds.min
+    return np.where(np.isnan(a), np.array(beyond, bits.dtype), bits)
+
+
+def from_order(bits: Array, dtype: np.dtype[Any]) -> Array:
+    """The floats that `by_order` made `bits` of, or `bits` itself where it left them alone."""
+    is_mapped = bits.dtype.kind == "i" and holds_floats(dtype)
+    return _reflected(bits).view(dtype) if is_mapped else bits
+
+
+def _reflected(bits: Array) -> Array:
+    """All bits but the sign flipped in negative integers."""
+    return bits ^ ((bits >> (8 * bits.dtype.itemsize - 1)) & np.iinfo(bits.dtype).max)
 
 
 def reciprocal_sqrt(a: Array) -> Array:

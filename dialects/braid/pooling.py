@@ -25,6 +25,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.boxes import Box
+from braid.dialects.braid.numpy_functions import by_order, from_order
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_sum
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import (
@@ -128,8 +129,9 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         x = operands[0]
         windows = self.windows.clipped(x.shape[2:])
         views = padded_windows(self.widened(x), windows, self.padding_value)
-        result = UFUNCS[self.combine].reduce(views, axis=tuple(range(x.ndim, views.ndim)))
-        return (self.narrowed(result, x),)
+        keys = by_order(self.combine, views)
+        result = UFUNCS[self.combine].reduce(keys, axis=tuple(range(x.ndim, views.ndim)))
+        return (self.narrowed(from_order(result, views.dtype), x),)
 
     def structure(self) -> Structure:
         """Dims: n, c, output spatial…, then window…"""

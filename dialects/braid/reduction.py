@@ -28,6 +28,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
+from braid.dialects.braid.numpy_functions import by_order, from_order
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Scalar
 from braid.dialects.braid.structure import (
@@ -165,14 +166,16 @@ class ReduceOp(AccumulatingOp, StructuredOp):
         initial: Any = neutral_of(kind, self.result_type().element_type)
         wide = self.widened(x)
         is_rounded = kind == "add" and wide.dtype == np.float32
+        if kind in ("maximum", "minimum"):
+            initial = by_order(kind, np.array(initial, wide.dtype))
         result = UFUNCS[kind].reduce(
-            wide,
+            by_order(kind, wide),
             axis=self.dims.get_values(),
             dtype=np.float64 if is_rounded else None,
             keepdims=True,
             initial=initial,
         )
-        return (self.narrowed(result, x),)
+        return (self.narrowed(from_order(result, wide.dtype), x),)
 
     def structure(self) -> Structure:
         """One stage, see `reduce_stage`."""

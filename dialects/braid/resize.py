@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     f64,
 )
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, opt_attr_def, result_def
 
 from braid.dialects.braid.base import (
@@ -29,10 +29,11 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.boxes import Box, Range
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import f32, i1, is_float, to_numpy
+from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.numpy_functions import convert
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.resampling import (
     COORDINATES,
@@ -54,7 +55,10 @@ class ResizeOp(DecomposableOp):
     `scales` are output elements per input element, one per dim (they need not be exact ratios).
     `mode` is `nearest`, `linear` or `cubic`; the other attributes are those of ONNX `Resize`,
     see `Resampling`. `region` (start of every dim, then end of every dim, in units of the
-    extent) is what `tf_crop_and_resize` crops to. Integers are computed in f32 and truncated.
+    extent) is what `tf_crop_and_resize` crops to. Integers are computed in floats and truncated;
+    with `antialias` dims are resampled from the last to the first, and after each the result is
+    rounded to the nearest integer of the type, halves away from zero, as ONNX Runtime and PyTorch
+    do.
     With `part` the op makes a part of a larger resize: per dim the extent of that one's input and
     where the operand begins in it, and the same of its output.
     Fails verification for names that mean nothing, lists of the wrong length, scales that are not
@@ -210,7 +214,8 @@ class ResizeOp(DecomposableOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Sums of weighted taps per dim, in double precision."""
         y = operands[0] if self.mode.data == "nearest" else operands[0].astype(np.float64)
-        for dim, taps in self.taps().items():
+        taps_of, is_rounded = self._taps_in_order(), self._is_rounded()
+        for dim, taps in taps_of.items():
             if self.mode.data == "nearest":
                 y = np.take(y, taps.indices[0], axis=dim)
             else:
@@ -218,7 +223,20 @@ class ResizeOp(DecomposableOp):
             column = [-1 if other == dim else 1 for other in range(y.ndim)]
             outside = taps.outside.reshape(column)
             y = np.where(outside, taps.offset.reshape(column), y) if outside.any() else y
-        return (y.astype(operands[0].dtype),)
+            if is_rounded:
+                whole = np.copysign(np.floor(np.abs(y) + 0.5), y)
+                y = convert(whole, operands[0].dtype).astype(np.float64)
+        return (convert(y, operands[0].dtype),)
+
+    def _is_rounded(self) -> bool:
+        """Whether integers are rounded after each dim."""
+        computes = self.mode.data != "nearest" and not is_float(element_type_of(self.input))
+        return computes and bool(self.antialias.value.data)
+
+    def _taps_in_order(self) -> dict[int, Taps]:
+        """The taps of every dim that changes, in the order in which they are resampled."""
+        taps = self.taps()
+        return dict(reversed(taps.items())) if self._is_rounded() else taps
 
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
         """Per dim, a gather for every tap, times its weights, summed.
@@ -229,12 +247,29 @@ class ResizeOp(DecomposableOp):
         value: SSAValue = self.input
         computes_in_float = self.mode.data != "nearest" and not is_float(element_type)
         if computes_in_float:
-            value = builder.insert(elementwise("cast", value, element_type=f32)).output
-        for dim, taps in self.taps().items():
+            wide = f64 if self._is_rounded() or bytes_of(element_type) > 2 else f32
+            value = builder.insert(elementwise("cast", value, element_type=wide)).output
+        for dim, taps in self._taps_in_order().items():
             value = resample(builder, value, dim, taps)
+            if self._is_rounded():
+                value = _rounded(builder, value, element_type)
         if computes_in_float:
             value = builder.insert(elementwise("cast", value, element_type=element_type)).output
         return [value]
+
+
+def _rounded(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
+    """Floats rounded to the nearest integer of a type, halves away from zero."""
+    half = np.full([1] * len(shape_of(value)), 0.5, to_numpy(element_type_of(value)))
+    size = builder.insert(elementwise("abs", value)).output
+    whole = builder.insert(
+        elementwise("add", size, builder.insert(ConstantOp.of(half)).output)
+    ).output
+    whole = builder.insert(elementwise("floor", whole)).output
+    sign = builder.insert(elementwise("sign", value)).output
+    whole = builder.insert(elementwise("mul", whole, sign)).output
+    whole = builder.insert(elementwise("cast", whole, element_type=element_type)).output
+    return builder.insert(elementwise("cast", whole, element_type=element_type_of(value))).output
 
 
 def _weighted(y: Array, dim: int, taps: Taps) -> Array:

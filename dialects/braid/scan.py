@@ -22,7 +22,7 @@ from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import PadOp, SliceOp
-from braid.dialects.braid.numpy_functions import wide
+from braid.dialects.braid.numpy_functions import by_order, from_order, wide
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_reducible
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.tiling import Tile
@@ -81,7 +81,9 @@ class ScanOp(DecomposableOp):
         """numpy's accumulate; 16-bit floats are summed in 32 bits."""
         x, dim = operands[0], self.dim.value.data
         source = np.flip(wide(x), dim) if self.reverse.value.data else wide(x)
-        result = UFUNCS[self.kind.data].accumulate(source, axis=dim, dtype=source.dtype)
+        keys = by_order(self.kind.data, source)
+        result = UFUNCS[self.kind.data].accumulate(keys, axis=dim, dtype=keys.dtype)
+        result = from_order(result, source.dtype)
         if self.exclusive.value.data and x.shape[dim]:
             first = np.full_like(
                 result.take([0], dim), neutral_of(self.kind.data, element_type_of(self.input))

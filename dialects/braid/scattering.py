@@ -25,6 +25,7 @@ from braid.dialects.braid.indexing import (
     require_index_type,
     tuple_index,
 )
+from braid.dialects.braid.numpy_functions import by_order, from_order
 from braid.dialects.braid.reduction import UFUNCS
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.tiling import Tile
@@ -73,7 +74,10 @@ class ScatterOp(TensorOp):
         if self.reduction.data == "none":
             result[index] = updates
         else:
-            UFUNCS[self.reduction.data].at(result, index, updates)
+            kind = self.reduction.data
+            keys = by_order(kind, result)
+            UFUNCS[kind].at(keys, index, by_order(kind, updates))
+            result = from_order(keys, result.dtype)
         return result
 
 

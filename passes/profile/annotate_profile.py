@@ -63,9 +63,11 @@ class AnnotateProfilePass(ModulePass):
     op of each region, of the condition and of the block around tell. A branch that was seen more
     rarely than `unseen` gets that probability, so that its layouts are not arbitrary.
 
-    What has no counts, or counts that contradict each other, keeps the attribute that it has;
-    without one later passes take branches as equally likely and `default-trip-count` for a loop.
-    A warning names the op. It also warns of a profile that contradicts the constant bounds of a
+    What has no counts keeps the attribute that it has; without one later passes take branches as
+    equally likely and `default-trip-count` for a loop. Counts of branches that contradict their
+    condition's, such as 40 and 40 of 100, are parts of it (0.4 each), or of their sum where that is
+    more; `braid.branch_probability` has a number for each branch then. A warning names the op. It
+    also warns of a profile that contradicts the constant bounds of a
     loop, which win, and of one that knows nothing in the module. Raises BraidError for an
     `unseen` that is not from 0 to 0.5.
 
@@ -98,7 +100,8 @@ class AnnotateProfilePass(ModulePass):
             elif isinstance(inner, scf.ForOp | scf.WhileOp):
                 found |= _set_trips(inner, counts)
             elif ran := [each for each in profile.kernels(names_of(inner)) if each.count]:
-                found |= _set_times(inner, ran)
+                found = True
+                _set_times(inner, ran)
         if not found:
             emit_warning(
                 op,
@@ -137,17 +140,18 @@ class _Counts:
                     "is never entered"
                 )
             return "is never entered in the profile"
-        if self.profile.counts_iterations or counts_body:
+        if counts_body:
             return following / enter
         if self.total:
             return (following + 1) / enter
+        if self.profile.counts_iterations:
+            return following / enter
         return following / enter + (0 if isinstance(op, scf.WhileOp) else 1)
 
     def checks(self, op: _Loop, trips: float) -> float | None:
         """Runs of the first region of a while where that is not one more than its trip count."""
         by_keys = self._of_key(op, "next") is not None and self._of_region(op, "next") is None
-        total = self.total and not self.profile.counts_iterations
-        return trips if isinstance(op, scf.WhileOp) and by_keys and total else None
+        return trips if isinstance(op, scf.WhileOp) and by_keys and self.total else None
 
     def _iterations_by_names(self, op: _Loop, entered: float | None) -> float | None:
         if isinstance(op, scf.ForOp):
@@ -159,7 +163,11 @@ class _Counts:
         return body
 
     def shares(self, op: _Branch) -> list[float] | str:
-        """The probability of each region of `op`: then and else, or the cases and the default."""
+        """The probability of each region of `op`: then and else, or the cases and the default.
+
+        Counts that contradict each other are taken as parts of the larger of their sum and the
+        condition's count, with a warning: what is missing took no branch that was counted.
+        """
         regions = _numbered_regions(op)
         taken = [self._of_region(op, key) for key in regions]
         known = [count for count in taken if count is not None]
@@ -179,8 +187,12 @@ class _Counts:
         if not whole and not any(counts):
             return "is never reached in the profile"
         if min(counts) < 0 or not whole or abs(sum(counts) - whole) > _TOLERANCE * whole:
+            kept = [max(count, 0.0) for count in counts]
+            shares = [count / max(whole, sum(kept)) for count in kept]
             written = " + ".join(f"{count:g}" for count in counts)
-            return f"has counts that contradict each other: {written} of {whole:g}"
+            problem = f"has counts that contradict each other: {written} of {whole:g}"
+            _warn_of(op, f"{problem}; {_listed(shares)} are taken as probabilities")
+            return shares
         return [count / sum(counts) for count in counts]
 
     def _of_branch(self, op: Operation, key: str, region: Region) -> float | None:
@@ -214,7 +226,10 @@ def _set_probabilities(op: _Branch, shares: list[float] | str, unseen: float) ->
     if isinstance(shares, str):
         likely = "both branches count" if isinstance(op, scf.IfOp) else "all cases count"
         return _warn(op, shares, attribute, f"{likely} as equally likely")
-    shares = _floored(shares, min(unseen, 1 / len(shares)))
+    least = min(unseen, 1 / len(shares))
+    if abs(sum(shares) - 1) > _TOLERANCE:
+        return _set(op, attribute, DenseArrayBase.from_list(f64, [max(s, least) for s in shares]))
+    shares = _floored(shares, least)
     if isinstance(op, scf.IfOp):
         return _set(op, attribute, FloatAttr(shares[0], f64))
     return _set(op, attribute, DenseArrayBase.from_list(f64, shares))
@@ -251,21 +266,26 @@ def _set_trips(op: _Loop, counts: _Counts) -> bool:
     return _set(op, TRIP_COUNT, FloatAttr(trips, f64))
 
 
-def _set_times(op: Operation, ran: Sequence[OpStatistics]) -> bool:
+def _set_times(op: Operation, ran: Sequence[OpStatistics]) -> None:
     """Times of `op` as the kernels that `ran`; those in layouts only where that is one."""
+    means = [each.seconds / each.count for each in ran if each.seconds is not None]
+    if len(means) < len(ran):
+        return  # Counted, but not timed.
     set_measured(op, [name for each in ran for name in each.names])
-    _set(op, SECONDS, FloatAttr(sum(each.seconds / each.count for each in ran), f64))
+    _set(op, SECONDS, FloatAttr(sum(means), f64))
     by_layouts = _layout_seconds(ran[0]) if len(ran) == 1 else {}
     if by_layouts:
         _set(op, LAYOUT_SECONDS, DictionaryAttr(by_layouts))
     else:
         op.attributes.pop(LAYOUT_SECONDS, None)
-    return True
 
 
 def _layout_seconds(measured: OpStatistics) -> dict[str, Attribute]:
-    choices = measured.layouts.items()
-    return {c: FloatAttr(each.seconds / each.count, f64) for c, each in choices if each.count}
+    return {
+        choice: FloatAttr(each.seconds / each.count, f64)
+        for choice, each in measured.layouts.items()
+        if each.count and each.seconds is not None
+    }
 
 
 def _set(op: Operation, name: str, value: Attribute) -> bool:
@@ -274,8 +294,16 @@ def _set(op: Operation, name: str, value: Attribute) -> bool:
 
 
 def _warn(op: Operation, problem: str, attribute: str, default: str) -> bool:
+    kept = f"{attribute} stays as it is" if attribute in op.attributes else default
+    _warn_of(op, f"{problem}; {kept}")
+    return False
+
+
+def _warn_of(op: Operation, problem: str) -> None:
     keys = profile_keys(op).values()
     name = "+".join(names_of(op)) or next(iter(keys), op.name)
-    kept = f"{attribute} stays as it is" if attribute in op.attributes else default
-    emit_warning(op, f"'{name}' {problem}; {kept}")
-    return False
+    emit_warning(op, f"'{name}' {problem}")
+
+
+def _listed(shares: Sequence[float]) -> str:
+    return " and ".join(f"{share:.3g}" for share in shares)

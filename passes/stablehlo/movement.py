@@ -5,7 +5,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import require_dim, shape_of
 from braid.dialects.braid.constants import ConstantOp, IotaOp
-from braid.dialects.braid.dtypes import dense_is_splat, to_numpy
+from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.passes.stablehlo.node import StablehloNode, converter
@@ -17,8 +17,7 @@ def constant(t: StablehloNode) -> SSAValue:
     values = t.elements("value")
     shape = values.get_shape()
     if np.prod(shape) > 1 and dense_is_splat(values):
-        dtype = to_numpy(values.get_element_type())
-        number = np.full([1] * len(shape), values.get_values()[0], dtype)
+        number = numpy_from_dense(values).reshape(-1)[:1].reshape([1] * len(shape))
         return t.broadcast(t.constant(number), shape)
     return t.emit(ConstantOp.on(value=values))
 

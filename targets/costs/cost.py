@@ -38,8 +38,10 @@ class Cost:
 
     def amount(self, resource: str) -> float | None:
         """How much of `seconds`, `bytes`, `flops`, or of what is declared; None if unknown."""
-        known = {"seconds": self.seconds, "bytes": float(self.bytes), "flops": float(self.flops)}
-        return {**self.declared, **known}.get(resource)
+        if resource == "seconds":
+            return self.seconds
+        known = {"bytes": float(self.bytes), "flops": float(self.flops)}
+        return {**known, **self.declared}.get(resource)
 
 
 def tally(counts: Mapping[Source, int]) -> str:

@@ -98,7 +98,7 @@ def export_records(file: FileArgument, kind: KindOption = None) -> None:
 def import_records(file: FileArgument) -> None:
     """Add the records of a file to those that are here, all or none.
 
-    Those that are here already are left out.
+    Those that are here already, or stand in the file once more, are left out.
     """
     from braid.support.input_files import reason
     from braid.support.record_store import default_store
@@ -110,10 +110,11 @@ def import_records(file: FileArgument) -> None:
     lines = enumerate(text.split("\n"), 1)  # other ends of lines may stand in texts
     read = [_read(file, number, line) for number, line in lines if line.strip()]
     known = set(map(_identity, _all()))
-    new = [record for record in read if _identity(record) not in known]
+    distinct = {_identity(record): record for record in read}
+    new = [record for identity, record in distinct.items() if identity not in known]
     if new:
         default_store().append(new)
-    print(f"{len(new):,} records added, {len(read) - len(new):,} were here")
+    print(f"{len(new):,} records added, {len(distinct) - len(new):,} were here")
 
 
 def _all() -> "Sequence[Record]":

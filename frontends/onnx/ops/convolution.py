@@ -55,7 +55,8 @@ def convolve(b: Builder, node: Node, x: SSAValue, w: SSAValue) -> SSAValue:
 def transposed_convolution(b: Builder, node: Node) -> SSAValue:
     """`braid.conv_transpose`, then an add of the bias.
 
-    `output_shape` determines the padding; what is odd goes to the end unless SAME_LOWER.
+    `output_shape` determines the padding. What is odd goes to the beginning, as ONNX says, unless
+    `auto_pad` is SAME_UPPER.
     """
     x, w = node.input(0), node.input(1)
     spatial, kernel = shape_of(x)[2:], shape_of(w)[2:]
@@ -72,14 +73,16 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
         )
     ]
     auto_pad = node.text("auto_pad", "NOTSET")
+    if auto_pad == "VALID":
+        pads = (0,) * (2 * rank)
     if node.has("output_shape") or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         same = [extent * stride for extent, stride in zip(spatial, strides, strict=True)]
         wanted = node.integers("output_shape", same)[-rank:]
         totals = [have - want for have, want in zip(full, wanted, strict=True)]
         extra = [more + max(0, -total) for more, total in zip(extra, totals, strict=True)]
         totals = [max(0, total) for total in totals]
-        halves, rests = [t // 2 for t in totals], [t - t // 2 for t in totals]
-        pads = (*halves, *rests) if auto_pad != "SAME_LOWER" else (*rests, *halves)
+        smaller, larger = [t // 2 for t in totals], [t - t // 2 for t in totals]
+        pads = (*smaller, *larger) if auto_pad == "SAME_UPPER" else (*larger, *smaller)
     y = b.emit(
         ConvTransposeOp.get(
             x,

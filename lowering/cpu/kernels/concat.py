@@ -43,7 +43,7 @@ class ConcatFamily(VectorFamily):
     """
 
     name: str = "concat"
-    version: int = 1
+    version: int = 2
     anchors: ClassVar = (ConcatOp,)
 
     def match(self, group: FusedOp) -> "_Pieces | None":

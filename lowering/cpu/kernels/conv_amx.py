@@ -26,7 +26,7 @@ class ConvAmxFamily(AmxFamily):
     """
 
     name: str = "conv-amx"
-    version: int = 3
+    version: int = 4
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":

@@ -29,7 +29,7 @@ class ConvDepthwiseFamily(VectorFamily):
     """
 
     name: str = "conv-depthwise"
-    version: int = 10
+    version: int = 11
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Depthwise | None":

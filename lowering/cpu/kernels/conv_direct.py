@@ -52,7 +52,7 @@ class ConvDirectFamily(VectorFamily):
     """
 
     name: str = "conv-direct"
-    version: int = 13
+    version: int = 14
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":

@@ -32,7 +32,7 @@ class ConvGroupedFamily(VectorFamily):
     """
 
     name: str = "conv-grouped"
-    version: int = 1
+    version: int = 2
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Grouped | None":

@@ -43,7 +43,7 @@ class ConvNarrowFamily(VectorFamily):
     """
 
     name: str = "conv-narrow"
-    version: int = 19
+    version: int = 20
     anchors: ClassVar = (ConvOp,)
 
     def match(self, group: FusedOp) -> "_Convolution | None":

@@ -53,7 +53,7 @@ class ConvWinogradFamily(VectorFamily):
     """
 
     name: str = "conv-winograd"
-    version: int = 11
+    version: int = 12
     anchors: ClassVar = (ConvOp,)
     is_approximate: ClassVar[bool] = True
 

@@ -36,7 +36,7 @@ class ElementwiseFamily(VectorFamily):
     """
 
     name: str = "elementwise"
-    version: int = 10
+    version: int = 11
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""

@@ -43,7 +43,7 @@ class GemmFamily(VectorFamily):
     """
 
     name: str = "gemm"
-    version: int = 11
+    version: int = 12
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":

@@ -29,7 +29,7 @@ class GemmAmxFamily(AmxFamily):
     """
 
     name: str = "gemm-amx"
-    version: int = 3
+    version: int = 4
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":

@@ -38,7 +38,7 @@ class GemmDotsFamily(VectorFamily):
     """
 
     name: str = "gemm-dots"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":

@@ -43,7 +43,7 @@ class GemmNarrowFamily(VectorFamily):
     """
 
     name: str = "gemm-narrow"
-    version: int = 16
+    version: int = 17
     anchors: ClassVar = (MatmulOp,)
 
     def match(self, group: FusedOp) -> "_Product | None":

@@ -43,7 +43,7 @@ class KnownGatherFamily(VectorFamily):
     """
 
     name: str = "known-gather"
-    version: int = 1
+    version: int = 2
     anchors: ClassVar = (GatherOp,)
 
     def match(self, group: FusedOp) -> "_KnownGather | None":

@@ -57,7 +57,7 @@ class NormalizationFamily(VectorFamily):
     """
 
     name: str = "normalization"
-    version: int = 8
+    version: int = 9
     anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
     def match(self, group: FusedOp) -> "_Normalization | None":

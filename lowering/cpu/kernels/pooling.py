@@ -52,7 +52,7 @@ class PoolFamily(VectorFamily):
     """
 
     name: str = "pool"
-    version: int = 9
+    version: int = 10
     anchors: ClassVar = (PoolOp, ReduceOp)
 
     def match(self, group: FusedOp) -> "_Pool | None":

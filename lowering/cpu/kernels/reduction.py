@@ -42,7 +42,7 @@ class ReductionFamily(VectorFamily):
     """
 
     name: str = "reduction"
-    version: int = 3
+    version: int = 4
     anchors: ClassVar = (ReduceOp,)
 
     def match(self, group: FusedOp) -> "_Reduction | None":

@@ -44,7 +44,7 @@ class ScanFamily(VectorFamily):
     """A scan of numbers alone in its group, row-major; elements are combined in their order."""
 
     name: str = "scan"
-    version: int = 1
+    version: int = 2
     anchors: ClassVar = (ScanOp,)
 
     def match(self, group: FusedOp) -> "_Scan | None":

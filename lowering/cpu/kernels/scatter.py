@@ -36,7 +36,7 @@ class ScatterFamily(VectorFamily):
     """
 
     name: str = "scatter"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (ScatterOp,)
 
     def match(self, group: FusedOp) -> "_Scatter | None":

@@ -55,7 +55,7 @@ class TiledFamily(VectorFamily):
 
     inner: tuple[KernelFamily, ...] = ()
     name: str = "tiled"
-    own_version: int = 1
+    own_version: int = 2
     _sizes: dict[str, tuple[int, ...] | None] = field(
         default_factory=dict[str, tuple[int, ...] | None], compare=False, repr=False
     )

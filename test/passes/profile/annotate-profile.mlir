@@ -22,7 +22,7 @@
 
 // The counters of braid count every iteration; kernels have the names of all their ops.
 // OWN: braid.opaque "C"{{.*}} braid.seconds = 2.000000e-03 : f64
-// OWN-NOT: braid.branch_probability
+// OWN: braid.branch_probability = 0.642
 // OWN: braid.trip_count = 1.000000e+01 : f64
 // WARNING: warning: 'choice' has counts that contradict each other: 9 + 5 of 10
 // WARNING: warning: 'once/enter' has no count of its iterations in the profile

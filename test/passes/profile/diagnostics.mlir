@@ -27,14 +27,16 @@
 // FOREIGN: warning: the profile '{{.*}}loop.csv' has no counts of any op in the module
 // FOREIGN: hint: was it taken with another model?
 
+// CHECK: braid.branch_probability = 0.642
+// CHECK: braid.branch_probability = 9.990000e-01
 // CHECK-NOT: braid.branch_probability
 // CHECK-NOT: braid.trip_count
 func.func @main(%c: i1, %n: index) {
-  // WARN: diagnostics.mlir:{{.*}}: warning: 'more' has counts that contradict each other: 9 + 5 of 10; both branches count as equally likely
+  // WARN: diagnostics.mlir:{{.*}}: warning: 'more' has counts that contradict each other: 9 + 5 of 10; 0.643 and 0.357 are taken as probabilities
   scf.if %c {
   } else {
   } {braid.profile_keys = {condition = "more", then = "more/then", else = "more/else"}}
-  // WARN: warning: 'above' has counts that contradict each other: 11 + -1 of 10
+  // WARN: warning: 'above' has counts that contradict each other: 11 + -1 of 10; 1 and 0 are taken as probabilities
   scf.if %c {
   } else {
   } {braid.profile_keys = {condition = "above", then = "above/then"}}

@@ -1,5 +1,7 @@
 """Pooling by its family."""
 
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
+
 import math
 
 import pytest
@@ -82,7 +84,7 @@ def test_combinations_are_as_many_as_said(window, stride, dilation, columns) -> 
     choice = candidate_of(family, make_group(types, build)).layouts[0]
     candidate = candidate_of(family, make_group(types, build, choice))
     kernel = candidate.emit("pool", {"columns": columns, "vectors": 1})
-    emitted = str(kernel.module).count("arith.cmpf ogt")
+    emitted = str(kernel.module).count("arith.cmpf ogt") // 2  # Each maximum compares both ways.
     windows = Windows((window, window), (1, stride), (1, dilation), (0, 0), (0, 0))
     pixels = pixels_to_share(windows, columns)
     shared = 0 if pixels is None else columns * (window - 1)

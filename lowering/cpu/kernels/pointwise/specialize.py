@@ -13,7 +13,7 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import dense_is_splat, is_unsigned
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.lowering.common.emitted_dialects import math as math_ops
-from braid.lowering.cpu.kernels.emit.compare import at_least, at_most
+from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, choose, compare
 from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
 from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, is_number
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
@@ -36,10 +36,10 @@ def splat(op: ConstantOp) -> float | int | None:
 def specialized(op: ElementwiseOp) -> Emit | None:
     """How `op` is written for the constant among its operands; None for the general way.
 
-    A maximum or minimum with a number is one instruction, where NaN in both operands takes five:
+    A maximum or minimum with a number is one instruction, where NaN in both operands takes three:
     activations end in it, once per element of a product. A power of f32 is written for constant
-    exponents only: small ones as products, fractions by exp and log, which are NaN for negative
-    numbers, as the power is.
+    exponents only: small ones as products, fractions by roots or by exp and log, which are NaN for
+    negative numbers, as the power is. Of minus infinity the power is that of infinity.
     """
     if op.ROW.name in _LIMITS and not is_unsigned(op.result_type().element_type):
         return _limit(op)
@@ -53,9 +53,21 @@ def _limit(op: ElementwiseOp) -> Emit | None:
     limit = _LIMITS[op.ROW.name]
     for x, bound in ((0, 1), (1, 0)):
         number = _known(op.operands[bound])
-        if number is not None and not math.isnan(number):
-            return lambda e, a, x=x, bound=bound: limit(e, a[x], a[bound])
+        if number is None or math.isnan(number):
+            continue
+        # Of two zeros the limit leaves that of x as it is.
+        is_zero = isinstance(number, float) and not number
+        if is_zero and math.copysign(1, number) < 0 and op.ROW.name == "minimum":
+            continue
+        if is_zero and math.copysign(1, number) > 0 and op.ROW.name == "maximum":
+            return lambda e, a, x=x, bound=bound: _not_negative(e, a[x], a[bound])
+        return lambda e, a, x=x, bound=bound: limit(e, a[x], a[bound])
     return None
+
+
+def _not_negative(e: Emitter, x: Value, zero: Value) -> Value:
+    """The larger of x and `zero`; adding it turns a negative zero into a positive one."""
+    return e.apply(arith.AddfOp, at_least(e, x, zero), zero)
 
 
 def _known(value: SSAValue) -> float | int | None:
@@ -64,7 +76,7 @@ def _known(value: SSAValue) -> float | int | None:
 
 def _power(exponent: float) -> Emit | None:
     if exponent == 0.5:
-        return lambda e, a: e.insert(math_ops.SqrtOp(a[0]))
+        return _root
     if exponent in _PRODUCT_EXPONENTS:
         return lambda e, a: _product(e, a[0], int(exponent))
     if not math.isfinite(exponent) or exponent == int(exponent):
@@ -79,6 +91,19 @@ def _product(e: Emitter, x: Value, exponent: int) -> Value:
     return e.insert(arith.MulfOp(square, x if exponent == 3 else square))
 
 
+def _root(e: Emitter, a: Sequence[Value]) -> Value:
+    """The square root; of negative zero it would be negative, which the power is not."""
+    x = _without_minus_infinity(e, a[0])
+    return e.insert(math_ops.SqrtOp(e.apply(arith.AddfOp, x, e.constant(0.0, x.type))))
+
+
 def _exponential(e: Emitter, a: Sequence[Value]) -> Value:
     functions = Functions(e)
-    return functions.exp(e.insert(arith.MulfOp(functions.log(a[0]), a[1])))
+    logarithm = functions.log(_without_minus_infinity(e, a[0]))
+    return functions.exp(e.insert(arith.MulfOp(logarithm, a[1])))
+
+
+def _without_minus_infinity(e: Emitter, x: Value) -> Value:
+    """x, but infinity for minus infinity: of both a power that is not whole is the same."""
+    is_lowest = compare(e, "oeq", x, e.constant(-math.inf, x.type))
+    return choose(e, is_lowest, e.constant(math.inf, x.type), x)
