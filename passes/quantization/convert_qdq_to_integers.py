@@ -13,10 +13,11 @@ from xdsl.pattern_rewriter import (
     RewritePattern,
 )
 
-from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.analysis.interpreter.parameter_values import parameter_values
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.names import inherit_names
 from braid.passes.canonicalize.dead_ops import erase_dead_ops
+from braid.passes.quantization.known_numbers import KnownNumbers
 from braid.passes.quantization.movement import rewrite_movement
 from braid.passes.quantization.products import rewrite_product
 from braid.passes.quantization.requantization import rewrite_quantization
@@ -27,14 +28,14 @@ from braid.passes.quantization.sums import rewrite_sum
 class _ToIntegers(RewritePattern):
     """The rewrites of this folder, the first that applies."""
 
-    expressions: ParameterExpressions
+    known: KnownNumbers
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         """Rewrites `op`, if it reads what was dequantized."""
         if not isinstance(op, TensorOp):
             return
         for rewrite in (rewrite_product, rewrite_movement, rewrite_sum, rewrite_quantization):
-            if (result := rewrite(op, rewriter, self.expressions)) is not None:
+            if (result := rewrite(op, rewriter, self.known)) is not None:
                 rewriter.replace(op, [], [result])
                 return
 
@@ -67,7 +68,7 @@ class ConvertQdqToIntegersPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites all functions of `op`."""
         PatternRewriteWalker(
-            _ToIntegers(ParameterExpressions()),
+            _ToIntegers(KnownNumbers(parameter_values(ctx, op))),
             post_walk_func=erase_dead_ops,
             listener=PatternRewriterListener(operation_replacement_handler=[inherit_names]),
         ).rewrite_module(op)

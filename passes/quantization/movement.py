@@ -8,7 +8,6 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import number_attribute
@@ -26,12 +25,13 @@ from braid.dialects.braid.quantization import DequantizeOp, is_quantized
 from braid.dialects.braid.reduction import ReduceOp
 from braid.passes.quantization.emitter import Emitter, constant_of, equal, is_single, number_of
 from braid.passes.quantization.integer_products import centered_operand
+from braid.passes.quantization.known_numbers import KnownNumbers
 
 _MOVING = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 
 
 def rewrite_movement(
-    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+    op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
     """Moves the numbers of dequantized or centered operands, and what they stand for then."""
     if not isinstance(op, _MOVING) and not _takes_extreme(op):
@@ -40,6 +40,8 @@ def rewrite_movement(
     if sources is None:
         return _centered(op, rewriter)
     emit, parts = Emitter(op, rewriter), sources[0].operands
+    if _takes_extreme(op) and not known.is_positive(parts[1]):
+        return None
     if isinstance(op, ReshapeOp) and _keeps_columns(op, parts[1:]):
         # Rows of a product, whose columns have scales of their own.
         shape = shape_of(op.output)

@@ -4,7 +4,6 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.convolution import ConvOp
@@ -17,10 +16,11 @@ from braid.passes.quantization.integer_products import (
     integer_product,
     is_sum_of_bytes,
 )
+from braid.passes.quantization.known_numbers import KnownNumbers
 
 
 def rewrite_product(
-    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+    op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
     """A product of bytes in i32, dequantized afterwards where it was of real numbers.
 
@@ -29,8 +29,8 @@ def rewrite_product(
     if not isinstance(op, ConvOp | MatmulOp) or op.accumulator is not None:
         return None
     left, right = op.operands
-    is_known = expressions.is_known(right)
-    if (is_known and expressions.is_known(left)) or (isinstance(op, ConvOp) and not is_known):
+    is_known = known.is_known(right)
+    if (is_known and known.is_known(left)) or (isinstance(op, ConvOp) and not is_known):
         return None
     if element_type_of(left) == i32:
         return _centered_product(op, rewriter, is_known)
@@ -39,6 +39,8 @@ def rewrite_product(
         return None
     numbers = [Quantized(value.operands[0], value.operands[2]) for value in (x, w)]
     scales = x.operands[1], w.operands[1]
+    if not all(map(known.is_scale, scales)):
+        return None
     if not run_together(x, op) or not _is_per_result(op, *scales):
         return None
     if not is_sum_of_bytes(op, numbers[0], numbers[1]):

@@ -1,12 +1,13 @@
 """What is quantized again: in another scale, after an addition, a product, a limit, or joined."""
 
+from collections.abc import Sequence
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.elementwise import ELEMENTWISE, ElementwiseOp
@@ -17,6 +18,7 @@ from braid.dialects.braid.quantization import (
     RequantizeOp,
     limits_of,
 )
+from braid.dialects.braid.relayout import Array
 from braid.passes.quantization.emitter import (
     Emitter,
     equal,
@@ -25,14 +27,19 @@ from braid.passes.quantization.emitter import (
     number_of,
 )
 from braid.passes.quantization.integer_products import as_type, has_bytes, i8, ui8, unsigned_of
+from braid.passes.quantization.known_numbers import KnownNumbers, is_finite
 from braid.passes.quantization.movement import dequantized_operands, repeated
 
 _UNIT_BITS = 20
 """The larger of two scales that are added up is 2 to this many units: both fit 32 bits then."""
 
+_MOST_STEPS = 2.0**10
+"""Of the result, which the larger of two scales that are added up may be: either is off by half a
+unit, 255 times, which is a quarter of a step of that."""
+
 
 def rewrite_quantization(
-    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
+    op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers
 ) -> SSAValue | None:
     """Quantizes without floating point what was dequantized."""
     if isinstance(op, DequantizeOp):
@@ -44,8 +51,12 @@ def rewrite_quantization(
     if not isinstance(source, Operation) or not run_together(source, op):
         return None
     emit = Emitter(op, rewriter)
+    if not known.is_scale(scale):
+        return None
     if isinstance(source, DequantizeOp):
-        return _requantized(emit, source, scale, zero)
+        own = source.operands[1]
+        fits = not known.is_known(own) or known.is_factor(own)
+        return _requantized(emit, source, scale, zero) if fits else None
     if not isinstance(source, TensorOp):
         return None
     result = None
@@ -54,9 +65,9 @@ def rewrite_quantization(
     elif isinstance(source, ReshapeOp | SliceOp | TransposeOp):
         result = _moved(emit, source, scale, zero)
     elif isinstance(source, ELEMENTWISE["maximum"] | ELEMENTWISE["minimum"]):
-        result = _limited(emit, source, scale, zero, expressions)
+        result = _limited(emit, source, scale, zero, known)
     elif isinstance(source, ELEMENTWISE["add"] | ELEMENTWISE["sub"] | ELEMENTWISE["mul"]):
-        result = _combined(emit, source, scale, zero)
+        result = _combined(emit, source, scale, zero, known)
     return result if result is None or not x.has_one_use() else emit.name(result, source)
 
 
@@ -117,24 +128,48 @@ def _limited(
     source: ElementwiseOp,
     scale: SSAValue,
     zero: SSAValue,
-    expressions: ParameterExpressions,
+    known: KnownNumbers,
 ) -> SSAValue | None:
-    """The limit of what is quantized is the quantized limit: quantizing keeps the order."""
+    """The limit of what is quantized is the quantized limit: quantizing keeps the order.
+
+    NaN, which is quantized to 0 and then limited, must not be among what is limited so. It is not
+    where all is made of quantized numbers, and a limit that is the type's own does nothing.
+    """
+    if not known.is_positive(scale):
+        return None
     for index in (0, 1):
         value, limit = source.operands[index], source.operands[1 - index]
-        if not expressions.is_known(limit) or isinstance(value.owner, Block):
+        if not known.is_known(limit) or isinstance(value.owner, Block):
             continue
         if not isinstance(value.owner, DequantizeOp) and not value.has_one_use():
             continue
         if shape_of(value) != shape_of(source.output):
             continue
+        least, largest = limits_of(element_type_of(zero))
+        bound = _quantized(known, limit, scale, zero)
+        if bound is None:
+            continue
+        if (bound == (least if source.ROW.name == "maximum" else largest)).all():
+            return emit.insert(QuantizeOp.on(value, scale, zero))
+        if not is_finite(known, value):
+            continue
         quantized = emit.insert(QuantizeOp.on(value, scale, zero))
         bound = emit.insert(QuantizeOp.on(limit, scale, zero))
-        least, largest = limits_of(element_type_of(zero))
-        if number_of(bound) == (least if source.ROW.name == "maximum" else largest):
-            return quantized
         return emit.apply(source.ROW.name, quantized, bound)
     return None
+
+
+def _quantized(
+    known: KnownNumbers, limit: SSAValue, scale: SSAValue, zero: SSAValue
+) -> Array | None:
+    """A limit as `braid.quantize` makes it, None where it is not known or no number."""
+    numbers, step, point = (known.array(value) for value in (limit, scale, zero))
+    if numbers is None or step is None or point is None or np.isnan(numbers).any():
+        return None
+    trial = QuantizeOp.on(limit, scale, zero)
+    (result,) = trial.evaluate(numbers, step, point)
+    trial.erase()  # It must not stay among the uses of what it reads.
+    return result
 
 
 def _joined(emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
@@ -157,14 +192,18 @@ def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> 
 
 
 def _combined(
-    emit: Emitter, source: ElementwiseOp, scale: SSAValue, zero: SSAValue
+    emit: Emitter, source: ElementwiseOp, scale: SSAValue, zero: SSAValue, known: KnownNumbers
 ) -> SSAValue | None:
     """Sums in a unit that both scales are nearly whole numbers of; products in that of both."""
     operands = dequantized_operands(source)
     if operands is None or not all(has_bytes(operand.operands[0]) for operand in operands):
         return None
-    left, right = (centered(emit, operand) for operand in operands)
     scales = [operand.operands[1] for operand in operands]
+    if not all(map(known.is_scale, scales)):
+        return None
+    if source.ROW.name != "mul" and not _is_coarse(known, scales, scale):
+        return None
+    left, right = (centered(emit, operand) for operand in operands)
     if source.ROW.name == "mul":
         unit = emit.apply("mul", *scales)
         total = emit.apply("mul", left, right)
@@ -178,3 +217,15 @@ def _combined(
         ]
         total = emit.apply(source.ROW.name, *terms)
     return _in_fixed_point(emit, total, emit.apply("div", unit, scale), zero)
+
+
+def _is_coarse(known: KnownNumbers, scales: Sequence[SSAValue], step: SSAValue) -> bool:
+    """Whether the units of a sum are so much finer than its result's steps that nobody sees them.
+
+    Scales that nothing is known of may be as large as they like.
+    """
+    added, steps = [known.array(scale) for scale in scales], known.array(step)
+    if steps is None or any(scale is None for scale in added):
+        return False
+    largest = max(float(scale.max(initial=0)) for scale in added if scale is not None)
+    return largest <= _MOST_STEPS * float(steps.min(initial=np.inf))

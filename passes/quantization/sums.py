@@ -3,75 +3,89 @@
 import math
 from typing import TypeGuard
 
+import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, TransposeOp
+from braid.dialects.braid.movement import PadOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.passes.quantization.emitter import Emitter, is_single, number_of
 from braid.passes.quantization.integer_products import has_bytes
+from braid.passes.quantization.known_numbers import KnownNumbers, bias_fits, largest_of
 
 _LARGEST_BIAS = 2.0**30
-"""Sums of products have 30 bits, too; what is beyond leaves every 16-bit range."""
+"""In steps of the sums of products, which have 30 bits, too."""
 
 _MOST_ADDENDS = 1 << 22
 """Bytes that are added up in i32."""
 
 
-def rewrite_sum(
-    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
-) -> SSAValue | None:
+def rewrite_sum(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSAValue | None:
     """Adds a known bias to the i32 sums themselves; adds up quantized numbers; scales scales."""
     if isinstance(op, ELEMENTWISE["add"]):
-        return _biased(op, rewriter, expressions)
+        return _biased(op, rewriter, known)
     if isinstance(op, ELEMENTWISE["mul"]):
-        return _scaled(op, rewriter, expressions)
+        return _scaled(op, rewriter, known)
     if isinstance(op, PoolOp | ReduceOp):
         return _added_up(op, rewriter)
     return None
 
 
-def _biased(
-    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
-) -> SSAValue | None:
+def _biased(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSAValue | None:
     for index in (0, 1):
         source, bias = op.operands[index].owner, op.operands[1 - index]
-        if not _is_sum(source, op) or not expressions.is_known(bias):
+        if not _is_sum(source, op) or not known.is_known(bias):
             continue
         sums, scale, _ = source.operands
-        if expressions.is_known(sums) or shape_of(sums) != shape_of(op.results[0]):
+        if known.is_known(sums) or shape_of(sums) != shape_of(op.results[0]):
             continue
-        if not expressions.is_known(scale):
+        if not bias_fits(known, bias, op.results[0], scale):
+            continue  # What is left of a step shows.
+        sums, offset = _without_offset(sums, known)
+        if not _fits_32_bits(known, sums, bias, offset, scale):
             continue
-        if not _is_whole(bias) and not _is_requantized(op.results[0]):
-            continue  # What is left of a step shows in real numbers.
         emit = Emitter(op, rewriter)
         steps = emit.rounded(emit.apply("div", bias, scale), _LARGEST_BIAS)
-        if isinstance(sums.owner, ELEMENTWISE["sub"]) and expressions.is_known(
-            sums.owner.operands[1]
-        ):
+        if offset is not None:
             # What zero points add is known as the bias is: one term.
-            sums, offset = sums.owner.operands
             steps = emit.apply("sub", steps, offset)
         total = emit.apply("add", sums, steps)
         return emit.insert(DequantizeOp.on(total, scale, emit.number(0, total)))
     return None
 
 
-def _is_whole(bias: SSAValue) -> bool:
-    """Whether `bias` is given as i32 numbers, which are steps of the sums that it is added to."""
-    while isinstance(bias.owner, ReshapeOp | BroadcastOp):
-        bias = bias.owner.operands[0]
-    source = bias.owner
-    return isinstance(source, DequantizeOp) and element_type_of(source.operands[0]) == i32
+def _without_offset(sums: SSAValue, known: KnownNumbers) -> tuple[SSAValue, SSAValue | None]:
+    """Sums, and what is known and taken off them, such as what zero points add."""
+    op = sums.owner
+    if isinstance(op, ELEMENTWISE["sub"]) and known.is_known(op.operands[1]):
+        return op.operands[0], op.operands[1]
+    return sums, None
+
+
+def _fits_32_bits(
+    known: KnownNumbers, sums: SSAValue, bias: SSAValue, offset: SSAValue | None, scale: SSAValue
+) -> bool:
+    """Whether sums, whatever they are, and a bias in their steps are 32-bit numbers."""
+    values, unit = known.array(bias), known.array(scale)
+    if values is None or unit is None:
+        return False
+    steps = np.rint(values.astype(np.float64) / unit)
+    taken = 0 if offset is None else known.array(offset)
+    largest = float(np.abs(steps).max(initial=0))
+    if largest > _LARGEST_BIAS:
+        return False
+    if taken is not None:
+        largest = float(np.abs(steps - taken).max(initial=0))
+    elif offset is not None:
+        largest += largest_of(known, offset)
+    return largest_of(known, sums) + largest < 2.0**31
 
 
 def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:
@@ -81,20 +95,20 @@ def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:
     return element_type_of(source.operands[0]) == i32 and number_of(source.operands[2]) == 0
 
 
-def _scaled(
-    op: TensorOp, rewriter: PatternRewriter, expressions: ParameterExpressions
-) -> SSAValue | None:
+def _scaled(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSAValue | None:
     """A product with known factors is the same integers in another scale.
 
     One factor for all must be positive: what takes the largest of some numbers relies on that.
+    Neither the factor nor the scale may be so small or large that their product loses digits.
     """
     for index in (0, 1):
         source, factor = op.operands[index].owner, op.operands[1 - index]
-        if not isinstance(source, DequantizeOp) or not expressions.is_known(factor):
+        if not isinstance(source, DequantizeOp) or not known.is_known(factor):
             continue
-        if is_single(factor) and not (number_of(factor) or 0) > 0:
-            continue
+        fits = known.is_positive if is_single(factor) else known.is_factor
         numbers, scale, zero = source.operands
+        if not fits(factor) or (known.is_known(scale) and not known.is_factor(scale)):
+            continue
         if shape_of(numbers) != shape_of(op.results[0]) or not run_together(source, op):
             continue
         if not _is_requantized(op.results[0]):

@@ -12,8 +12,8 @@
 // CHECK:         func.return %[[R]]
 func.func @dense(%x: tensor<2x8xui8>) -> tensor<2x4xui8> {
   %w = braid.parameter {key = "w"} : tensor<8x4xi8>
-  %b = braid.parameter {key = "b"} : tensor<1x4xf32>
-  %ws = braid.parameter {key = "ws"} : tensor<1x4xf32>
+  %b = braid.constant {value = dense<0.3> : tensor<1x4xf32>} : tensor<1x4xf32>
+  %ws = braid.constant {value = dense<0.02> : tensor<1x4xf32>} : tensor<1x4xf32>
   %wz = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
   %s = braid.constant {value = dense<0.05> : tensor<1x1xf32>} : tensor<1x1xf32>
   %z = braid.constant {value = dense<90> : tensor<1x1xui8>} : tensor<1x1xui8>
@@ -107,7 +107,7 @@ func.func @reshaped_weights(%x: tensor<3x2x8xui8>, %z: tensor<1x1x1xui8>) -> ten
 // CHECK-NEXT:    %[[Y:.*]] = braid.add %[[D]], %b {braid.name = "y"}
 // CHECK-NEXT:    return %[[Y]]
 func.func @real_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
-  %b = braid.parameter {key = "b"} : tensor<1x4xf32>
+  %b = braid.constant {value = dense<0.333> : tensor<1x4xf32>} : tensor<1x4xf32>
   %p = braid.parameter {key = "p"} : tensor<4x4xi8>
   %s = braid.constant {value = dense<0.1> : tensor<1x1xf32>} : tensor<1x1xf32>
   %z = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
@@ -124,7 +124,7 @@ func.func @real_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
 // CHECK:         %[[Y:.*]] = braid.dequantize %[[A]]
 // CHECK-NEXT:    return %[[Y]]
 func.func @whole_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
-  %c = braid.parameter {key = "b"} : tensor<1x4xi32>
+  %c = braid.constant {value = dense<77> : tensor<1x4xi32>} : tensor<1x4xi32>
   %p = braid.parameter {key = "p"} : tensor<4x4xi8>
   %s = braid.constant {value = dense<0.1> : tensor<1x1xf32>} : tensor<1x1xf32>
   %t = braid.constant {value = dense<0.01> : tensor<1x1xf32>} : tensor<1x1xf32>
@@ -136,4 +136,30 @@ func.func @whole_bias(%q: tensor<2x4xi8>) -> tensor<2x4xf32> {
   %2 = braid.matmul %0, %1 : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %3 = braid.add %2, %b {braid.name = "y"} : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
   func.return %3 : tensor<2x4xf32>
+}
+
+// Numbers of another scale are no steps of the sums, unless nobody sees what is left of them.
+// CHECK-LABEL: @other_bias
+// CHECK:         braid.matmul {{.*}} {accumulator = i32}
+// CHECK:         %[[D:.*]] = braid.dequantize {{.*}}(tensor<2x4xi32>
+// CHECK-NEXT:    braid.add %[[D]], %b
+// CHECK:         %[[Q:.*]] = braid.matmul {{.*}} {accumulator = i32}
+// CHECK:         %[[A:.*]] = braid.add %[[Q]], {{.*}} -> tensor<2x4xi32>
+// CHECK:         braid.requantize %[[A]]
+func.func @other_bias(%q: tensor<2x4xi8>) -> (tensor<2x4xf32>, tensor<2x4xi8>) {
+  %c = braid.constant {value = dense<77> : tensor<1x4xi32>} : tensor<1x4xi32>
+  %p = braid.parameter {key = "p"} : tensor<4x4xi8>
+  %s = braid.constant {value = dense<0.1> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %t = braid.constant {value = dense<0.013> : tensor<1x1xf32>} : tensor<1x1xf32>
+  %z = braid.constant {value = dense<0> : tensor<1x1xi8>} : tensor<1x1xi8>
+  %y = braid.constant {value = dense<0> : tensor<1x1xi32>} : tensor<1x1xi32>
+  %0 = braid.dequantize %q, %s, %z : (tensor<2x4xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<2x4xf32>
+  %1 = braid.dequantize %p, %s, %z : (tensor<4x4xi8>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<4x4xf32>
+  %b = braid.dequantize %c, %t, %y : (tensor<1x4xi32>, tensor<1x1xf32>, tensor<1x1xi32>) -> tensor<1x4xf32>
+  %2 = braid.matmul %0, %1 : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %3 = braid.add %2, %b : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %4 = braid.matmul %0, %1 : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+  %5 = braid.add %4, %b : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %6 = braid.quantize %5, %s, %z : (tensor<2x4xf32>, tensor<1x1xf32>, tensor<1x1xi8>) -> tensor<2x4xi8>
+  func.return %3, %6 : tensor<2x4xf32>, tensor<2x4xi8>
 }

@@ -1,5 +1,7 @@
 """What quantized graphs become in integers is within one step of what they were in f32."""
 
+# pyright: basic, reportMissingImports=false
+
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +12,9 @@ from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper
 
 from braid.analysis.interpreter import interpret
+from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import is_float
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.passes.infrastructure.manager import run_pipeline
@@ -18,7 +22,7 @@ from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context
 from test.unit.frontends.onnx.conftest import graph_of, model_of, reference
 
-Array = np.ndarray
+Array = Any
 node = helper.make_node
 PASSES = "simplify,convert-qdq-to-integers,simplify"
 
@@ -27,7 +31,7 @@ class Graph:
     """Nodes of a QDQ graph, with random scales and zero points."""
 
     def __init__(self, seed: int) -> None:
-        self.random = np.random.default_rng(seed)
+        self.random: Any = np.random.default_rng(seed)
         self.nodes: list[Any] = []
         self.constants: dict[str, Array] = {}
         self.inputs: dict[str, Array] = {}
@@ -45,10 +49,10 @@ class Graph:
     def scale(self) -> str:
         return self.constant(np.float32(self.random.uniform(0.005, 0.2)))
 
-    def kind(self) -> type:
+    def kind(self) -> Any:
         return self.random.choice([np.uint8, np.int8])
 
-    def numbers(self, kind: type, *shape: int) -> Array:
+    def numbers(self, kind: Any, *shape: int) -> Array:
         info = np.iinfo(kind)
         return self.random.integers(info.min, info.max + 1, shape).astype(kind)
 
@@ -147,7 +151,10 @@ PATTERNS = [product, matrix_product, dense, residual, average, moved]
 
 def converted(model: ModelProto) -> ImportedModel:
     imported = import_onnx(model)
-    run_pipeline(make_context(), imported.module, parse_pipeline(PASSES))
+    context = make_context()
+    assert isinstance(context, ModelContext)
+    context.parameters = imported.parameters
+    run_pipeline(context, imported.module, parse_pipeline(PASSES))
     imported.module.verify()
     return imported
 
@@ -164,7 +171,7 @@ def floats_in(imported: ImportedModel) -> list[str]:
         for op in imported.module.walk()
         if op.name.startswith("braid.")
         and not expressions.is_known(op.results[0])
-        and is_float(op.results[0].type.element_type)
+        and is_float(element_type_of(op.results[0]))
     ]
 
 
@@ -261,4 +268,49 @@ def test_dynamic_quantization_of_padded_convolutions() -> None:
     np.testing.assert_array_equal(found, reference(model, g.inputs)[0])
     products = [op for op in imported.module.walk() if op.name == "braid.conv"]
     # One of them is of the padding, and known.
-    assert [str(op.operands[0].type.element_type) for op in products] == ["ui8", "ui8"]
+    assert [str(element_type_of(op.operands[0])) for op in products] == ["ui8", "ui8"]
+
+
+@pytest.mark.parametrize("op", ["Conv", "MatMul"])
+@pytest.mark.parametrize("form", ["whole", "other", "real", "channels", "huge"])
+@pytest.mark.parametrize("step", [None, 0.01, 200.0])
+def test_biases_are_what_they_say(op: str, form: str, step: float | None) -> None:
+    """Numbers of another scale than the sums' are no steps of these, unless nobody sees it."""
+    g = Graph(5)
+    g.inputs["x"] = np.zeros((1, 4, 3, 3) if op == "Conv" else (3, 4), np.uint8)
+    x = g.add("DequantizeLinear", "x", g.constant(np.float32(0.5)))
+    weights = g.constant(np.ones((4, 4, 1, 1) if op == "Conv" else (4, 4), np.int8))
+    w = g.add("DequantizeLinear", weights, g.constant(np.float32(2)))
+    numbers = np.full(4, 2**31 - 1 if form == "huge" else 401, np.int32)
+    scales = {"whole": 1, "huge": 1, "channels": [0.001, 1, 2, 0.3]}.get(form, 0.001)
+    bias = g.constant((numbers * np.float32(scales)).astype(np.float32))
+    if form != "real":
+        along = {"axis": 0} if form == "channels" else {}
+        bias = g.add(
+            "DequantizeLinear", g.constant(numbers), g.constant(np.float32(scales)), **along
+        )
+    y = g.add("Conv", x, w, bias) if op == "Conv" else g.add("Add", g.add("MatMul", x, w), bias)
+    if step is not None:
+        scale, zero = g.constant(np.float32(step)), g.constant(np.int16(0))
+        y = g.add("DequantizeLinear", g.add("QuantizeLinear", y, scale, zero), scale, zero)
+    model = g.model(y)
+    imported = converted(model)
+    (after,), (before,) = results(imported, g.inputs), results(import_onnx(model), g.inputs)
+    np.testing.assert_allclose(after, before, rtol=1e-6, atol=0 if step is None else step)
+    if form == "whole" or (step == 200 and form != "huge"):
+        assert "braid.add" not in floats_in(imported)
+
+
+def test_sums_and_biases_keep_to_32_bits() -> None:
+    """Two biases of 2^30 steps each do not wrap around."""
+    g = Graph(6)
+    g.inputs["x"] = np.full((2, 4), 255, np.uint8)
+    x = g.add("DequantizeLinear", "x", g.constant(np.float32(1)))
+    w = g.add("DequantizeLinear", g.constant(np.ones((4, 4), np.int8)), g.constant(np.float32(1)))
+    y = g.add("MatMul", x, w)
+    for _ in range(2):
+        number = g.constant(np.full(4, 2**30, np.int32))
+        y = g.add("Add", y, g.add("DequantizeLinear", number, g.constant(np.float32(1))))
+    model = g.model(y)
+    (after,) = results(converted(model), g.inputs)
+    np.testing.assert_allclose(after, 2.0**31 + 1020, rtol=1e-6)

@@ -1,0 +1,74 @@
+"""Random QDQ graphs: in integers, and compiled, they are within the steps that are promised."""
+
+# pyright: basic, reportMissingImports=false
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from onnx import printer
+
+import braid
+from braid.analysis.interpreter import interpret
+from braid.analysis.structure.model_context import ModelContext
+from braid.frontends.onnx import import_onnx
+from braid.passes.infrastructure.manager import run_pipeline
+from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.universe import make_context
+from test.fuzz.quantized_graphs import Draft, Value, draft
+
+EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+PASSES = "simplify,convert-qdq-to-integers,simplify"
+
+Arrays = Sequence[np.ndarray[Any, Any]]
+
+
+def assert_within_steps(found: Arrays, expected: Arrays, values: Sequence[Value]) -> None:
+    """Asserts that no result is further from the model's than `values` allow."""
+    for value, one, other in zip(values, found, expected, strict=True):
+        with np.errstate(all="ignore"):
+            away = np.abs(one.astype(np.float64) - other.astype(np.float64))
+        is_same = (one == other) | (np.isnan(one) & np.isnan(other))
+        away = float(np.where(is_same, 0, away).max(initial=0))
+        assert away <= 1.001 * value.error, f"{value.name}: {away} away, {value.error} allowed"
+
+
+def in_integers(graph: Draft, values: Sequence[Value]) -> Arrays:
+    """What the model is after its conversion to integers, interpreted."""
+    imported = import_onnx(graph.model([value.name for value in values]))
+    context = make_context()
+    assert isinstance(context, ModelContext)
+    context.parameters = imported.parameters
+    run_pipeline(context, imported.module, parse_pipeline(PASSES))
+    return list(interpret(imported.module, graph.inputs, parameters=imported.parameters))
+
+
+def interpreted(graph: Draft, values: Sequence[Value]) -> Arrays:
+    """What the model says."""
+    imported = import_onnx(graph.model([value.name for value in values]))
+    return list(interpret(imported.module, graph.inputs, parameters=imported.parameters))
+
+
+@settings(max_examples=4 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(0, 2**32))
+def test_integers_are_within_their_steps(seed: int) -> None:
+    graph, values = draft(seed)
+    note(printer.to_text(graph.model([value.name for value in values])))
+    assert_within_steps(in_integers(graph, values), interpreted(graph, values), values)
+
+
+@settings(
+    max_examples=max(1, EXAMPLES // 8),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.integers(0, 2**32))
+def test_compiled_graphs_are_within_their_steps(seed: int) -> None:
+    graph, values = draft(seed)
+    model = graph.model([value.name for value in values])
+    note(printer.to_text(model))
+    compiled = list(braid.compile(model, jobs=1).run_named(graph.inputs).values())
+    assert_within_steps(compiled, interpreted(graph, values), values)
