@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import Builtin, FunctionType, ModuleOp, UnregisteredO
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
 from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.dialects.linalg.ops import GenericOp
+from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.dialects.math import Math
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
@@ -31,6 +31,8 @@ class TensorNest:
 
     op: GenericOp
     of: Operation
+    is_copy: bool = True
+    """Whether the operands of `op` are the arguments of a function that upstream read."""
 
     @property
     def inputs(self) -> tuple[SSAValue, ...]:
@@ -44,10 +46,43 @@ class TensorNest:
 
     def model_value(self, value: SSAValue) -> SSAValue:
         """The model's value, as it is now, for one that the nest reads."""
-        if self.op is self.of or not isinstance(value, BlockArgument):
+        if not self.is_copy or not isinstance(value, BlockArgument):
             return value
         is_own = isinstance(value.owner.parent_op(), FuncOp)
         return _values_read(self.of)[value.index] if is_own else value
+
+    def for_result(self, number: int) -> "TensorNest | None":
+        """The nest of one result alone, with a copy of the body; None where it reads others."""
+        first = len(self.op.inputs)
+        own = self.body.args[first + number]
+        block = Block(arg_types=[a.type for a in (*self.body.args[:first], own)])
+        kept = (*self.body.args[:first], own)
+        values: dict[SSAValue, SSAValue] = dict(zip(kept, block.args, strict=True))
+        last = self.body.last_op
+        if last is None:
+            return None
+        wanted = {last.operands[number]}
+        for op in reversed(list(self.body.ops)):
+            if not wanted.isdisjoint(op.results):
+                wanted.update(value for inner in op.walk() for value in inner.operands)
+        if not wanted.isdisjoint(set(self.body.args) - set(kept)):
+            return None
+        for op in self.body.ops:
+            if op is not last and not wanted.isdisjoint(op.results):
+                block.add_op(op.clone(values))
+        yielded = last.operands[number]
+        block.add_op(YieldOp(values.get(yielded, yielded)))
+        maps = list(self.op.indexing_maps)
+        output = self.op.outputs[number]
+        made = GenericOp(
+            list(self.op.inputs),
+            [output],
+            Region(block),
+            [*maps[:first], maps[first + number]],
+            list(self.op.iterator_types),
+            [output.type],
+        )
+        return TensorNest(made, self.of, self.is_copy)
 
     @property
     def maps(self) -> tuple[AffineMap, ...]:
@@ -72,7 +107,7 @@ def op_name(op: Operation) -> str:
 
 def tensor_nests(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
     """The nests of those of `ops` that are one."""
-    nests = {op: TensorNest(op, op) for op in ops if isinstance(op, GenericOp)}
+    nests = {op: TensorNest(op, op, is_copy=False) for op in ops if isinstance(op, GenericOp)}
     named = [op for op in ops if op not in nests and op_name(op).startswith("linalg.")]
     return nests | _generalized(named)
 

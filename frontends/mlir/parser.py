@@ -414,7 +414,7 @@ class LocatingParser(BitPatternParser):
 
 
 def _detail(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+    return (str(error) or "its operands, attributes and types do not fit together").splitlines()[0]
 
 
 def _skip_blanks(text: str, position: int) -> int:

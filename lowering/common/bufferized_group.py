@@ -38,13 +38,15 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
+from braid.lowering.common.checked_nests import check_nests
 from braid.lowering.common.convert_braid_to_linalg import ConvertBraidToLinalgPass
 from braid.lowering.common.element_types import convert, signless_tensor, tensor_type_of
 from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.linalg_builders import elementwise
-from braid.lowering.common.materialize_layouts import MaterializeLayoutsPass
+from braid.lowering.common.materialize_layouts import materialize_layouts
 from braid.lowering.common.parse_upstream import parse_upstream
 from braid.lowering.common.upstream import bufferization_passes, generic_form
+from braid.lowering.common.upstream_ops import upstream_ops
 from braid.support.errors import BraidError, UnsupportedError
 
 
@@ -114,19 +116,32 @@ def bufferized_group(group: FusedOp, symbol: str) -> ModuleOp:
     upstream MLIR rejects the group.
     """
     module = ModuleOp([_function(group, symbol)])
-    context = Context()
-    ConvertBraidToLinalgPass().apply(context, module)
+    own = {op for op in module.walk() if isinstance(op, linalg.GenericOp)}
+    ConvertBraidToLinalgPass().apply(Context(), module)
     function = module.body.block.first_op
     assert isinstance(function, FuncOp)
     expected = tuple(signless_tensor(tensor_type_of(v)) for v in group.outputs)
     assert function.function_type.outputs.data == expected, "a result lost its layout"
-    MaterializeLayoutsPass().apply(context, module)
+    materialize_layouts(module, own)
     kernel = ModuleOp([to_destination_passing(function, strides_of(group))])
     try:
-        text = generic_form(module_text(kernel), bufferization_passes(len(group.outputs)))
+        passes = bufferization_passes(len(group.outputs))
+        is_foreign = bool(upstream_ops(group))
+        text = generic_form(
+            module_text(kernel), (*_GENERALIZATION, *passes) if is_foreign else passes
+        )
     except BraidError as error:
         raise BraidError(f"kernel '{symbol}': {error.message}") from error
-    return parse_upstream(text)
+    lowered = parse_upstream(text)
+    if is_foreign:
+        for op in lowered.ops:
+            if isinstance(op, FuncOp):
+                check_nests(op)
+    return lowered
+
+
+_GENERALIZATION = ("func.func(linalg-generalize-named-ops)",)
+"""Emitters know nests by their maps and bodies."""
 
 
 def _function(group: FusedOp, symbol: str) -> FuncOp:

@@ -1,6 +1,6 @@
 """Pass `materialize-layouts`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 
 from xdsl.builder import Builder
@@ -52,17 +52,25 @@ class MaterializeLayoutsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites every function in place."""
-        for function in [op for op in op.walk() if isinstance(op, FuncOp)]:
-            for inner in list(function.walk()):
-                if inner is not function and _needs_rewriting(inner):
-                    _materialize(inner)
-            for argument in function.args:
-                _store(argument)
-            for inner in function.walk():
-                for result in inner.results:
-                    _store(result)
-            function.update_function_type()
-        check_no_encodings(op)
+        materialize_layouts(op)
+
+
+def materialize_layouts(module: ModuleOp, kept: Container[Operation] = ()) -> None:
+    """As the pass; loop nests in `kept`, which are row-major, keep the order of their loops.
+
+    A nest of a model may have results that depend on that order.
+    """
+    for function in [op for op in module.walk() if isinstance(op, FuncOp)]:
+        for inner in list(function.walk()):
+            if inner is not function and inner not in kept and _needs_rewriting(inner):
+                _materialize(inner)
+        for argument in function.args:
+            _store(argument)
+        for inner in function.walk():
+            for result in inner.results:
+                _store(result)
+        function.update_function_type()
+    check_no_encodings(module)
 
 
 def check_no_encodings(module: ModuleOp) -> None:

@@ -6,12 +6,14 @@ from functools import partial
 
 from xdsl.dialects.func import FuncOp
 
+from braid.lowering.common.upstream_ops import jobs_for
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, HalfArithmetic
 from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.host.built_kernels import BuiltKernels, Fallback
 from braid.lowering.host.codegen.compiler import compile_anonymous, generator_key
+from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import UnsupportedError
 from braid.support.object_cache import default_cache
 from braid.targets.backend import Job, Preparation
@@ -70,11 +72,12 @@ class CpuBackend:
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:
         """Emits those that were not compiled before."""
         machine, cache = job.device.machine, default_cache()
+        jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(
             kernels,
             kernel_families(job.device),
             Fallback(emit_fallback, VERSION),
-            partial(compile_anonymous, machine=machine, jobs=job.jobs, cache=cache),
+            partial(compile_anonymous, machine=machine, jobs=jobs, cache=cache),
             machine=machine,
             cache=cache,
             generator=generator_key(machine),

@@ -16,6 +16,7 @@ from xdsl.dialects.func import CallOp, FuncOp
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.upstream import run_upstream_passes
+from braid.lowering.common.upstream_ops import blamed_on, jobs_for
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
 from braid.lowering.gpu.codegen.machine_code import cubin_of, disassemble, joined_ptx
@@ -76,6 +77,7 @@ class GpuBackend:
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
         """Emits all of them for each architecture; what was compiled before is found later."""
+        job = replace(job, jobs=jobs_for(map(outlined_group, kernels), job.jobs))
         return GpuKernels(
             tuple(
                 _for_architecture(
@@ -228,7 +230,8 @@ def _emitted(function: FuncOp, selection: KernelChoice, is_first: bool) -> GpuKe
         group.attributes.pop(SCHEDULE, None)
     chosen = selection.choose(group)
     if chosen is None:
-        return emit_fallback(group, symbol)
+        with blamed_on(group):
+            return emit_fallback(group, symbol)
     match, schedule = chosen
     kernel = match.emit(symbol, schedule)
     if not isinstance(kernel, GpuKernel):

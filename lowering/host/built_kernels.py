@@ -17,8 +17,10 @@ from xdsl.dialects import func
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.discard import discard
 from braid.lowering.common.generic_text import module_text
+from braid.lowering.common.upstream_ops import blamed_on, upstream_ops
 from braid.lowering.host.codegen.compiler import anonymous_text, with_symbol
 from braid.passes.outlining.outline_kernels import outlined_group
+from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.costs.kernel_choice import KernelChoice
@@ -112,7 +114,11 @@ class BuiltKernels:
     def link(self, functions: Sequence[func.FuncOp]) -> tuple[Code]:
         """One object a kernel; the functions themselves are the host program's."""
         emitted = {k: one for k, one in self._kernels.items() if isinstance(one, _Emitted)}
-        made = _compiled(emitted, self._compile, self._cache, self._generator)
+        try:
+            made = _compiled(emitted, self._compile, self._cache, self._generator)
+        except BraidError:
+            self._blame(emitted)
+            raise
         recorded = {
             key: one.object_code for key, one in self._kernels.items() if isinstance(one, _Recorded)
         }
@@ -120,6 +126,13 @@ class BuiltKernels:
         objects = [with_symbol(codes[order.key], order.symbol) for order in self._orders]
         called = sorted({name for one in self._kernels.values() for name in one.needs.libraries})
         return (Code(OBJECT, tuple(objects), libraries=tuple(called)),)
+
+    def _blame(self, emitted: Mapping[str, _Emitted]) -> None:
+        """Raises an error at the op of the model that a kernel cannot be compiled for."""
+        for order in self._orders:
+            if order.key in emitted and upstream_ops(order.group):
+                with blamed_on(order.group):
+                    self._compile([order.symbol], [emitted[order.key].text])
 
     def at(self, stage: str, functions: Sequence[func.FuncOp]) -> list[str]:
         """At `linalg`, the only stage: as the families emit them, a module each."""
@@ -168,7 +181,8 @@ def _recorded(order: _Order, cache: ObjectCache, generator: str) -> _Recorded | 
 
 
 def _emitted(order: _Order) -> _Emitted:
-    kernel = order.emit()
+    with blamed_on(order.group):
+        kernel = order.emit()
     made = _Emitted(needs_of(kernel), anonymous_text(kernel))
     # Other packages may hand out one module twice.
     if order.match is None or is_own(order.match.family):

@@ -11,12 +11,16 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.loop_nests import TensorNest, op_name, tensor_nests
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import is_stored_only, is_unsigned, to_numpy
 from braid.dialects.braid.names import inherit_names
 from braid.passes.linalg.nests import convert_nest
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
 from braid.passes.linalg.scalars import SCALAR_OPS, convert_scalar
 from braid.passes.linalg.tensors import CONVERTERS, splat
+from braid.support.errors import UnsupportedError
 
 _DIALECTS = ("arith", "linalg", "math", "tensor")
 _MISFITS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
@@ -78,12 +82,34 @@ def _convert(op: Operation, nest: TensorNest | None) -> None:
             node.leave()
     except (NotConvertedError, VerifyException, *_MISFITS):
         node.undo()
+        _require_element_types(op)
         return
     for result, value in zip(op.results, values, strict=True):
         if value.name_hint is None:
             value.name_hint = result.name_hint
     inherit_names(op, values, node.inserted)
     Rewriter.replace_op(op, [], values)
+
+
+def _require_element_types(op: Operation) -> None:
+    """Raises UnsupportedError where `op`, which upstream would lower, is on other types."""
+    makes_nothing = isinstance(op, tensor.EmptyOp)
+    for value in () if makes_nothing else (*op.operands, *op.results):
+        if not isinstance(value.type, TensorType):
+            continue
+        element_type = element_type_of(value)
+        try:
+            is_known = not is_stored_only(element_type) and not is_unsigned(element_type)
+            to_numpy(element_type)
+        except UnsupportedError:
+            is_known = False
+        if not is_known:
+            raise UnsupportedError(
+                f"'{op_name(op)}' on element type {element_type}, expected f16, bf16, f32, f64, "
+                "i1, i8, i16, i32 or i64",
+                location=source_location(op),
+                hint="convert the elements before, or bitcast them to integers of 8 bits",
+            )
 
 
 def _values(node: UpstreamNode, nest: TensorNest | None) -> Sequence[SSAValue]:

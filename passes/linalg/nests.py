@@ -42,15 +42,28 @@ def convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:
     from braid.passes.linalg.windows import convert_windows
 
     own = Nest.of(node, nest)
+    if own.is_elementwise and not own.windows:
+        return elementwise_results(own)
+    if len(nest.outputs) > 1:
+        return [_one_result(node, nest, number) for number in range(len(nest.outputs))]
     if own.windows:
         return [convert_windows(own)]
-    if own.is_elementwise:
-        return elementwise_results(own)
     combine = own.combination()
     factors = own.factors(combine)
     if factors is not None and (found := product(own, *factors)) is not None:
         return [own.with_start(found, "add")]
     return [reduced(own, combine)]
+
+
+def _one_result(node: UpstreamNode, nest: TensorNest, number: int) -> SSAValue:
+    """One of several results, which have other loops, by a nest of its own."""
+    alone = nest.for_result(number)
+    if alone is None:
+        node.leave()
+    try:
+        return convert_nest(node, alone)[0]
+    finally:
+        alone.op.drop_all_references()
 
 
 @dataclass(frozen=True)

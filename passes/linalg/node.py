@@ -3,7 +3,7 @@
 from typing import Any, NoReturn, cast
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -28,7 +28,12 @@ class UpstreamNode(Replacement[Operation]):
         raise NotConvertedError
 
     def undo(self) -> None:
-        """Erase what was inserted."""
+        """Erase what was inserted, and what could not be."""
+        values = {value for inner in self.op.walk() for value in inner.operands}
+        values.update(result for op in self.inserted for result in op.results)
+        for user in {use.operation for value in values for use in value.uses}:
+            if not isinstance(user.get_toplevel_object(), ModuleOp):
+                user.drop_all_references()  # an op that was not valid
         for op in reversed(self.inserted):
             Rewriter.erase_op(op)
 

@@ -1,0 +1,103 @@
+"""Loop nests of a model's own ops in the form that emitters assume, or as sequential loops.
+
+Emitters spread the parallel loops of a nest over threads. They assume that every result has each of
+those once in its map and no others, and that operands are buffers. Nests that braid's ops become
+are so; those that come from upstream need not be.
+"""
+
+from collections.abc import Sequence
+
+from xdsl.builder import Builder
+from xdsl.dialects import memref
+from xdsl.dialects.builtin import ArrayAttr, MemRefType
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorTypeAttr
+from xdsl.ir import SSAValue
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.lowering.common.loop_nest import counting_loop, index_at, loops_of
+
+
+def check_nests(function: FuncOp) -> None:
+    """Brings each nest of a function on buffers into the form that emitters assume."""
+    for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
+        nest = _without_scalars(nest)
+        written = [_dims(map.data) for map in list(nest.indexing_maps)[len(nest.inputs) :]]
+        if any(dims is None or dims != written[0] for dims in written):
+            _as_loops(nest)
+        else:
+            _set_kinds(nest, written[0] or frozenset())
+
+
+def _dims(map: AffineMap) -> frozenset[int] | None:
+    """The loops that a result has; None where it has one twice or something else."""
+    dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
+    others = [expr for expr in map.results if not isinstance(expr, AffineDimExpr)]
+    is_plain = all(isinstance(expr, AffineConstantExpr) for expr in others)
+    return frozenset(dims) if is_plain and len(set(dims)) == len(dims) else None
+
+
+def _set_kinds(nest: linalg.GenericOp, written: frozenset[int]) -> None:
+    """Say which loops are parallel: those that each result has, whatever the model says."""
+    count = len(nest.iterator_types)
+    parallel, reduction = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
+    kinds = [parallel if dim in written else reduction for dim in range(count)]
+    nest.properties["iterator_types"] = ArrayAttr(kinds)
+
+
+def _without_scalars(nest: linalg.GenericOp) -> linalg.GenericOp:
+    """The nest, which reads operands that are numbers where they are defined."""
+    numbers = [i for i, v in enumerate(nest.inputs) if not isinstance(v.type, MemRefType)]
+    if not numbers:
+        return nest
+    block = nest.body.block
+    for index in reversed(numbers):
+        argument = block.args[index]
+        argument.replace_all_uses_with(nest.inputs[index])
+        block.erase_arg(argument)
+    kept = [index for index in range(len(nest.inputs)) if index not in numbers]
+    maps = list(nest.indexing_maps)
+    made = linalg.GenericOp(
+        [nest.inputs[index] for index in kept],
+        list(nest.outputs),
+        nest.detach_region(nest.body),
+        [maps[index] for index in kept] + maps[len(nest.inputs) :],
+        list(nest.iterator_types),
+    )
+    Rewriter.replace_op(nest, made, [])
+    return made
+
+
+def _as_loops(nest: linalg.GenericOp) -> None:
+    """One iteration after the other, in the order of the loops."""
+    loops = loops_of(nest)
+    builder = Builder(InsertPoint.before(nest))
+    point: list[SSAValue] = []
+    for extent in loops.extents:
+        builder, index = counting_loop(builder, 0, extent)
+        point.append(index)
+    places = [index_at(builder, map, point) for map in loops.maps]
+    values: dict[SSAValue, SSAValue] = {}
+    for argument, operand, place in zip(nest.body.block.args, nest.operands, places, strict=True):
+        if argument.uses:
+            values[argument] = builder.insert(memref.LoadOp.get(operand, place)).res
+    for inner in nest.body.block.ops:
+        if isinstance(inner, linalg.IndexOp):
+            values[inner.result] = point[inner.dim.value.data]
+        elif isinstance(inner, linalg.YieldOp):
+            _store(builder, nest, [values.get(v, v) for v in inner.arguments], places)
+        else:
+            builder.insert(inner.clone(values))
+    Rewriter.erase_op(nest)
+
+
+def _store(
+    builder: Builder,
+    nest: linalg.GenericOp,
+    results: Sequence[SSAValue],
+    places: Sequence[Sequence[SSAValue]],
+) -> None:
+    for value, output, place in zip(results, nest.outputs, places[len(nest.inputs) :], strict=True):
+        builder.insert(memref.StoreOp.get(value, output, place))

@@ -1,0 +1,48 @@
+"""Ops of a model that upstream's passes alone lower: where they fail, and what that may end."""
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from xdsl.dialects import arith, tensor
+from xdsl.ir import Operation
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.loop_nests import op_name
+from braid.dialects.braid.regions import FusedOp
+from braid.support.errors import BraidError, UnsupportedError
+
+
+def upstream_ops(group: FusedOp) -> list[Operation]:
+    """The ops of a group that are not braid's and compute."""
+    free = (arith.ConstantOp, tensor.EmptyOp)
+    return [
+        op
+        for op in group.body.block.ops
+        if not op_name(op).startswith("braid.") and not isinstance(op, free)
+    ]
+
+
+def jobs_for(groups: Iterable[FusedOp], jobs: int) -> int:
+    """How many processes compile the kernels of `groups`; `jobs` is 1 for this one.
+
+    What upstream and LLVM make of ops that no lowering of braid has seen may end the process.
+    """
+    return max(2, jobs) if any(map(upstream_ops, groups)) else jobs
+
+
+@contextmanager
+def blamed_on(group: FusedOp) -> Generator[None]:
+    """Errors of lowering a group name its ops that are upstream's, and where they stand."""
+    try:
+        yield
+    except BraidError as error:
+        ops = upstream_ops(group)
+        if not ops:
+            raise
+        blamed = next((op for op in ops if f"'{op_name(op)}'" in error.message), ops[-1])
+        raise UnsupportedError(
+            f"'{op_name(blamed)}' cannot be compiled: {error.message}",
+            location=error.location or source_location(blamed),
+            hint="rewrite it as other ops of linalg, arith and math on tensors of static shapes, "
+            "of floats of at least 16 bits or integers of 1, 8, 16, 32 or 64",
+        ) from error
