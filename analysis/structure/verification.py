@@ -7,7 +7,7 @@ uses; both are added here.
 from itertools import chain
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -17,6 +17,7 @@ from braid.analysis.structure.dominance import DominatorTree
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
 from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
 from braid.support.errors import BraidError, Note, did_you_mean
 
@@ -42,6 +43,7 @@ def verify_module(module: Operation) -> None:
         if kind is not None and kind in valid:
             continue
         try:
+            _verify_elements(op)  # first: printing an op fails where these are wrong
             op.verify(verify_nested_ops=False)
             _verify_blocks_not_empty(op)
             _verify_attributes(op)
@@ -122,6 +124,14 @@ def _verify_attributes(op: Operation) -> None:
             )
         if (fault := misplaced(name, attribute, op)) is not None:
             raise InvalidIRError(fault[0], location=source_location(op), hint=fault[1])
+
+
+def _verify_elements(op: Operation) -> None:
+    for value in chain(op.attributes.values(), op.properties.values()):
+        if isinstance(value, DenseIntOrFPElementsAttr):
+            fault = dense_fault(cast(DenseIntOrFPElementsAttr, value))
+            if fault is not None:
+                raise VerifyException(fault)
 
 
 def _verify_blocks_not_empty(op: Operation) -> None:

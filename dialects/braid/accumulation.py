@@ -5,7 +5,7 @@ from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, Intege
 from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation, opt_attr_def
 
-from braid.dialects.braid.base import require
+from braid.dialects.braid.base import require, require_computed
 from braid.dialects.braid.dtypes import bytes_of, is_computed_integer, to_numpy
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
@@ -28,6 +28,7 @@ class AccumulatingOp(IRDLOperation):
         Raises VerifyException where they are not of one type, or not narrower integers.
         """
         wider = self.accumulator
+        require_computed(operands[0])
         if wider is None:
             for other in operands[1:]:
                 require(

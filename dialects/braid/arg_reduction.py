@@ -13,6 +13,7 @@ from braid.dialects.braid.base import (
     element_type_of,
     integer,
     require,
+    require_computed,
     require_dim,
     require_one_of,
     shape_of,
@@ -62,6 +63,7 @@ class ArgReduceOp(StructuredOp):
         """See the class."""
         shape, dim = list(shape_of(self.input)), self.dim.value.data
         require_one_of("kind", self.kind.data, ("max", "min"))
+        require_computed(element_type_of(self.input))
         require_dim(dim, len(shape))
         require(shape[dim] != 0, f"dim {dim} has no elements")
         shape[dim] = 1

@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.boxes import Box, sizes
-from braid.dialects.braid.dtypes import i1
+from braid.dialects.braid.dtypes import i1, is_element_type, is_stored_only
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure, structure_fault
@@ -84,14 +84,20 @@ class TensorOp(IRDLOperation, ABC):
         return types
 
     def verify_(self) -> None:
-        """Compares the result types with the inferred ones and checks the layouts' ranks."""
+        """Compares the result types with the inferred ones; checks element types and layouts."""
         for value in (*self.operands, *self.results):
             verify_layout_rank(value)
+        self.verify_element_types()
         expected = self.checked_result_types()
         count = len(self.results)
         require(len(expected) == count, f"expected {len(expected)} results, got {count}")
         for index, (want, result) in enumerate(zip(expected, self.results, strict=True)):
             verify_logical_type(f"result {index}", want, result.type)
+
+    def verify_element_types(self) -> None:
+        """Raises VerifyException for an operand or result of elements that nothing computes."""
+        for type in {element_type_of(value) for value in (*self.operands, *self.results)}:
+            require(is_element_type(type), f"element type {type} is not supported")
 
     def iteration_domain(self) -> list[IterationDim]:
         """The dims of the loop nest: those of the (first) result, then reduced ones."""
@@ -332,6 +338,14 @@ def integer(value: int) -> IntegerAttr[IntegerType]:
 def require_summable(element_type: Attribute) -> None:
     """Raises VerifyException for bools, whose sum may mean a count, a parity or an or."""
     require(element_type != i1, "values of element type i1 cannot be added up; cast them")
+
+
+def require_computed(element_type: Attribute) -> None:
+    """Raises VerifyException for a type whose values are moved and bitcast alone."""
+    require(
+        not is_stored_only(element_type),
+        f"element type {element_type} is stored but not computed with; bitcast it to ui8",
+    )
 
 
 def require_dim(dim: int, rank: int) -> None:

@@ -16,7 +16,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, result_def, traits_def
 from xdsl.traits import ConstantLike, Pure
 
-from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require
+from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require, require_computed
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
     dense_is_splat,
@@ -130,6 +130,7 @@ class IotaOp(StructuredOp):
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """Whatever it is declared as."""
         rank, dim = self.result_type().get_num_dims(), self.dim.value.data
+        require_computed(self.result_type().element_type)
         require(0 <= dim < rank, f"dim is {dim}, expected 0 to {rank - 1}")
         return [self.result_type()]
 

@@ -7,6 +7,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
     AnyFloat,
     BFloat16Type,
     BytesAttr,
@@ -74,6 +75,14 @@ ELEMENT_TYPES = (
 i1 = IntegerType(1)
 i64 = IntegerType(64)
 f32 = Float32Type()
+
+
+def is_element_type(element_type: Attribute) -> bool:
+    """Whether braid has tensors of this type: whether it has a counterpart in numpy."""
+    if isinstance(element_type, IntegerType):
+        integer = cast(IntegerType, element_type)
+        return (integer.width.data, is_unsigned(integer)) in _ALL_INTEGERS
+    return type(element_type) in _ALL_FLOATS
 
 
 def is_float(element_type: Attribute) -> bool:
@@ -163,6 +172,17 @@ def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:
         held = cast(TensorType[AnyFloat], tensor_type)
         return DenseIntOrFPElementsAttr(held, BytesAttr(bits))
     return DenseIntOrFPElementsAttr.from_list(tensor_type, flat.tolist())  # type: ignore
+
+
+def dense_fault(dense: DenseIntOrFPElementsAttr) -> str | None:
+    """What is wrong with the bytes of an elements attribute; None if they are those of its type."""
+    size, width = len(dense.data.data), dense.get_element_type().compile_time_size
+    shape = dense.get_shape()
+    if DYNAMIC_INDEX in shape:
+        return f"elements of type {dense.type}, expected a static shape"
+    if size in (width * math.prod(shape), width):
+        return None
+    return f"{size} bytes of elements, expected {width * math.prod(shape)} for {dense.type}"
 
 
 def dense_is_splat(dense: DenseIntOrFPElementsAttr) -> bool:

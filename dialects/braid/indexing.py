@@ -89,6 +89,7 @@ class GatherOp(GatherBase):
         require_index_type(self.indices)
         require_dim(dim, len(data))
         shape = (*data[:dim], *shape_of(self.indices), *data[dim + 1 :])
+        require_addressed(data[dim : dim + 1], shape)
         return [TensorType(element_type_of(self.data), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -143,6 +144,7 @@ class GatherElementsOp(GatherBase):
         require_index_type(self.indices)
         require_dim(dim, len(data))
         require_elements_fit(data, indices, dim)
+        require_addressed(data[dim : dim + 1], indices)
         return [TensorType(element_type_of(self.data), indices)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -207,6 +209,7 @@ class GatherNdOp(GatherBase):
         length, most = indices[-1], len(data) - batch
         require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
         shape = (*indices[:-1], *data[batch + length :])
+        require_addressed(data[batch : batch + length], shape)
         return [TensorType(element_type_of(self.data), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -242,6 +245,14 @@ def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) 
     require(
         inside,
         f"the indices have shape {list(indices)}, expected at most {list(data)} outside dim {dim}",
+    )
+
+
+def require_addressed(extents: Sequence[int], shape: Sequence[int]) -> None:
+    """Raises VerifyException where a result of `shape` is of elements along dims without any."""
+    require(
+        0 not in extents or 0 in shape,
+        f"the indices are along extents {list(extents)}, expected at least one element",
     )
 
 

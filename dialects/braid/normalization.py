@@ -22,6 +22,7 @@ from braid.dialects.braid.base import (
     fits,
     integer,
     require,
+    require_computed,
     require_dim,
     shape_of,
 )
@@ -56,6 +57,7 @@ def pointwise_stage(
 
 def require_float(element_type: Attribute) -> None:
     """Raises VerifyException unless this is a floating-point type."""
+    require_computed(element_type)
     require(is_float(element_type), f"element type is {element_type}, expected a float type")
 
 

@@ -22,6 +22,7 @@ from braid.dialects.braid.base import (
     element_type_of,
     integers,
     require,
+    require_computed,
     require_dim,
     require_one_of,
     require_summable,
@@ -62,6 +63,7 @@ def neutral_of(kind: str, element_type: Attribute) -> float | int | bool:
 def require_reducible(kind: str, element_type: Attribute) -> None:
     """Raises VerifyException unless `kind` is a reduction of values of this type."""
     require_one_of("kind", kind, UFUNCS)
+    require_computed(element_type)
     bitwise = kind in ("and", "or")
     require(
         not (bitwise and is_float(element_type)),

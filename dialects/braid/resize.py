@@ -1,5 +1,6 @@
 """Resizing by interpolation."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,7 @@ from braid.dialects.braid.base import (
     element_type_of,
     integers,
     require,
+    require_computed,
     require_one_of,
     shape_of,
 )
@@ -46,6 +48,8 @@ from braid.dialects.braid.resampling import (
 )
 from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
+
+_LEAST_SCALE = 2**-20
 
 
 @irdl_op_definition
@@ -133,13 +137,34 @@ class ResizeOp(DecomposableOp):
         require_one_of("nearest_mode", self.nearest_mode.data, NEAREST)
         scales, region = self.scales.get_values(), self.region.get_values()
         require(len(scales) == rank, f"scales has {len(scales)} entries, expected {rank}")
-        require(min(scales, default=1) > 0, f"scales are {scales}, expected positive numbers")
+        require(
+            all(0 < scale < math.inf for scale in scales),
+            f"scales are {scales}, expected positive numbers",
+        )
+        cubic = self.cubic_a.value.data
+        require(math.isfinite(cubic), f"cubic_a is {cubic}, expected a finite number")
+        require(all(map(math.isfinite, region)), f"region is {region}, expected finite numbers")
         require(
             len(region) in (0, 2 * rank),
             f"region has {len(region)} entries, expected {2 * rank} or none",
         )
+        if self.mode.data != "nearest":
+            require_computed(element_type_of(self.input))
+        self._verify_antialias()
         self._verify_part()
+        require(
+            0 not in shape_of(self.input) or 0 in sizes,
+            f"the result has shape {list(sizes)}, the input no elements",
+        )
         return [TensorType(element_type_of(self.input), sizes)]
+
+    def _verify_antialias(self) -> None:
+        """Filters reach over as many elements as the scale is small."""
+        scales = self.scales.get_values()
+        require(
+            not self.antialias.value.data or min(scales, default=1) >= _LEAST_SCALE,
+            f"scales are {scales}, expected at least {_LEAST_SCALE} for an antialiasing filter",
+        )
 
     def _verify_part(self) -> None:
         if self.part is None:

@@ -13,6 +13,7 @@ from braid.dialects.braid.base import (
     fits,
     integer,
     require,
+    require_computed,
     require_dim,
     require_one_of,
     require_summable,
@@ -21,6 +22,7 @@ from braid.dialects.braid.base import (
 from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.indexing import (
     element_index,
+    require_addressed,
     require_elements_fit,
     require_index_type,
     tuple_index,
@@ -51,6 +53,8 @@ class ScatterOp(TensorOp):
         """The type of the data."""
         require_one_of("reduction", self.reduction.data, REDUCTIONS)
         require_index_type(self.indices)
+        if self.reduction.data != "none":
+            require_computed(element_type_of(self.data))
         if self.reduction.data == "add":
             require_summable(element_type_of(self.data))
         element_type, other = element_type_of(self.data), element_type_of(self.updates)
@@ -118,6 +122,7 @@ class ScatterElementsOp(ScatterOp):
         data, indices, dim = shape_of(self.data), shape_of(self.indices), self.dim.value.data
         require_dim(dim, len(data))
         require_elements_fit(data, indices, dim)
+        require_addressed(data[dim : dim + 1], indices)
         self.require_updates(indices)
         return super().infer_result_types()
 
@@ -169,7 +174,9 @@ class ScatterNdOp(ScatterOp):
         require(len(indices) >= 1, "the indices have rank 0, expected at least 1")
         length, most = indices[-1], len(data)
         require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
-        self.require_updates((*indices[:-1], *data[length:]))
+        updates = (*indices[:-1], *data[length:])
+        require_addressed(data[:length], updates)
+        self.require_updates(updates)
         return super().infer_result_types()
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

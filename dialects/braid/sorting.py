@@ -13,6 +13,7 @@ from braid.dialects.braid.base import (
     element_type_of,
     integer,
     require,
+    require_computed,
     require_dim,
     shape_of,
 )
@@ -57,6 +58,7 @@ class TopKOp(TensorOp):
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
         shape, k, dim = list(shape_of(self.input)), self.k.value.data, self.dim.value.data
+        require_computed(element_type_of(self.input))
         require_dim(dim, len(shape))
         extent = shape[dim]
         require(

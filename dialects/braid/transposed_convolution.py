@@ -98,6 +98,8 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         require_products(self.input, self.weight)
         require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
         self._verify_lists(len(x) - 2)
+        require(min(w[2:]) > 0, f"the window is {w[2:]}, expected positive extents")
+        require(0 not in x[2:], f"the input has spatial extents {x[2:]}, expected positive ones")
         spatial = [
             DYNAMIC if extent == DYNAMIC else self.windows.kept_extent(d, extent)
             for d, extent in enumerate(x[2:])
@@ -133,8 +135,8 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         groups, spatial = self.groups.value.data, x.shape[2:]
         windows = self.windows
         full = [windows.full_extent(dim, extent) for dim, extent in enumerate(spatial)]
-        xs = x.reshape(x.shape[0], groups, -1, *spatial)
-        ws = w.reshape(groups, -1, *w.shape[1:])
+        xs = x.reshape(x.shape[0], groups, w.shape[0] // groups, *spatial)
+        ws = w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
         y = np.zeros((x.shape[0], groups, w.shape[1], *full), x.dtype)
         strides, dilations = windows.strides, windows.dilations
         for position in np.ndindex(*w.shape[2:]):
@@ -150,7 +152,11 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
             slice(low, extent - high)
             for low, high, extent in zip(windows.cut_low, windows.cut_high, full, strict=True)
         )
-        return (y.reshape(x.shape[0], -1, *full)[(..., *kept)].astype(operands[0].dtype),)
+        return (
+            y.reshape(x.shape[0], groups * w.shape[1], *full)[(..., *kept)].astype(
+                operands[0].dtype
+            ),
+        )
 
     def iteration_domain(self) -> list[IterationDim]:
         """Output channels in whole groups, positions in whole steps where these divide them."""

@@ -9,7 +9,14 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import IRDLOperation, attr_def
 
-from braid.dialects.braid.base import element_type_of, integers, require, require_summable
+from braid.dialects.braid.base import (
+    MOST_ELEMENTS,
+    element_type_of,
+    integers,
+    require,
+    require_computed,
+    require_summable,
+)
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.tiling import Reads
@@ -38,6 +45,7 @@ class Windows:
         for name in ("size", "strides", "dilations", "pad_low", "pad_high"):
             length = len(getattr(self, name))
             require(length == len(spatial), f"{name} has {length} entries, expected {len(spatial)}")
+        require(min(self.size) > 0, f"the window is {self.size}, expected positive extents")
         require(min(self.strides) > 0, f"strides are {self.strides}, expected positive numbers")
         require(min(self.dilations) > 0, f"dilations are {self.dilations}, expected positive")
         pads = (*self.pad_low, *self.pad_high)
@@ -48,6 +56,7 @@ class Windows:
         if extent == DYNAMIC:
             return DYNAMIC
         padded = extent + self.pad_low[dim] + self.pad_high[dim]
+        require(padded <= MOST_ELEMENTS, f"spatial dim {dim}: {padded} elements with padding")
         reach = self.dilations[dim] * (self.size[dim] - 1) + 1
         require(padded >= reach, f"spatial dim {dim}: window of {reach} on {padded} elements")
         return (padded - reach) // self.strides[dim] + 1
@@ -141,6 +150,7 @@ def require_products(input: SSAValue, weight: SSAValue) -> None:
     """Raises VerifyException unless input and weight have one element type, of numbers."""
     given, other = element_type_of(input), element_type_of(weight)
     require(given == other, f"the input has element type {given}, the weight {other}")
+    require_computed(given)
     require_summable(given)
 
 

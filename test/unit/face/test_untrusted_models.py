@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.dialects.builtin import BytesAttr, DenseIntOrFPElementsAttr, ModuleOp, TensorType, f32
 from xdsl.utils.exceptions import VerifyException
 
 import braid
@@ -161,6 +161,24 @@ def test_modules_in_memory_are_checked() -> None:
         braid.interpret(wrong_module())
     with pytest.raises(InvalidIRError, match=r"result 0 has type tensor<5xf32>"):
         braid.run_passes(wrong_module(), "canonicalize")
+
+
+@pytest.mark.parametrize("name", ["arith.constant", "braid.constant"])
+def test_constants_have_the_bytes_of_their_type(name: str) -> None:
+    text = f"""
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
+  %c = {"arith.constant" if name[0] == "a" else "braid.constant {value ="}
+    dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>{"} : tensor<4xf32>" if name[0] == "b" else ""}
+  %y = braid.add %x, %c : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}}
+"""
+    module = parse_mlir(make_context(), text, "m.mlir").module
+    op = next(op for op in module.walk() if op.name == name)
+    fields = op.properties if name == "arith.constant" else op.attributes
+    fields["value"] = DenseIntOrFPElementsAttr(TensorType(f32, [4]), BytesAttr(b"\0" * 12))
+    with pytest.raises(InvalidIRError, match="12 bytes of elements, expected 16 for tensor<4xf32>"):
+        braid.compile(module)
 
 
 def test_an_op_without_a_place_is_named() -> None:
