@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, SSAValue
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.frontends.onnx.admitted import ADMITTED_OPS, admits, may_ignore
+from braid.frontends.onnx.choices import CHOICES
 from braid.frontends.onnx.node import Node
 
 
@@ -176,6 +177,12 @@ def _check_attributes(node: Node, known: Signature) -> None:
             node.fail(
                 f"attribute '{attribute.name}' has type {_kind(attribute.type)}, expected "
                 f"{kinds.Name(schema.kind)}"
+            )
+        choices = CHOICES.get((node.op_type, attribute.name))
+        if choices is not None and attribute.s.decode(errors="replace") not in choices:
+            node.fail(
+                f"{attribute.name} is '{attribute.s.decode(errors='replace')}', expected one of "
+                f"{', '.join(filter(None, choices))}"
             )
     for name, schema in known.attributes.items():
         if schema.is_required and name not in seen:

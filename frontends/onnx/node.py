@@ -7,6 +7,7 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper
 from xdsl.ir import Attribute, SSAValue
 
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.opsets import domain_of
@@ -100,9 +101,23 @@ class Node:
         return f"it depends on the data of {inputs}, whatever the shapes are: make that a constant"
 
     def known_integers(self, index: int) -> tuple[int, ...] | None:
-        """Input `index` as integers; as `known`."""
+        """Input `index`, a vector or one number, as integers; as `known`."""
         array = self.known(index)
+        if array is not None and array.ndim > 1:
+            self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return None if array is None else tuple(int(x) for x in array.reshape(-1))
+
+    def known_scalar(self, index: int) -> Array | None:
+        """Input `index`, which has one element; as `known`."""
+        array = self.known(index)
+        self.require_scalar(index)
+        return array
+
+    def require_scalar(self, index: int) -> None:
+        """Raises BraidError where input `index` is there and has more or less than one element."""
+        value = self.optional(index)
+        if value is not None and shape_of(value) not in ((), (1,)):
+            self.fail(f"input {index} has shape {list(shape_of(value))}, expected one number")
 
     def has(self, name: str) -> bool:
         """Whether the attribute is there."""

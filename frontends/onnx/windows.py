@@ -22,16 +22,7 @@ def window_attributes(
     """The attributes of a node for an input with these spatial extents, `auto_pad` resolved."""
     rank = len(spatial)
     require_kernel_shape(node, kernel, rank)
-    strides = node.integers("strides", (1,) * rank)
-    dilations = node.integers("dilations", (1,) * rank)
-    pads = node.integers("pads", (0,) * (2 * rank))
-    for name, values, length in (
-        ("strides", strides, rank),
-        ("dilations", dilations, rank),
-        ("pads", pads, 2 * rank),
-    ):
-        if len(values) != length:
-            node.fail(f"'{name}' has {len(values)} entries, expected {length}")
+    strides, dilations, pads = declared_windows(node, rank)
     auto_pad = node.text("auto_pad", "NOTSET")
     if auto_pad == "VALID":
         pads = (0,) * (2 * rank)
@@ -44,9 +35,29 @@ def window_attributes(
         ]
         smaller, larger = [t // 2 for t in totals], [t - t // 2 for t in totals]
         pads = (*smaller, *larger) if auto_pad == "SAME_UPPER" else (*larger, *smaller)
-    elif auto_pad not in ("NOTSET", ""):
-        node.fail(f"auto_pad is '{auto_pad}', expected NOTSET, VALID, SAME_UPPER or SAME_LOWER")
     return WindowAttributes(strides, dilations, tuple(pads[:rank]), tuple(pads[rank:]))
+
+
+def declared_windows(
+    node: Node, rank: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return strides, dilations and pads as the node has them.
+
+    Raises BraidError where there are not as many as dims, or where one is out of its range.
+    """
+    strides = node.integers("strides", (1,) * rank)
+    dilations = node.integers("dilations", (1,) * rank)
+    pads = node.integers("pads", (0,) * (2 * rank))
+    for name, values, length, least in (
+        ("strides", strides, rank, 1),
+        ("dilations", dilations, rank, 1),
+        ("pads", pads, 2 * rank, 0),
+    ):
+        if len(values) != length:
+            node.fail(f"'{name}' has {len(values)} entries, expected {length}")
+        if min(values, default=least) < least:
+            node.fail(f"'{name}' is {list(values)}, expected at least {least}")
+    return strides, dilations, pads
 
 
 def require_kernel_shape(node: Node, kernel: Sequence[int], rank: int) -> None:
@@ -54,5 +65,7 @@ def require_kernel_shape(node: Node, kernel: Sequence[int], rank: int) -> None:
     given = node.integers("kernel_shape", kernel)
     if tuple(given) != tuple(kernel):
         node.fail(f"kernel_shape is {list(given)}, expected {list(kernel)} as in the weight")
+    if min(kernel, default=1) < 1:
+        node.fail(f"the windows are {list(kernel)}, expected at least 1 in each dim")
     if len(kernel) != rank:
         node.fail(f"the windows have {len(kernel)} dims, expected {rank} as the input")

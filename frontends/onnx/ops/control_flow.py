@@ -122,7 +122,11 @@ def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
     """`scf.if`, or one of the branches if the condition is known."""
     condition = node.input(0)
     known = b.known(condition)
+    node.require_scalar(0)
     branches = [node.graph("then_branch"), node.graph("else_branch")]
+    for branch in branches:
+        if len(branch.output) != len(node.proto.output):
+            node.fail(f"it has {len(node.proto.output)} outputs, a branch has {len(branch.output)}")
     if known is not None:
         return node.import_subgraph(branches[0 if known.item() else 1], [])
     (then, then_types), (otherwise, else_types) = (_branch(b, node, graph) for graph in branches)

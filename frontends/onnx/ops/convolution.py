@@ -24,6 +24,7 @@ from braid.frontends.onnx.ops.sampling import corners, neighbours_or_zero
 from braid.frontends.onnx.registry import importer
 from braid.frontends.onnx.windows import (
     WindowAttributes,
+    declared_windows,
     require_kernel_shape,
     window_attributes,
 )
@@ -62,10 +63,8 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
     spatial, kernel = shape_of(x)[2:], shape_of(w)[2:]
     rank = len(spatial)
     require_kernel_shape(node, kernel, rank)
-    strides = node.integers("strides", (1,) * rank)
-    dilations = node.integers("dilations", (1,) * rank)
+    strides, dilations, pads = declared_windows(node, rank)
     extra = node.integers("output_padding", (0,) * rank)
-    pads = node.integers("pads", (0,) * (2 * rank))
     full = [
         stride * (extent - 1) + dilation * (size - 1) + 1 + more
         for extent, size, stride, dilation, more in zip(
@@ -126,8 +125,12 @@ def with_channel_bias(b: Builder, y: SSAValue, bias: SSAValue | None) -> SSAValu
 
 
 def per_channel(b: Builder, vector: SSAValue, like: SSAValue) -> SSAValue:
-    """A vector `[C]` as `[1, C, 1…]` of the rank of `like`."""
+    """A vector `[C]` as `[1, C, 1…]` of the rank of `like`; raises ValueError for another shape."""
     rank = len(shape_of(like))
+    if rank < 2 or shape_of(vector) != shape_of(like)[1:2]:
+        raise ValueError(
+            f"{list(shape_of(vector))} is no vector for the channels of {list(shape_of(like))}"
+        )
     return reshape(b, vector, [1, shape_of(vector)[0], *[1] * (rank - 2)])
 
 
@@ -217,9 +220,7 @@ def col2im(b: Builder, node: Node) -> SSAValue:
     if image is None or block is None:
         node.fail("the shapes of image and block are missing")
     rank = len(image)
-    strides = node.integers("strides", (1,) * rank)
-    dilations = node.integers("dilations", (1,) * rank)
-    pads = node.integers("pads", (0,) * (2 * rank))
+    strides, dilations, pads = declared_windows(node, rank)
     padded = [e + pads[d] + pads[rank + d] for d, e in enumerate(image)]
     counts = [
         (extent - dilation * (size - 1) - 1) // stride + 1

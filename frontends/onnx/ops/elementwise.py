@@ -200,6 +200,8 @@ def identity(b: Builder, node: Node) -> Sequence[SSAValue]:
         return [x]
     if node.op_type == "Dropout" and node.opset < 7 and not node.integer("is_test", 0):
         node.unsupported("is_test is 0, and the elements to drop are random")
+    for index in range(1, len(node.inputs)):
+        node.require_scalar(index)
     training = node.known(2) if node.opset >= 12 else None
     if training is not None and training.item():
         ratio = node.known(1)
@@ -214,6 +216,8 @@ def clip(b: Builder, node: Node) -> SSAValue:
     """Bounds are attributes before opset 11, inputs since."""
     value = node.input(0)
     bounds = [node.optional(1), node.optional(2)]
+    for index in range(1, len(node.inputs)):
+        node.require_scalar(index)
     if node.opset < 11:
         bounds = [
             scalar(b, node.number(name), value) if node.has(name) else None

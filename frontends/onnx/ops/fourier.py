@@ -34,6 +34,10 @@ def fourier(b: Builder, node: Node) -> SSAValue:
     rank = len(shape_of(x))
     given = node.known_integers(2) if node.opset >= 20 else (node.integer("axis", 1),)
     axis = normalized(given[0] if given else -2, rank)
+    if rank < 3 or axis == rank - 1 or shape_of(x)[-1] not in (1, 2):
+        node.fail(f"the input has shape {list(shape_of(x))}, expected [N, …, 1 or 2], axis {axis}")
+    if onesided and shape_of(x)[-1] != (2 if inverse else 1):
+        node.fail(f"the last dim is {shape_of(x)[-1]}, expected {2 if inverse else 1} for onesided")
     count = node.known_integers(1)
     extent = shape_of(x)[axis]
     default = 2 * (extent - 1) if onesided and inverse else extent

@@ -105,6 +105,8 @@ def one_hot(b: Builder, node: Node) -> SSAValue:
 def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
     """The count is an attribute before opset 10, an input since; both orders are sorted."""
     x, counts = node.input(0), node.known_integers(1) if node.opset >= 10 else None
+    if counts is not None and len(counts) != 1:
+        node.fail(f"k has {len(counts)} elements, expected one")
     count = node.integer("k") if counts is None else counts[0]
     dim = normalized(node.integer("axis", -1), len(shape_of(x)))
     return b.emit_all(TopKOp.get(x, count, dim, largest=bool(node.integer("largest", 1))))

@@ -125,6 +125,12 @@ def split_node(b: Builder, node: Node) -> list[SSAValue]:
     extent, parts = shape_of(x)[dim], len(node.proto.output)
     sizes = node.integers_of("split", 1)
     if sizes is None:
+        if node.opset >= 18 and not node.has("num_outputs"):
+            node.fail("neither sizes nor num_outputs are given")
+        if node.opset < 18 and extent % parts:
+            node.fail(f"{extent} elements make no {parts} equal parts")
+        if node.integer("num_outputs", parts) != parts:
+            node.fail(f"num_outputs is {node.integer('num_outputs')}, but it has {parts} outputs")
         size = -(-extent // node.integer("num_outputs", parts))
         sizes = [max(0, min(size, extent - size * i)) for i in range(parts)]
     if len(sizes) != parts or sum(sizes) != extent:

@@ -35,6 +35,8 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> SSAValue:
     if not node.has("pool_int64s"):
         node.unsupported("a pool of strings is not supported, expected 'pool_int64s'")
     x, columns = node.input(0), node.integers("ngram_indexes")
+    if len(shape_of(x)) not in (1, 2):
+        node.fail(f"the input has {len(shape_of(x))} dims, expected 1 or 2")
     *batch, extent = shape_of(x)
     tokens = reshape(b, cast(b, x, i64), [math.prod(batch), extent])
     counts = [_counted(b, node, tokens, grams) for grams in _pool_by_length(node)]

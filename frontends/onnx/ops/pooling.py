@@ -30,7 +30,12 @@ from braid.frontends.onnx.expressions import (
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.ops.reduction import p_norm, p_power, p_root
 from braid.frontends.onnx.registry import importer
-from braid.frontends.onnx.windows import WindowAttributes, window_attributes
+from braid.frontends.onnx.windows import (
+    WindowAttributes,
+    declared_windows,
+    require_kernel_shape,
+    window_attributes,
+)
 
 
 def indices_of_maxima(
@@ -89,8 +94,10 @@ def max_unpool(b: Builder, node: Node) -> SSAValue:
     x, indices = node.input(0), node.input(1)
     batch, channels, *spatial = shape_of(x)
     rank, kernel = len(spatial), node.integers("kernel_shape")
-    strides = node.integers("strides", (1,) * rank)
-    pads = node.integers("pads", (0,) * (2 * rank))
+    require_kernel_shape(node, kernel, rank)
+    strides, _, pads = declared_windows(node, rank)
+    if shape_of(indices) != shape_of(x):
+        node.fail(f"indices have shape {list(shape_of(indices))}, the input {list(shape_of(x))}")
     shape = [
         batch,
         channels,

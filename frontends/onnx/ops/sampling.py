@@ -193,6 +193,9 @@ def grid_sample(b: Builder, node: Node) -> SSAValue:
     """Input `[N, C, D…]`, grid `[N, P…, dims]` with the last dim first; result `[N, C, P…]`."""
     x, grid = node.input(0), node.input(1)
     shape, rank = shape_of(x), len(shape_of(x))
+    places = shape_of(grid)
+    if rank < 3 or (len(places), places[0], places[-1]) != (rank, shape[0], rank - 2):
+        node.fail(f"the grid has shape {list(places)}, expected [{shape[0]}, …, {rank - 2}]")
     mode = node.text("mode", "linear")
     taps = [
         _taps(b, node, slice_dim(b, grid, rank - 1, rank - 3 - dim, 1), extent, mode)

@@ -17,6 +17,7 @@ from onnxruntime import InferenceSession
 from braid.analysis.interpreter import interpret
 from braid.frontends.onnx import import_onnx
 from braid.frontends.onnx.admitted import ADMITTED_TYPES, may_ignore
+from braid.frontends.onnx.choices import CHOICES
 from braid.frontends.onnx.registry import find_importer
 from braid.support.errors import BraidError, UnsupportedError
 
@@ -130,6 +131,39 @@ def test_refused_nodes(op: str, kinds: list[int], attributes: Any, message: str)
     model = model_of(op, kinds, [[4, 4] for _ in kinds], 21, **attributes)
     with pytest.raises(BraidError, match=message):
         import_onnx(model)
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "attributes", "message"),
+    [
+        ("Conv", [[1, 3, 4, 4], [2, 3, 3, 3], [1]], {}, "no vector for the channels"),
+        ("Conv", [[1, 3, 4, 4], [2, 3, 3, 3]], {"kernel_shape": [2, 3]}, "expected .* the weight"),
+        ("Conv", [[1, 3, 4, 4], [2, 3, 3, 3]], {"strides": [1]}, "'strides' has 1 entries"),
+        ("Conv", [[1, 3, 4, 4], [2, 3, 3, 3]], {"strides": [0, 1]}, "expected at least 1"),
+        ("ConvTranspose", [[1, 2, 4, 4], [2, 3, 3, 3]], {"pads": [-1, 0, 0, 0]}, "at least 0"),
+        ("MaxPool", [[1, 3, 4, 4]], {"kernel_shape": [2, 2, 2]}, "expected 2 as the input"),
+        ("BatchNormalization", [[1, 3, 4]] + 4 * [[1]], {}, "no vector for the channels"),
+        ("Clip", [[4], [4]], {}, r"input 1 has shape \[4\], expected one number"),
+        ("Dropout", [[4], [4]], {}, r"input 1 has shape \[4\], expected one number"),
+        ("GridSample", [[1, 1, 4, 4], [1, 2, 2, 3]], {}, r"expected \[1, …, 2\]"),
+        ("Gelu", [[4]], {"approximate": "tan"}, "is 'tan', expected one of none, tanh"),
+        ("Flatten", [[4]], {"axis": 2}, "there is no dim 2 where there are 1"),
+        ("Concat", [[4], [4]], {"axis": 1}, "Concat"),
+        ("RNN", [[2, 1, 3], [1, 4, 3], [1, 4, 5]], {"hidden_size": 4}, r"expected \[1, 4, 4\]"),
+        ("RNN", [[2, 1, 3], [2, 4, 3], [2, 4, 4]], {}, r"expected \[1, 4, 3\]"),
+        ("Split", [[4]], {}, "neither sizes nor num_outputs are given"),
+    ],
+)
+def test_shapes_that_do_not_fit(op: str, shapes: Any, attributes: Any, message: str) -> None:
+    with pytest.raises(BraidError, match=message):
+        import_onnx(model_of(op, [1] * len(shapes), shapes, 20, **attributes))
+
+
+def test_choices_are_attributes_of_their_ops() -> None:
+    names = {(s.name, name) for s in schemas() for name in s.attributes}
+    newest = onnx.defs.get_all_schemas()
+    names |= {(s.name, name) for s in newest for name in s.attributes}
+    assert set(CHOICES) <= names
 
 
 def test_an_attribute_given_twice() -> None:
