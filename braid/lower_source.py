@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from xdsl.context import Context
@@ -16,7 +16,7 @@ from braid.lowered_model import LoweredModel, all_parameters
 from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
-from braid.memory_budget import check_budget, fits, with_budget
+from braid.memory_budget import check_budget, fits, report_thresholds, with_budget
 from braid.on_miss import selecting_passes
 from braid.passes.infrastructure.reproducer import run_reproducibly
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
@@ -44,8 +44,9 @@ class Lowering:
     def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
         """The model by the passes `chosen`, or the default ones.
 
-        Where it needs more than `budget` bytes, it is lowered again with recomputation, and if
-        that is not enough without kernels that want large scratch memory (Winograd's).
+        Thresholds that make a plan larger, as where fusion stored less, are left out. Where it
+        needs more than `budget` bytes, it is lowered again with recomputation, and if that is not
+        enough without kernels that want large scratch memory (Winograd's).
         """
         model = self.read()
         target = known_target(model.module)
@@ -53,6 +54,11 @@ class Lowering:
         default = passes_for(model.module) if chosen is None else chosen
         passes = passes_within(self.options, default, target)
         lowered = self._lower(model, target, passes)
+        if self.options.recompute is not None:
+            plain = passes_within(replace(self.options, recompute=None), default, target)
+            without = self._lower(self.read(), target, plain)
+            if report_thresholds(lowered.memory, without.memory):
+                passes, lowered = plain, without
         if budget is not None and not fits(lowered.memory, budget):
             # Without recomputation it was too much; the kernels that are the same are at hand.
             frugal = with_budget(passes, budget)

@@ -6,6 +6,7 @@ from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.byte_sizes import format_size, parse_size
+from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError, InfeasibleError
 from braid.support.memory_report import MemoryReport
 
@@ -46,6 +47,30 @@ def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tup
     place = next((i for i, p in enumerate(passes) if p.name == _FUSION), len(passes))
     select = f"select-rematerialization{{{thresholds}}},apply-rematerialization"
     return (*passes[:place], *parse_pipeline(select), *passes[place:])
+
+
+def report_thresholds(with_them: Sequence[MemoryReport], without: Sequence[MemoryReport]) -> bool:
+    """Say what thresholds did to the plans, and return whether they made one larger.
+
+    Both are of the whole pipeline: what is fused or laid out otherwise counts.
+    """
+    is_larger = False
+    for more, plain in zip(with_them, without, strict=True):
+        took, takes = plain.activation_bytes, more.activation_bytes
+        if takes > took:
+            is_larger = True
+            message = (
+                f"recomputation by thresholds would make @{more.function} take "
+                f"{format_size(takes)} instead of {format_size(took)}; it is left out"
+            )
+            emit(Diagnostic("warning", message, hint="higher thresholds recompute less"))
+        else:
+            message = (
+                f"[recompute] @{more.function} takes {format_size(takes)} as planned, instead of "
+                f"{format_size(took)} without thresholds"
+            )
+            emit(Diagnostic("remark", message))
+    return is_larger
 
 
 def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, ...]:

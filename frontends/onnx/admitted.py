@@ -5,12 +5,17 @@ from collections.abc import Mapping
 _PYTORCH = "torch.onnx exports the op of PyTorch, which takes integers"
 
 ADMITTED_TYPES: Mapping[tuple[str, str], str] = {
+    ("AveragePool", "int32"): _PYTORCH,
+    ("AveragePool", "int64"): _PYTORCH,
     ("Conv", "int32"): _PYTORCH,
     ("Conv", "int64"): _PYTORCH,
+    ("GlobalAveragePool", "int32"): _PYTORCH,
+    ("GlobalAveragePool", "int64"): _PYTORCH,
     ("GlobalMaxPool", "int32"): _PYTORCH,
     ("GlobalMaxPool", "int64"): _PYTORCH,
     ("MaxPool", "int32"): _PYTORCH,
     ("MaxPool", "int64"): _PYTORCH,
+    ("TopK", "bool"): "torch.onnx exports it of torch.sort",
     ("Shrink", "bfloat16"): "models converted to bfloat16 have it",
 }
 """Op type and element type, as ONNX's schemas write it, to why models have them.

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
@@ -110,9 +110,14 @@ def widened(b: Builder, value: SSAValue) -> SSAValue:
 
 
 def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """Mean over `dims`, which stay with size 1; of a float type, with sums in f32 at least."""
+    """Mean over `dims`, which stay with size 1.
+
+    Sums of floats are in f32 at least; means of integers are rounded toward zero.
+    """
     count = int(np.prod([shape_of(value)[dim] for dim in dims]))
     total = reduce(b, "add", widened(b, value), dims)
+    if not is_float(element_type_of(value)):
+        return apply(b, "div", total, scalar(b, count, total))
     share = 1 / count if count else np.nan
     average = apply(b, "mul", total, scalar(b, share, total))
     return cast(b, average, element_type_of(value))

@@ -142,6 +142,8 @@ def _select_tiles(
     members: set[Operation] = set()
     for group in tile_groups(block, rules):
         taken = taken_members(group, rules, costs)
+        if len(taken) < len(group) and any(FUSION_GROUP in op.attributes for op in group):
+            continue
         number = IntegerAttr(next(numbers), i64) if taken else None
         for op in taken:
             assert number is not None
@@ -210,7 +212,7 @@ class SelectFusionPass(ModulePass):
     per group. An op joins the group of its users if all of them are in one group of the same
     block, a rule allows it (`rules`: `default` or a TOML file as `fusion_rules.toml`), the group
     has no second anchor, and nothing is computed twice. Opaque ops that declare something stay
-    alone. Ops that have a group already keep it.
+    alone. Ops that have a group already keep it, which tiles and reductions may extend.
     Installed packages add to the default rules by entry points of the group `braid.fusion_rules`.
 
     With `tiles`, ops with large tensors between them, such as those of attention, come first:

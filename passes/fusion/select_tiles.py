@@ -6,7 +6,7 @@ out of a group leads through its root, which depends on every member.
 """
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -115,7 +115,8 @@ def _structure(members: Sequence[Operation], result: SSAValue) -> Hashable:
 def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
     """The groups of `block` that pay as tiles, each with its members in order.
 
-    What is known when the model is compiled is not computed again by every tile.
+    What is known when the model is compiled is not computed again by every tile. Ops that have a
+    group already join with all of it or not at all.
     """
     known = computed_beforehand()
     legality = _Legality({op: index for index, op in enumerate(block.ops)})
@@ -134,20 +135,30 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
         # From the first members, the end of a long chain, a group would be too large.
         fruitless.update(list(growth.joined)[: max(0, least - _MOST_MEMBERS)])
         members = _largest_legal(growth, least, legality)
+        if _cuts_group(members, legality.position):
+            members = []
         taken.update(members)
         if members:
             groups.append(members)
     return groups
 
 
+def _cuts_group(members: Sequence[Operation], block: Collection[Operation]) -> bool:
+    """Whether a given group of `block` would lose some of its ops, but not all, to `members`."""
+    given = {op.attributes[FUSION_GROUP] for op in members if FUSION_GROUP in op.attributes}
+    inside = set(members)
+    return bool(given) and any(
+        op.attributes.get(FUSION_GROUP) in given and op not in inside for op in block
+    )
+
+
 def _is_candidate(op: Operation) -> bool:
-    """Whether `op` may be a member: one static result, and not in a group already."""
+    """Whether `op` may be a member: an op of one static result."""
     return (
         may_fuse(op)
         and isinstance(op, TensorOp)
         and not op.regions
         and len(op.results) == 1
-        and FUSION_GROUP not in op.attributes
         and DYNAMIC not in shape_of(op.results[0])
     )
 

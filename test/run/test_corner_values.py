@@ -252,3 +252,60 @@ def test_output_shapes_of_transposed_convolutions() -> None:
     x, w = np.array([[[1, 2, 3, 4]]], np.float32), np.array([[[1, 10, 100]]], np.float32)
     y = braid.compile(transposed(x, w, {"strides": [2], "output_shape": [8]}), jobs=1)(x)
     assert y.ravel().tolist() == [10, 102, 20, 203, 30, 304, 40, 400]
+
+
+def one_node(op: str, x: Array, inputs: dict[str, Array], outputs: list[int], **attributes: Any):
+    """A model of one op of `x` and known inputs, with outputs of these types."""
+    names = [f"y{index}" for index in range(len(outputs))]
+    node = helper.make_node(op, ["x", *inputs], names, **attributes)
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)],
+        [helper.make_tensor_value_info(y, t, None) for y, t in zip(names, outputs, strict=True)],
+        [numpy_helper.from_array(value, name) for name, value in inputs.items()],
+    )
+    return made(graph)
+
+
+INTEGERS = np.array([[[3, 6, 9, 2, 4, -8, -7, 5]]], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "expected"),
+    [
+        ("AveragePool", {"kernel_shape": [3], "strides": [3]}, [6, 0]),
+        ("AveragePool", {"kernel_shape": [3], "strides": [2], "pads": [1, 1]}, [4, 5, 0, -3]),
+        ("GlobalAveragePool", {}, [1]),
+    ],
+)
+def test_averages_of_integers(op: str, attributes: dict[str, Any], expected: list[int]) -> None:
+    """ONNX has none, PyTorch does: rounded toward zero."""
+    model = one_node(op, INTEGERS, {}, [7], **attributes)
+    for run in (interpret(model), braid.compile(model, jobs=1)):
+        assert run(INTEGERS).ravel().tolist() == expected
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_bools_are_sorted(largest: int) -> None:
+    x = np.random.default_rng(5).integers(0, 2, 40).astype(bool)
+    model = one_node("TopK", x, {"k": np.array([40])}, [9, 7], largest=largest, axis=0)
+    for run in (interpret(model), braid.compile(model, jobs=1)):
+        values, indices = run(x)
+        expected = np.sort(x)[::-1] if largest else np.sort(x)
+        np.testing.assert_array_equal(values, expected)
+        np.testing.assert_array_equal(x[indices], expected)
+        assert sorted(indices.tolist()) == list(range(40))
+
+
+def test_reductions_of_scalars() -> None:
+    """Without axes, with none, and along the dim that PyTorch counts where there is none."""
+    x = np.array(-3.0, np.float32)
+    wanted = {"Max": -3, "Min": -3, "Sum": -3, "Mean": -3, "Prod": -3, "L1": 3, "L2": 3}
+    for kind, expected in {**wanted, "SumSquare": 9, "LogSumExp": -3}.items():
+        for axes in (None, [], [0], [-1]):
+            inputs = {} if axes is None else {"axes": np.array(axes, np.int64)}
+            for keepdims in (0, 1):
+                model = one_node(f"Reduce{kind}", x, inputs, [1], keepdims=keepdims)
+                y = interpret(model)(x)
+                assert y.shape == () and y == pytest.approx(expected)

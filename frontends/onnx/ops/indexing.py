@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import TensorType, i8
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
-from braid.dialects.braid.dtypes import i64, to_numpy
+from braid.dialects.braid.dtypes import i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
@@ -103,13 +103,21 @@ def one_hot(b: Builder, node: Node) -> SSAValue:
 
 @importer("TopK")
 def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """The count is an attribute before opset 10, an input since; both orders are sorted."""
+    """The count is an attribute before opset 10, an input since; both orders are sorted.
+
+    Bools, as PyTorch's sort has them, are sorted as bytes: one bit would be a sign.
+    """
     x, counts = node.input(0), node.known_integers(1) if node.opset >= 10 else None
     if counts is not None and len(counts) != 1:
         node.fail(f"k has {len(counts)} elements, expected one")
     count = node.integer("k") if counts is None else counts[0]
     dim = normalized(node.integer("axis", -1), len(shape_of(x)))
-    return b.emit_all(TopKOp.get(x, count, dim, largest=bool(node.integer("largest", 1))))
+    is_bool = element_type_of(x) == i1
+    numbers = cast(b, x, i8) if is_bool else x
+    values, indices = b.emit_all(
+        TopKOp.get(numbers, count, dim, largest=bool(node.integer("largest", 1)))
+    )
+    return (cast(b, values, i1) if is_bool else values, indices)
 
 
 @importer("Trilu")

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import i64, to_numpy
+from braid.dialects.braid.dtypes import i64, is_float, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
@@ -137,13 +137,18 @@ def max_pool(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("AveragePool")
 def average_pool(b: Builder, node: Node) -> SSAValue:
-    """A sum, in f32 at least, times the reciprocals of the numbers of elements in the windows."""
+    """A sum, in f32 at least, times the reciprocals of the numbers of elements in the windows.
+
+    Averages of integers are rounded toward zero, as PyTorch's are.
+    """
     total, window, kernel = _pool(b, node, "add")
     spatial = shape_of(node.input(0))[2:]
     include_pad = bool(node.integer("count_include_pad", 0))
     pads = _declared_padding(node, window) if include_pad else None
     counts = _counts(spatial, shape_of(total)[2:], window, kernel, pads)
     dtype = to_numpy(element_type_of(total))
+    if not is_float(element_type_of(total)):
+        return apply(b, "div", total, b.constant(np.maximum(counts, 1).astype(dtype)[None, None]))
     # A window over padding alone has the average 0.
     share = np.divide(1, counts, out=np.zeros(counts.shape), where=counts > 0)
     share = share.astype(dtype)[None, None]

@@ -25,14 +25,6 @@ from braid.frontends.onnx.registry import importer
 _Reduction = Callable[[Builder, SSAValue, Sequence[int]], SSAValue]
 
 
-def _mean(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
-    if is_float(element_type_of(x)):
-        return mean(b, x, dims)
-    count = int(np.prod([shape_of(x)[dim] for dim in dims]))
-    total = reduce(b, "add", x, dims)
-    return apply(b, "div", total, scalar(b, count, total))
-
-
 def _log_sum(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
     return apply(b, "log", reduce(b, "add", x, dims))
 
@@ -64,7 +56,7 @@ _REDUCTIONS: dict[str, _Reduction] = {
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
     "ReduceMax": _combine("maximum"),
-    "ReduceMean": _mean,
+    "ReduceMean": mean,
     "ReduceMin": _combine("minimum"),
     "ReduceProd": _combine("mul"),
     "ReduceSum": _combine("add"),
@@ -74,7 +66,10 @@ _REDUCTIONS: dict[str, _Reduction] = {
 
 @importer(*_REDUCTIONS)
 def reduction(b: Builder, node: Node) -> SSAValue:
-    """`axes` are an attribute before opset 18 (13 for ReduceSum), an input since."""
+    """`axes` are an attribute before opset 18 (13 for ReduceSum), an input since.
+
+    A tensor without dims may be reduced along its first or last, as PyTorch exports it.
+    """
     x = node.input(0)
     rank = len(shape_of(x))
     axes = node.integers_of("axes", 1)
@@ -82,6 +77,8 @@ def reduction(b: Builder, node: Node) -> SSAValue:
         if node.integer("noop_with_empty_axes", 0):
             return _REDUCTIONS[node.op_type](b, x, [])
         axes = range(rank)
+    if not rank and set(axes) <= {0, -1}:
+        axes = ()
     dims = sorted(normalized(axis, rank) for axis in axes)
     y = _REDUCTIONS[node.op_type](b, x, dims)
     return y if node.integer("keepdims", 1) else drop_dims(b, y, dims)
