@@ -9,7 +9,6 @@ from pathlib import Path
 from braid.compilation_key import SourceState, compilation_key, state_of
 from braid.compile_options import CompileOptions
 from braid.model import KeptArtifact, Model, Package, model_of, saved_model
-from braid.runtime.artifact import read_artifact
 from braid.runtime.artifact_cache import default_artifacts
 from braid.support.compile_scope import extending_packages, is_default_scope
 from braid.support.errors import BraidError
@@ -72,11 +71,10 @@ class ArtifactSlot:
         if weights_bytes > artifacts.limit:
             return None
         packages: list[Package] = []
-        path = artifacts.put(self.key, lambda path: packages.append(write(path)))
-        if path is None:
+        if not artifacts.put(self.key, lambda path: packages.append(write(path))):
             return None
         with suppress(BraidError):  # another process may need the place at once
-            artifact = read_artifact(path)
+            artifact = artifacts.opened(self.key)
             # The weights that were written are mapped once more, with a descriptor that stays open.
             rest = replace(packages.pop(), weights=artifact.data[:0])
             return KeptArtifact(artifact, lambda: replace(rest, weights=artifact.weights_section))

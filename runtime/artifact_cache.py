@@ -1,16 +1,24 @@
 """Artifacts that are kept from earlier compilations, up to a size; the oldest go first."""
 
+import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from braid.runtime.artifact import Artifact, read_artifact
 from braid.support.byte_sizes import parse_size
-from braid.support.cache_files import OBJECTS, cache_directory, remove, warn_of_damage
+from braid.support.cache_files import OBJECTS, own_cache_directory, remove, warn_of_damage
 from braid.support.errors import BraidError
+from braid.support.input_files import reason
+from braid.support.private_files import (
+    check_private_directories,
+    foreign_reason,
+    make_private_file,
+    private_directory,
+)
 
 LIMIT = "BRAID_CACHE_LIMIT"
 """The environment variable that says how many bytes of artifacts are kept."""
@@ -24,7 +32,8 @@ _ABANDONED_SECONDS = 3600.0
 class ArtifactCache:
     """A directory of artifacts by keys, shared by any number of processes.
 
-    Artifacts appear whole or not at all, carry digests, and are never changed. One that is damaged
+    Artifacts appear whole or not at all, carry digests and, after their end, their key, and are
+    never changed. One that is damaged, under the key of another, or may have been written by others
     counts as missing: it is removed. Those that were not used for longest are removed where all
     together have more than `limit` bytes; who has one mapped keeps it. So are those that a process
     left half written that was killed.
@@ -34,8 +43,12 @@ class ArtifactCache:
     limit: int = _DEFAULT_LIMIT
 
     def get(self, key: str) -> Artifact | None:
-        """The artifact under `key`, all of whose digests hold; None where there is none."""
+        """The artifact under `key`, all of whose digests hold; None where there is none.
+
+        Raises BraidError where its directory belongs to another user.
+        """
         path = self._path(key)
+        check_private_directories(self.directory, path.parent)
         try:
             os.utime(path)  # it is the one used last
         except (FileNotFoundError, NotADirectoryError):
@@ -44,10 +57,10 @@ class ArtifactCache:
             if not os.access(path, os.R_OK):
                 return None
         try:
-            artifact = read_artifact(path)
+            artifact = self.opened(key)
             artifact.check()
         except BraidError as error:
-            if path.exists():
+            if os.path.lexists(path):
                 what = f"artifact '{path}' of the cache is damaged, and made again"
                 warn_of_damage(f"{what}: {error.message}")
                 with suppress(OSError):
@@ -55,25 +68,47 @@ class ArtifactCache:
             return None
         return artifact
 
-    def put(self, key: str, write: Callable[[Path], object]) -> Path | None:
+    def opened(self, key: str) -> Artifact:
+        """Open the artifact under `key`, without that key.
+
+        Raises BraidError where there is none that holds, or it is the one of another key.
+        """
+        path, mark = self._path(key), _mark(key)
+        try:
+            if (why := foreign_reason(path)) is not None:
+                raise BraidError(why)
+        except OSError as error:
+            raise BraidError(reason(error)) from error
+        artifact = read_artifact(path)
+        if artifact.data[-len(mark) :].tobytes() != mark:
+            raise BraidError("it is not the artifact of its key")
+        return replace(artifact, data=artifact.data[: -len(mark)])
+
+    def put(self, key: str, write: Callable[[Path], object]) -> bool:
         """Keep what `write` writes, if the directory takes it; then remove what is too much.
 
-        Returns where it is, None where it could not be written, or is too much alone.
+        Returns whether it is kept: not where it could not be written, or is too much alone.
         """
         path, is_kept = self._path(key), False
+        half = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
         with suppress(OSError, BraidError):
             # Weights may be of a file that only its owner may read.
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.parent.mkdir(exist_ok=True)
-            if path.is_symlink() or (path.exists() and not path.is_file()):
-                remove(path)
-            write(path)
-            is_kept = path.stat().st_size <= self.limit
-            if not is_kept:
-                remove(path)
+            private_directory(path.parent)
+            make_private_file(half)  # whose mode stays
+            try:
+                write(half)
+                with half.open("ab") as file:
+                    file.write(_mark(key))
+                is_kept = half.stat().st_size <= self.limit
+                if is_kept:
+                    if path.is_dir() and not path.is_symlink():
+                        remove(path)
+                    half.replace(path)
+            finally:
+                half.unlink(missing_ok=True)
         with suppress(OSError):
             self._trim()
-        return path if is_kept else None
+        return is_kept
 
     def files(self) -> Iterator[Path]:
         """What stands where artifacts do, in the order of the names."""
@@ -81,12 +116,12 @@ class ArtifactCache:
 
     def damage(self, path: Path) -> str | None:
         """What is wrong with the artifact at `path`; None if it holds, or is gone."""
-        if not path.exists():
+        if not os.path.lexists(path):
             return None
         try:
-            read_artifact(path).check()
+            self.opened(f"{path.parent.name}{path.name.removesuffix(_SUFFIX)}").check()
         except BraidError as error:
-            return error.message if path.exists() else None
+            return error.message if os.path.lexists(path) else None
         return None
 
     def _trim(self) -> None:
@@ -111,14 +146,19 @@ class ArtifactCache:
         return self.directory / key[:2] / f"{key[2:]}{_SUFFIX}"
 
 
+def _mark(key: str) -> bytes:
+    """Return what stands after the end of the artifact under `key`, which no reader looks at."""
+    return b"braidkey" + hashlib.sha256(key.encode()).digest()
+
+
 def default_artifacts() -> ArtifactCache:
     """The artifacts in `$BRAID_CACHE_DIR`, or in the user's cache directory.
 
-    Raises BraidError where `$BRAID_CACHE_LIMIT` is no size.
+    Raises BraidError where `$BRAID_CACHE_LIMIT` is no size, or others can write to the directory.
     """
     text = os.environ.get(LIMIT)
     try:
         limit = parse_size(text) if text else _DEFAULT_LIMIT
     except ValueError as error:
         raise BraidError(f"{LIMIT} {error}", hint="such as 4GiB; 0 keeps nothing") from error
-    return ArtifactCache(cache_directory() / OBJECTS / "models", limit)
+    return ArtifactCache(own_cache_directory() / OBJECTS / "models", limit)

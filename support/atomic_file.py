@@ -3,19 +3,21 @@
 import contextlib
 import errno
 import os
+import stat
 import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import IO
 
 from braid.support.errors import BraidError
+from braid.support.private_files import FILE_MODE
 
 _SECONDS_FOR_READER = 1.0
 
 
 @contextlib.contextmanager
 def atomic_file(
-    path: str | os.PathLike[str], *, durable: bool = True
+    path: str | os.PathLike[str], *, durable: bool = True, private: bool = False
 ) -> Generator[IO[bytes], None, None]:
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
@@ -23,8 +25,9 @@ def atomic_file(
     error it is removed and what was at `path` stays as it was. A machine that stops leaves the one
     file or the other, whole: the bytes, then the name, are on the disk before this returns. Links
     are followed. Without `durable` nothing waits for the disk, and a machine that stops may leave
-    anything. A path that is there but is not a regular file (a pipe, `/dev/stdout`) is written
-    directly.
+    anything. The file has the mode of the one before it, or that of an ordinary file; with
+    `private` it has mode 0600 whatever the umask is. A path that is there but is not a regular file
+    (a pipe, `/dev/stdout`) is written directly.
 
     Raises:
         BraidError: the file cannot be created or written, as on a full disk, or is a pipe that
@@ -33,7 +36,8 @@ def atomic_file(
     """
     with _explained(path):
         target = resolved(path)
-        opened = _open_directly(target) if _is_special(target) else _replace(target, durable)
+        special = _is_special(target)
+        opened = _open_directly(target) if special else _replace(target, durable, private)
         with opened as file:
             yield file
 
@@ -68,7 +72,9 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if not _is_special(target):  # a pipe's reader may still come
-            _temporary_beside(target).unlink()
+            descriptor, temporary = _temporary_beside(target)
+            os.close(descriptor)
+            temporary.unlink()
 
 
 @contextlib.contextmanager
@@ -112,15 +118,14 @@ def _open_directly(path: Path) -> Generator[IO[bytes], None, None]:
 
 
 @contextlib.contextmanager
-def _replace(path: Path, durable: bool) -> Generator[IO[bytes], None, None]:
-    temporary = _temporary_beside(path)
+def _replace(path: Path, durable: bool, private: bool) -> Generator[IO[bytes], None, None]:
+    descriptor, temporary = _temporary_beside(path, private)
     try:
-        with temporary.open("w+b") as file:  # may be mapped
+        with os.fdopen(descriptor, "w+b") as file:  # may be mapped
             yield file
             file.flush()
             if durable:
                 os.fsync(file.fileno())
-        temporary.chmod(_mode_for(path))
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -139,19 +144,22 @@ def _sync_directory(directory: Path) -> None:
             os.close(descriptor)
 
 
-def _temporary_beside(path: Path) -> Path:
-    """A new file in the directory of `path`."""
-    import tempfile  # models that are loaded write nothing
-
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(descriptor)
-    return Path(name)
-
-
-def _mode_for(path: Path) -> int:
-    """Return the permissions that opening `path` for writing would have left it with."""
-    if path.exists():
-        return path.stat().st_mode & 0o7777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
+def _temporary_beside(path: Path, private: bool = False) -> tuple[int, Path]:
+    """Return a new file in the directory of `path`, open, with the mode that `path` will have."""
+    kept = FILE_MODE if private else stat.S_IMODE(path.stat().st_mode) if path.exists() else None
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    while True:
+        temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+        try:
+            # By the umask where there is no mode to keep; else nobody may read it before its mode.
+            descriptor = os.open(temporary, flags, 0o666 if kept is None else FILE_MODE)
+        except FileExistsError:
+            continue
+        try:
+            if kept is not None:
+                os.fchmod(descriptor, kept)
+        except OSError:
+            os.close(descriptor)
+            temporary.unlink(missing_ok=True)
+            raise
+        return descriptor, temporary

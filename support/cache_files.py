@@ -2,8 +2,9 @@
 
 A file is a magic number, the length of the key, that of the payload, a SHA-256 of all the rest,
 the key and the payload. What was cut off, changed, or put under the name of another entry is found
-when the file is read. The digest guards against accidents, not against an enemy: whoever can write
-to the directory of the cache can write entries that hold.
+when the file is read. The digest guards against accidents, not against an enemy: entries are in
+directories that only the user can write to (`private_files`), and what others may have written
+counts as damaged.
 """
 
 import hashlib
@@ -17,6 +18,11 @@ import platformdirs
 from braid.support.atomic_file import atomic_file
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.input_files import NotRegularError, open_regular
+from braid.support.private_files import (
+    check_private_directory,
+    foreign_reason,
+    private_directory,
+)
 
 OBJECTS = "compiled"
 """The directory of what was compiled."""
@@ -29,6 +35,16 @@ _warned: set[Path] = set()
 def cache_directory() -> Path:
     """`$BRAID_CACHE_DIR`, or braid's part of the user's cache directory."""
     return Path(os.environ.get("BRAID_CACHE_DIR") or platformdirs.user_cache_dir("braid"))
+
+
+def own_cache_directory() -> Path:
+    """Return the directory of the cache, to which nobody else can write.
+
+    Raises BraidError where that cannot be made so, or it belongs to another user.
+    """
+    directory = cache_directory()
+    check_private_directory(directory)
+    return directory
 
 
 def warn_of_damage(message: str) -> None:
@@ -62,6 +78,8 @@ def read_entry(path: Path, key: str) -> bytes:
         DamagedEntryError: it is damaged, the entry of another key, or no regular file.
 
     """
+    if (why := foreign_reason(path)) is not None:
+        raise DamagedEntryError(why)
     try:
         with open_regular(path) as file:
             header = file.read(_HEADER.size)
@@ -83,14 +101,14 @@ def write_entry(path: Path, key: str, payload: bytes) -> None:
 
     Raises:
         OSError: the directory cannot be made, or what is not a file stays in the way.
-        BraidError: the file cannot be written.
+        BraidError: the file cannot be written, or others may write to its directory.
 
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_directory(path.parent)
     if path.is_symlink() or (path.exists() and not _is_readable_file(path)):
         # Else the entry would go to where the link or the pipe leads, or be unreadable as well.
         remove(path)
-    with atomic_file(path, durable=False) as file:
+    with atomic_file(path, durable=False, private=True) as file:
         file.write(pack_entry(key, payload))
 
 

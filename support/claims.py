@@ -7,6 +7,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from braid.support.errors import BraidError
+from braid.support.private_files import open_private, private_directory
+
 _BYTES = 1 << 62
 """Keys are bytes of a file that is empty, and locked far behind its end."""
 
@@ -45,9 +48,9 @@ class Claims:
 def claims(path: Path) -> Generator[Claims]:
     """Claims in the file at `path`; without one that can be written, everybody has everything."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError:
+        private_directory(path.parent)
+        descriptor = open_private(path)
+    except (OSError, BraidError):
         yield Claims(None)
         return
     try:

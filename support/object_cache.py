@@ -10,13 +10,14 @@ from braid.support.cache_files import (
     OBJECTS,
     SUFFIX,
     DamagedEntryError,
-    cache_directory,
+    own_cache_directory,
     read_entry,
     remove,
     warn_of_damage,
     write_entry,
 )
 from braid.support.errors import BraidError
+from braid.support.private_files import check_private_directories
 
 
 class Kind(StrEnum):
@@ -44,8 +45,12 @@ class ObjectCache:
     directory: Path
 
     def get(self, kind: Kind, key: str) -> bytes | None:
-        """What is kept under `key`; None where there is nothing, or nothing that holds."""
+        """What is kept under `key`; None where there is nothing, or nothing that holds.
+
+        Raises BraidError where the directory of entries belongs to another user.
+        """
         path = self._path(kind, key)
+        check_private_directories(self.directory, path.parent)
         try:
             return read_entry(path, _full_key(kind, key))
         except OSError:
@@ -83,8 +88,11 @@ class ObjectCache:
 
 
 def default_cache() -> ObjectCache:
-    """The cache in `$BRAID_CACHE_DIR`, or in the user's cache directory."""
-    return ObjectCache(cache_directory() / OBJECTS)
+    """The cache in `$BRAID_CACHE_DIR`, or in the user's cache directory.
+
+    Raises BraidError where others can write to it.
+    """
+    return ObjectCache(own_cache_directory() / OBJECTS)
 
 
 def _full_key(kind: Kind, key: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from braid.support.cache_files import RECORDS, cache_directory
+from braid.support.cache_files import RECORDS, own_cache_directory
 from braid.support.compile_scope import compile_setting
 from braid.support.records.file_store import FileStore
 from braid.support.records.given_records import GivenRecords
@@ -38,10 +38,11 @@ _GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = compile_setting(
 def default_store() -> RecordStore:
     """This user's store: at `$BRAID_RECORDS`, else in the cache directory.
 
-    Raises BraidError where the variable names no database that braid knows.
+    Raises BraidError where the variable names no database that braid knows, or others can write to
+    the cache directory.
     """
     location = os.environ.get(LOCATION)
-    store = open_store(location) if location else open_store(cache_directory() / RECORDS)
+    store = open_store(location) if location else open_store(own_cache_directory() / RECORDS)
     given = _GIVEN.get()
     return GivenRecords(store, given) if given else store
 

@@ -50,6 +50,8 @@ RECORDS = Table(
     Index("records_by_key", "kind", "key", "number"),
 )
 
+_FILE = "sqlite:///"
+"""How URLs of files begin; the rest is a path as it is, with any `?`, `#` and `%`."""
 _UPGRADE_LOCK = 0x62726169
 """Of PostgreSQL: whoever holds it upgrades."""
 
@@ -61,6 +63,8 @@ def database_url(text: str) -> URL:
         BraidError: it is none, or of a database that braid does not know.
 
     """
+    if text.startswith(_FILE) and len(text) > len(_FILE):
+        return URL.create("sqlite", database=text.removeprefix(_FILE))  # whatever is in its name
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:  # such as of a port that is no number
@@ -121,7 +125,8 @@ def upgrade(connection: Connection) -> None:
     from alembic.config import Config
 
     config = Config(attributes={"connection": connection})
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    migrations = str(Path(__file__).parent / "migrations")
+    config.set_main_option("script_location", migrations.replace("%", "%%"))
     config.set_main_option("path_separator", "newline")
     command.upgrade(config, REVISION)
     connection.commit()

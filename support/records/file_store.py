@@ -7,6 +7,7 @@ records is only replaced where braid itself says where they are, and else refuse
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +18,7 @@ from braid.support.cache_files import remove, warn_of_damage
 from braid.support.claims import Claims, claims
 from braid.support.errors import BraidError
 from braid.support.input_files import reason
+from braid.support.private_files import DIRECTORY_MODE, open_private, private_directory
 from braid.support.records.record import (
     COLUMNS,
     Fields,
@@ -54,7 +56,10 @@ class FileStore(SqliteFile, RecordStore):
         """
         rows = [row_of(record) for record in records]
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if self.is_own:
+                private_directory(self.path.parent)
+            else:  # what its user has put there
+                self.path.parent.mkdir(DIRECTORY_MODE, parents=True, exist_ok=True)
             with self._locked():
                 try:
                     self._insert(rows)
@@ -249,9 +254,10 @@ class FileStore(SqliteFile, RecordStore):
     @contextlib.contextmanager
     def _locked(self) -> Generator[None]:
         path = self.path.with_name(f"{self.path.name}.lock")
-        flags = os.O_RDWR | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(path, flags, 0o644)
+        descriptor = open_private(path)
         try:
+            with contextlib.suppress(OSError):  # whoever may write to the file may lock it
+                os.fchmod(descriptor, stat.S_IMODE(self.path.stat().st_mode))
             with contextlib.suppress(OSError):  # some network file systems have no locks
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from braid.support.errors import BraidError
+from braid.support.private_files import make_private_file, tighten_file
 
 if TYPE_CHECKING:  # what takes a while to import, and is not needed where there is no file
     import sqlite3
@@ -57,11 +58,15 @@ class SqliteFile:
             if error.errno != errno.ELOOP:
                 raise
             yield self.path
-        for end in BESIDE:
-            path = self.path.with_name(self.path.name + end)
+        for path in self._beside():
             with contextlib.suppress(FileNotFoundError):
                 if not stat.S_ISREG(path.lstat().st_mode):
                     yield path
+
+    def _beside(self) -> Iterator[Path]:
+        """What stands where SQLite has files beside its own."""
+        paths = (self.path.with_name(self.path.name + end) for end in BESIDE)
+        return (path for path in paths if os.path.lexists(path))
 
     @contextlib.contextmanager
     def _opened(self, *, write: bool) -> Generator["Rows"]:
@@ -85,11 +90,14 @@ class SqliteFile:
     def _look(self, *, write: bool) -> None:
         """Whether there is a file; makes one to write to. Raises as `_opened` does."""
         if write and not self.path.exists() and not self.path.is_symlink():
-            self.path.touch()
+            make_private_file(self.path)  # SQLite gives its mode to the files beside it
         for path in self._strangers():  # opening a pipe would wait
             if not self.is_own:
                 raise _other(self.path, f"'{path.name}' is not a file")
             raise DamagedError(f"'{path.name}' is not a file")
+        if self.is_own:
+            for path in (self.path, *self._beside()):
+                tighten_file(path)
         if not self.is_own and (status := self.path.stat()).st_size:
             _check_ours(self.path, (status.st_dev, status.st_ino))
         if not write and self.path.stat().st_size == 0:

@@ -5,15 +5,19 @@ that an undamaged run left, runs the command again and compares with what the fi
 Prints the trial before it begins it, so that the last line names the one that ended the process.
 """
 
+# pyright: basic, reportMissingImports=false
+
 import contextlib
 import functools
 import io
 import os
 import random
 import shutil
+import signal
 import sys
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -22,19 +26,22 @@ from onnx import TensorProto, helper, numpy_helper, save
 from braid.support import cache_files
 from braid.support.cache_files import remove
 from braid.support.record_store import default_store
+from braid.support.records.file_store import FileStore
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.tools.cli import main as braid
 
 Files = dict[Path, bytes]
+NOBODY = 65534
+"""Another user."""
 
 
 class Wrong(Exception):
     """A trial ended as it must not."""
 
 
-def model(path: Path) -> None:
+def model(path: Path, seed: int = 0) -> None:
     """A few kernels: a convolution, a product, a softmax, sums."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     weights = {"w": (8, 3, 3, 3), "v": (16, 16)}
     nodes = [
         helper.make_node("Conv", ["x", "w"], ["c"], pads=[1, 1, 1, 1]),
@@ -56,7 +63,7 @@ def model(path: Path) -> None:
             numpy_helper.from_array(rng.standard_normal(shape).astype(np.float32), name)
             for name, shape in weights.items()
         ]
-        + [numpy_helper.from_array(np.int64(3), "three")],
+        + [numpy_helper.from_array(np.array(3, np.int64), "three")],
     )
     save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
@@ -98,9 +105,12 @@ def noise(data: bytes, rng: random.Random) -> bytes:
 
 
 def damage(path: Path, files: Files, rng: random.Random) -> None:
-    """Damage the file at `path`, or swap it with another, or put what is not a file there."""
+    """Damage the file at `path`, or swap it with another, or put what is not a file there.
+
+    Or let it be one that others may have written: by its mode, its owner, or a link.
+    """
     data = files[path]
-    match rng.randrange(12):
+    match rng.randrange(16):
         case 0 | 1 | 2 | 3:
             path.write_bytes(flip(data, rng))
         case 4 | 5:
@@ -114,6 +124,15 @@ def damage(path: Path, files: Files, rng: random.Random) -> None:
             other = rng.choice(alike)
             path.write_bytes(files[other])
             other.write_bytes(data)
+        case 11:
+            path.chmod(rng.choice([0o666, 0o622, 0o602, 0o664]))
+        case 12:
+            if os.geteuid() == 0:
+                os.chown(path, NOBODY, -1)
+        case 13:
+            other = rng.choice([other for other in files if other.is_file()])
+            path.unlink()
+            rng.choice([Path.symlink_to, Path.hardlink_to])(path, other)
         case _:
             path.unlink()
             kind: Callable[[Path], None] = rng.choice([os.mkfifo, Path.mkdir, Path.touch])
@@ -124,11 +143,58 @@ def results(directory: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(directory.iterdir())}
 
 
+def loosen(root: Path, rng: random.Random) -> None:
+    """Let others write to some directories of the cache, as an umask of 002 did once."""
+    folders = [root, *(path for path in root.rglob("*") if path.is_dir())]
+    for folder in rng.sample(folders, min(len(folders), rng.randint(0, 3))):
+        folder.chmod(rng.choice([0o777, 0o775, 0o770, 0o707]))
+
+
+@contextlib.contextmanager
+def others(root: Path, files: Files, rng: random.Random) -> Generator[None]:
+    """Another process writes, cuts off, exchanges and removes entries all the time."""
+    child = os.fork()
+    if child == 0:
+        while True:
+            path, other = rng.choices(sorted(files), k=2)
+            with contextlib.suppress(OSError):
+                match rng.randrange(4):
+                    case 0:
+                        path.write_bytes(flip(files[path], rng))
+                    case 1:
+                        path.write_bytes(truncate(files[path], rng))
+                    case 2:
+                        path.write_bytes(files[other])
+                    case _:
+                        path.unlink()
+            time.sleep(rng.random() / 100)
+    try:
+        yield
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+def is_private(root: Path) -> bool:
+    """Whether nobody else may write to anything that the cache has."""
+    paths = [root / "compiled", *(root / "compiled").rglob("*")]
+    found = [path.lstat() for path in paths]
+    return all(not s.st_mode & 0o022 and s.st_uid == os.geteuid() for s in found)
+
+
 def restore(root: Path, files: Files) -> None:
     shutil.rmtree(root, ignore_errors=True)
     for path, data in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
+
+
+def is_other(path: Path, data: bytes) -> bool:
+    """Whether an entry does not count as the one that was there."""
+    if path.is_symlink() or not path.is_file() or path.read_bytes() != data:
+        return True
+    status = path.lstat()
+    return bool(status.st_mode & 0o022) or status.st_uid != os.geteuid()
 
 
 def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, seed: int) -> None:
@@ -137,20 +203,30 @@ def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, se
     truth = run()
     if run() != truth:
         raise Wrong("two undamaged runs differ")
-    files = {path: path.read_bytes() for path in sorted(root.rglob("*.entry"))}
+    # With the models of which there are artifacts, nobody looks for kernels.
+    entries = list(root.rglob("*.braid")) or list(root.rglob("*.entry"))
+    files = {path: path.read_bytes() for path in sorted(entries)}
     for trial in range(trials):
         print(f"trial {trial}", flush=True)
         rng = random.Random(seed + trial)
         restore(root, files)
+        if trial % 8 == 7:
+            with others(root, files, rng):
+                if run() != truth:
+                    raise Wrong("another result beside others that write")
+            continue
+        loosen(root, rng)
         for path in rng.sample(sorted(files), min(rng.choice([1, 1, 2, len(files)]), len(files))):
             if path.is_file():
                 damage(path, files, rng)
-        changed = {p for p, data in files.items() if not p.is_file() or p.read_bytes() != data}
+        changed = {path for path, data in files.items() if is_other(path, data)}
         if run() != truth:
             raise Wrong("another result")
         command("cache", "verify")
         if not all(path.is_file() for path in changed):
             raise Wrong("an entry was not made again")
+        if not is_private(root):
+            raise Wrong("others may write to what is kept")
         if not changed:
             print("nothing changed", flush=True)
 
@@ -177,6 +253,24 @@ def streams(directory: Path, trials: int, seed: int) -> None:
     cached(directory, run, trials, seed)
 
 
+def artifacts(directory: Path, trials: int, seed: int) -> None:
+    """Whole models that are kept: two, of which neither is ever the other."""
+    os.environ.pop("BRAID_CACHE_LIMIT", None)
+    model(directory / "other.onnx", seed=1)
+
+    def run() -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        for name in ("model", "other"):
+            artifact, out = directory / f"{name}.braid", directory / "out"
+            shutil.rmtree(out, ignore_errors=True)
+            command("compile", directory / f"{name}.onnx", "--jobs", 1, "-o", artifact)
+            command("run", artifact, "--random", "--seed", 1, "--output-dir", out)
+            found |= {f"{name} {key}": data for key, data in results(out).items()}
+        return found
+
+    cached(directory, run, trials, seed)
+
+
 def beside(path: Path, rng: random.Random) -> None:
     """Put what is not a file of SQLite's, or nothing it wrote, where it has files beside one."""
     kinds: list[Callable[[Path], object]] = [
@@ -195,6 +289,7 @@ def beside(path: Path, rng: random.Random) -> None:
 def records(directory: Path, trials: int, seed: int) -> None:
     """No measurement is found that nobody made, and the file is whole again after it."""
     store = default_store()
+    assert isinstance(store, FileStore)
     truth = {f"{index:064x}": (index + 1) / 7 for index in range(40)}
     append_records(truth, {key: f"kernel {key}" for key in truth})
     files = {store.path: store.path.read_bytes()}
@@ -231,7 +326,7 @@ def profiles(directory: Path, trials: int, seed: int) -> None:
     """A profile weighs decisions: results stay, or a diagnostic says what is wrong with it."""
     source, path = directory / "model.onnx", directory / "profile.json"
 
-    def run() -> list[bytes] | None:
+    def run() -> list[np.ndarray] | None:
         artifact, out = directory / "model.braid", directory / "out"
         options = ("--use-profile", path, "--jobs", 1, "-o", artifact)
         status, _ = command("compile", source, *options, may_fail=True)
@@ -266,7 +361,13 @@ def main() -> int:
     root.mkdir(parents=True, exist_ok=True)
     os.environ["BRAID_CACHE_DIR"] = str(root / "cache")
     model(root / "model.onnx")
-    cases = {"kernels": kernels, "streams": streams, "records": records, "profiles": profiles}
+    cases = {
+        "artifacts": artifacts,
+        "kernels": kernels,
+        "streams": streams,
+        "records": records,
+        "profiles": profiles,
+    }
     try:
         functools.partial(cases[case], root)(int(trials), int(seed))
     except Exception:

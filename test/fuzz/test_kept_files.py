@@ -1,5 +1,7 @@
 """Damaged caches, measurements and profiles: the right result, or a diagnostic; no signal."""
 
+# pyright: basic, reportMissingImports=false
+
 import os
 import subprocess
 import sys
@@ -21,7 +23,8 @@ def damage(case: str, trials: int, seed: int, directory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("case", "trials"), [("kernels", 5), ("streams", 10), ("records", 30), ("profiles", 5)]
+    ("case", "trials"),
+    [("artifacts", 8), ("kernels", 5), ("streams", 10), ("records", 30), ("profiles", 5)],
 )
 def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
     damage(case, trials, 0, tmp_path)
@@ -29,7 +32,14 @@ def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("case", "trials"), [("kernels", 700), ("streams", 300), ("records", 200), ("profiles", 150)]
+    ("case", "trials"),
+    [
+        ("artifacts", 300),
+        ("kernels", 700),
+        ("streams", 300),
+        ("records", 200),
+        ("profiles", 150),
+    ],
 )
 def test_many_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
     damage(case, trials, 1000, tmp_path)
