@@ -167,7 +167,7 @@ class Draft:
         """
         terms, size = weights
         gain = terms * size
-        rounded = 2e-7 * (x.size * size * terms**0.5 + more)
+        rounded = 2e-7 * x.size * size * terms**0.5 + 5e-7 * more
         return Value(name, shape, x.size * gain + more, x.error * gain + rounded)
 
     def model(self, results: list[str]) -> ModelProto:

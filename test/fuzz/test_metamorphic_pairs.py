@@ -1,0 +1,90 @@
+"""A graph and the same one in other words agree bit by bit, strictly and by default."""
+
+# pyright: basic, reportMissingImports=false
+
+import os
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+from onnx import ModelProto, printer
+
+import braid
+from braid.interpreted import interpret
+from test.fuzz.metamorphic_graphs import grown, inputs, model
+from test.fuzz.scaled_products import bounds, scaled
+
+EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+
+
+def assert_same_bits(found: Any, expected: Any, who: str) -> None:
+    """Asserts that the bits are the same; those of NaN may be others."""
+    both_nan = np.isnan(found) & np.isnan(expected)
+    is_same = both_nan | (found.view(np.uint32) == expected.view(np.uint32))
+    places = np.argwhere(~is_same)
+    assert not len(places), f"{who}: {found[~is_same][:4]} instead of {expected[~is_same][:4]}"
+
+
+def run(proto: ModelProto, values: dict[str, Any], numerics: str) -> list[Any]:
+    return list(braid.compile(proto, jobs=1, numerics=numerics).run_named(values).values())
+
+
+def check(seed: int) -> None:
+    plain, result, shape = grown(seed, "a", rewrites=False)
+    other, changed, _ = grown(seed, "b", rewrites=True)
+    values = inputs(seed, shape)
+    as_written, in_other_words = model([(plain, result)], shape), model([(other, changed)], shape)
+    note(printer.to_text(as_written) + printer.to_text(in_other_words))
+    with np.errstate(all="ignore"):
+        (expected,) = interpret(as_written).run_named(values).values()
+        (same,) = interpret(in_other_words).run_named(values).values()
+        assert_same_bits(same, expected, "interpreted in other words")
+    assert_same_bits(run(in_other_words, values, "strict")[0], expected, "strict")
+    both = model([(plain, result), (other, changed)], shape)
+    first, second = run(both, values, "fast")
+    assert_same_bits(first, expected, "fast, as written")
+    assert_same_bits(second, expected, "fast, in other words")
+
+
+@settings(
+    max_examples=max(1, EXAMPLES // 5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.integers(0, 2**32))
+def test_the_same_in_other_words(seed: int) -> None:
+    check(seed)
+
+
+def check_products(seed: int) -> None:
+    case = scaled(seed)
+    note(printer.to_text(case.model))
+    with np.errstate(all="ignore"):
+        expected = list(interpret(case.model).run_named({"x": case.x}).values())
+    for numerics in ("strict", "fast"):
+        found = run(case.model, {"x": case.x}, numerics)
+        for number, (one, written) in enumerate(zip(found, expected, strict=True)):
+            exact, error, said = bounds(case, number)
+            with np.errstate(all="ignore"):
+                # What is written may be further from what is exact than a bound of all roundings.
+                away = np.abs(one.astype(np.float64) - exact)
+                own = np.abs(written.astype(np.float64) - exact)
+            is_wrong = said & ~(away <= error + own)
+            chain = [(op, known.ravel()[:1]) for op, known in case.chains[number]]
+            assert not is_wrong.any(), (
+                f"{numerics}, {chain}: {one[is_wrong][:3]} instead of {written[is_wrong][:3]}"
+            )
+            hidden = ~np.isfinite(case.x).all(axis=1)
+            same = np.isfinite(one[hidden]) == np.isfinite(written[hidden])
+            assert same.all(), f"{numerics}, {chain}: what is not finite is lost"
+
+
+@settings(
+    max_examples=max(1, EXAMPLES // 5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+@given(st.integers(0, 2**32))
+def test_scales_and_shifts_behind_products(seed: int) -> None:
+    check_products(seed)
