@@ -1,9 +1,11 @@
 """The cases: models with inputs and expected outputs, from the `onnx` package."""
 
+# pyright: basic
+
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,12 @@ def stored(folder: Path, kind: str, count: int) -> Arrays:
 
 def load_cases(kinds: Sequence[str] = ("node",)) -> dict[str, Case]:
     """All cases of these kinds by name, in order."""
+    return dict(_load_cases(tuple(kinds)))
+
+
+@cache
+def _load_cases(kinds: tuple[str, ...]) -> dict[str, Case]:
+    """The same; ONNX computes them, which takes many seconds."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # numpy's, about what the cases compute on purpose
         tests = [test for kind in kinds for test in load_model_tests(kind=kind)]

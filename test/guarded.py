@@ -1,0 +1,294 @@
+"""Running models between pages that nothing may touch, each in a process that may die of it.
+
+`run_guarded(cases)` compiles each model twice. Every input, output, weight and intermediate has
+pages of its own, with an inaccessible one before and after: in the first run it ends where that
+after it begins, in the second it begins where that before it ends. Buffers begin at multiples of
+64 bytes, as the compiler promises its code; what is left up to the page is filled with a pattern
+that must still be there after the run. Nothing shares memory: what a plan would put into one
+place lies apart.
+
+`python test/guarded.py MODEL.onnx` does so with random inputs. Sanitizers do not see such errors,
+since they do not instrument generated code.
+"""
+
+import ctypes
+import mmap
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from onnx import ModelProto
+
+from braid.passes.infrastructure.decision_checks import VARIABLE
+
+Arrays = list[Any]
+PAGE = mmap.PAGESIZE
+ALIGNMENT = 64
+PATTERN = 0xA5
+_ENV_BYTES = 104
+"""Of `braid_env`, at the start of a context; the model and the arena are the next pointers."""
+
+
+class Side(StrEnum):
+    """Which of its ends a buffer has at an inaccessible page."""
+
+    END = "end"
+    BEGIN = "begin"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and inputs for it; `constants` are values of inputs that are fixed at import."""
+
+    name: str
+    model: bytes
+    inputs: Arrays
+    constants: dict[str, Any] = field(default_factory=dict[str, Any])
+    missing: int = 0
+    """Bytes by which intermediates and weights are planned too small, to see guards at work."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case: `outputs` by side, or why there are none, and whether that is bad."""
+
+    outputs: dict[str, Arrays]
+    refusal: str = ""
+    failure: str = ""
+
+
+def run_guarded(cases: Sequence[Case], *, seconds: float = 60.0) -> list[Outcome]:
+    """Run the cases; one that ends its process, or takes longer than `seconds`, has failed."""
+    outcomes: list[Outcome] = []
+    with tempfile.TemporaryDirectory() as folder:
+        while len(outcomes) < len(cases):
+            rest = cases[len(outcomes) :]
+            found, ending = _in_child(rest, Path(folder), seconds)
+            outcomes += found
+            if len(found) < len(rest):
+                outcomes.append(Outcome({}, failure=ending))
+    return outcomes
+
+
+def _in_child(cases: Sequence[Case], folder: Path, seconds: float) -> tuple[list[Outcome], str]:
+    """The outcomes before the process ended, and how it did."""
+    given, made = folder / "cases", folder / "outcomes"
+    fields = [(c.name, c.model, c.inputs, c.constants, c.missing) for c in cases]
+    given.write_bytes(pickle.dumps(fields))
+    made.write_bytes(b"")
+    command = [sys.executable, __file__, "--child", str(given), str(made), str(seconds)]
+    # What the plan claims of its arena does not hold of one that is laid out apart.
+    environment = {key: value for key, value in os.environ.items() if key != VARIABLE}
+    process = subprocess.run(command, stderr=subprocess.PIPE, env=environment, check=False)
+    outcomes: list[Outcome] = []
+    with made.open("rb") as file:
+        while file.tell() < made.stat().st_size:
+            outcomes.append(Outcome(*pickle.load(file)))
+    status = process.returncode
+    ending = f"status {status}" if status >= 0 else signal.Signals(-status).name
+    return outcomes, f"{ending}: {process.stderr.decode(errors='replace')[-2000:]}"
+
+
+class Pages:
+    """Pages of memory of which only some can be accessed."""
+
+    def __init__(self, size: int) -> None:
+        self.size = -(-max(size, 1) // PAGE) * PAGE
+        self._memory = mmap.mmap(-1, self.size)
+        self.bytes = np.frombuffer(self._memory, np.uint8)
+        self.bytes[:] = PATTERN
+
+    @property
+    def address(self) -> int:
+        return self.bytes.ctypes.data
+
+    def keep_only(self, used: set[int]) -> None:
+        """Make every page inaccessible whose number is not in `used`."""
+        libc = ctypes.CDLL(None, use_errno=True)
+        for page in set(range(self.size // PAGE)) - used:
+            if libc.mprotect(ctypes.c_void_p(self.address + page * PAGE), PAGE, 0):
+                raise OSError(ctypes.get_errno(), "mprotect")
+
+
+class Layout:
+    """Places of buffers in pages of their own; `used` are the numbers of those pages."""
+
+    def __init__(self, side: Side, alignment: int) -> None:
+        self._side = side
+        self._alignment = alignment
+        self.size = PAGE
+        self.used: set[int] = set()
+        self.slack: list[tuple[int, int]] = []
+
+    def place(self, size: int) -> int:
+        """The offset of a buffer."""
+        taken = -(-size // self._alignment) * self._alignment
+        pages = -(-taken // PAGE)
+        first = self.size // PAGE
+        self.used |= set(range(first, first + pages))
+        begin, end = self.size, self.size + pages * PAGE
+        offset = begin if self._side == Side.BEGIN else end - taken
+        self.slack += [(begin, offset), (offset + size, end)]
+        self.size = end + PAGE
+        return offset
+
+    def check(self, pages: Pages, what: str) -> None:
+        """Raise AssertionError where something beside the buffers has changed."""
+        for begin, end in self.slack:
+            changed = np.flatnonzero(pages.bytes[begin:end] != PATTERN)
+            assert not changed.size, f"{what}: byte {begin + int(changed[0])} was written"
+
+
+def guarded_array(array: Any, side: Side) -> tuple[Any, Pages, Layout]:
+    """A copy of an array in pages of its own, aligned to its elements only."""
+    array = np.ascontiguousarray(array)
+    layout = Layout(side, array.itemsize)
+    offset = layout.place(array.nbytes)
+    pages = Pages(layout.size)
+    if array.nbytes:
+        pages.bytes[offset : offset + array.nbytes] = array.reshape(-1).view(np.uint8)
+    pages.keep_only(layout.used)
+    copy = np.ndarray(array.shape, array.dtype, cast(Any, pages.bytes), offset)
+    return copy, pages, layout
+
+
+def _leave(storages: Sequence[Any]) -> None:
+    """Put nothing into outputs."""
+
+
+def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]:
+    """The model with a plan in which nothing shares pages, and its weights in such pages."""
+    import braid
+    from braid import lowered_model
+    from braid.dialects.braid.buffer import BufferAttr
+    from braid.frontends.onnx import import_onnx
+    from braid.passes.storage import placement, plan_memory
+
+    arena, weights = Layout(side, ALIGNMENT), Layout(side, ALIGNMENT)
+    sections: list[Pages] = []
+
+    def place_apart(storages: Sequence[Any], time_limit: float) -> list[Any]:
+        for storage in storages:
+            if storage.place is None:
+                assert not storage.memory
+                storage.place = BufferAttr.of("arena", arena.place(storage.size - case.missing))
+        return [placement.Arena("", arena.size, arena.size)]
+
+    def place_weights(section: Any, values: Sequence[tuple[Any, Any]]) -> None:
+        for value, storage in values:
+            key = placement._weight(value)  # pyright: ignore[reportPrivateUsage]
+            if key is None:
+                continue
+            if key not in section.places:
+                offset = weights.place(storage.size - case.missing)
+                section.places[key] = BufferAttr.of("weights", offset)
+                section.size = weights.size
+            storage.place = section.places[key]
+
+    def section_of(size: int) -> Any:
+        sections.append(Pages(size))
+        return sections[-1].bytes[:size]
+
+    for owner, name, replacement in (
+        (plan_memory, "place_in_arenas", place_apart),
+        (plan_memory, "place_in_outputs", _leave),
+        (placement.WeightsSection, "place", place_weights),
+        (lowered_model, "aligned_bytes", section_of),
+    ):
+        setattr(owner, name, replacement)
+    proto = ModelProto.FromString(case.model)
+    source: Any = proto
+    options: dict[str, Any] = {}
+    if case.constants:
+        imported = import_onnx(proto, constants=case.constants)
+        source, options = imported.module, {"parameters": imported.parameters}
+    model = braid.compile(source, cache=False, jobs=1, **options)
+    return model, arena, weights, sections
+
+
+def _run(case: Case, side: Side) -> Arrays:
+    """Compile and run with guards; the outputs."""
+    model, arena, weights, sections = _compiled(case, side)
+    for section in sections:
+        section.keep_only(weights.used)
+    context = model._executor._take()
+    pointers = ctypes.cast(context._handle + _ENV_BYTES, ctypes.POINTER(ctypes.c_void_p))
+    assert pointers[0] == context.model.handle, "the context begins otherwise"
+    pages = Pages(max(arena.size, model.arena_bytes))
+    pages.keep_only(arena.used)
+    before, pointers[1] = pointers[1], pages.address
+    inputs = [guarded_array(array, side) for array in case.inputs]
+    shapes = context.model.fixed_shapes or [spec.bound for spec in model.outputs]
+    empty = [
+        np.full(shape, PATTERN, np.uint8).repeat(dtype.itemsize, -1).view(dtype)
+        if shape
+        else np.full(dtype.itemsize, PATTERN, np.uint8).view(dtype).reshape(())
+        for shape, dtype in zip(shapes, context.model.output_dtypes, strict=True)
+    ]
+    outputs = [guarded_array(array, side) for array in empty]
+    try:
+        made = context.run([entry[0] for entry in inputs], [entry[0] for entry in outputs])
+    finally:
+        pointers[1] = before
+    arena.check(pages, "the arena")
+    for kind, entries in (("input", inputs), ("output", outputs)):
+        for number, (_, memory, layout) in enumerate(entries):
+            layout.check(memory, f"{kind} {number}")
+    for (array, _, _), given in zip(inputs, case.inputs, strict=True):
+        assert array.tobytes() == np.ascontiguousarray(given).tobytes(), "an input was written"
+    return [np.array(array) for array in made]
+
+
+def outcome_of(case: Case) -> Outcome:
+    """Compile and run in this process, which ends where a guard is touched."""
+    from braid.support.errors import BraidError
+
+    outputs: dict[str, Arrays] = {}
+    try:
+        for side in Side:
+            outputs[str(side)] = _run(case, side)
+    except BraidError as error:
+        return Outcome(outputs, refusal=str(error))
+    except Exception:
+        return Outcome(outputs, failure=traceback.format_exc())
+    return Outcome(outputs)
+
+
+def _child(given: Path, made: Path, seconds: float) -> None:
+    with made.open("ab", buffering=0) as file:
+        for fields in pickle.loads(given.read_bytes()):
+            signal.setitimer(signal.ITIMER_REAL, seconds)  # SIGALRM ends the process
+            outcome = outcome_of(Case(*fields))
+            file.write(pickle.dumps((outcome.outputs, outcome.refusal, outcome.failure)))
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    os._exit(0)  # Memory that a context has is not to be given back in a certain order.
+
+
+def main() -> int:
+    if sys.argv[1:2] == ["--child"]:
+        _child(Path(sys.argv[2]), Path(sys.argv[3]), float(sys.argv[4]))
+    status = 0
+    for path in sys.argv[1:]:
+        from braid.interpreted import interpret
+
+        model = interpret(path)
+        random = np.random.default_rng(0)
+        inputs = [random.standard_normal(s.shape).astype(s.dtype) for s in model.inputs]
+        (outcome,) = run_guarded([Case(path, Path(path).read_bytes(), inputs)], seconds=600)
+        print(f"{path}: {outcome.refusal or outcome.failure or 'nothing beyond its buffers'}")
+        status |= bool(outcome.failure)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
