@@ -110,3 +110,10 @@ def test_texts_may_have_other_ends_of_lines(tmp_path: Path) -> None:
 def test_records_of_others_stay() -> None:
     default_store().append([Record("cost", "k", {"seconds": 1.0})])
     assert "cost" in braid("show", "--kind", "cost") and braid("best") == ""
+
+
+def test_a_line_that_stands_twice_is_one_record(tmp_path: Path) -> None:
+    line = json.dumps(GOOD)
+    (tmp_path / "f").write_text(f"{line}\n{line}\n")
+    assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were here\n"
+    assert len(default_store().salvaged()) == 1
