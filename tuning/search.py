@@ -41,9 +41,10 @@ class Stop(StrEnum):
 class Final(StrEnum):
     """Which of what was measured is the result.
 
-    `FASTEST` is the fastest of everything, the baseline included. `THRESHOLD` takes the rule by its
-    letter: the baseline where level 0 falls below its threshold, else the best schedule at the
-    level that fell below, and where none did, the best one if it beats the baseline.
+    `FASTEST` is the fastest of everything, the baseline included. `THRESHOLD` is the baseline where
+    level 0 falls below its threshold, however fast its best schedule is; else the best schedule
+    measured until a level falls below, even if the baseline is faster; and where none does, the
+    best one if it beats the baseline.
     """
 
     FASTEST = "fastest"

@@ -309,3 +309,12 @@ def test_reductions_of_scalars() -> None:
                 model = one_node(f"Reduce{kind}", x, inputs, [1], keepdims=keepdims)
                 y = interpret(model)(x)
                 assert y.shape == () and y == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("op", ["ReduceLogSum", "ReduceLogSumExp"])
+def test_logarithms_of_integers_are_cut_off(op: str) -> None:
+    x = np.array([[3, 20, 9, 2], [30, 1, 2, 7]], np.int32)
+    model = one_node(op, x, {"axes": np.array([1])}, [6], keepdims=0)
+    session = onnxruntime.InferenceSession(model.SerializeToString())
+    for run in (interpret(model), braid.compile(model, jobs=1)):
+        np.testing.assert_array_equal(run(x), session.run(None, {"x": x})[0])

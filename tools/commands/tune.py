@@ -61,7 +61,7 @@ FinalOption = Annotated[
     typer.Option(
         metavar="WHICH",
         help="The result: 'fastest' of all that was measured, or by the 'threshold': the best "
-        "at the level whose ratio fell below, the baseline where that was the coarsest.",
+        "until a level's ratio falls below, the baseline where that is the coarsest level.",
     ),
 ]
 AgainOption = Annotated[

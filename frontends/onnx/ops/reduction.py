@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
@@ -42,6 +43,17 @@ def _sum_square(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
     return reduce(b, "add", apply(b, "mul", x, x), dims)
 
 
+def _in_floats(reduce_floats: _Reduction) -> _Reduction:
+    """A reduction whose results are not whole, of integers in f64 and cut off behind the point."""
+
+    def of_any(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
+        if is_float(element_type_of(x)):
+            return reduce_floats(b, x, dims)
+        return cast(b, reduce_floats(b, cast(b, x, f64), dims), element_type_of(x))
+
+    return of_any
+
+
 def _combine(kind: str) -> _Reduction:
     return lambda b, x, dims: reduce(b, kind, x, dims)
 
@@ -53,8 +65,8 @@ def _norm(p: int) -> _Reduction:
 _REDUCTIONS: dict[str, _Reduction] = {
     "ReduceL1": _norm(1),
     "ReduceL2": _norm(2),
-    "ReduceLogSum": _log_sum,
-    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceLogSum": _in_floats(_log_sum),
+    "ReduceLogSumExp": _in_floats(_log_sum_exp),
     "ReduceMax": _combine("maximum"),
     "ReduceMean": mean,
     "ReduceMin": _combine("minimum"),
