@@ -26,12 +26,17 @@ from braid.dialects.braid.regions import FusedOp
 from braid.passes.storage.box_candidates import Box, Candidate, candidate_of
 from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.kernels.equal_groups import EqualGroups
+from braid.targets.kernels.flexible_layouts import as_typed
 
 _DECISION = (STRIDES, BOXES, VIEW_OFFSET)
 
 
 def seconds_as_stored(costs: DeviceCosts) -> EqualGroups[float | None]:
-    """Predicted times of groups' kernels; None where none can take a group's strides."""
+    """Predicted times of groups' kernels; None where none can take a group's strides.
+
+    A group that families take only with its tensors on their own keeps them so: without a family
+    it would be generic loops, for which the roofline is no prediction.
+    """
 
     def find(group: FusedOp) -> float | None:
         if is_only_storage(group):
@@ -41,6 +46,8 @@ def seconds_as_stored(costs: DeviceCosts) -> EqualGroups[float | None]:
             return costs.cost(group).seconds
         strided = any(s.strides is not None for s in (*choice.operands, *choice.results))
         if STREAM in group.attributes and (strided or boxes_of(group)):
+            return None
+        if strided and costs.kernels.match(group, as_typed(group)) is not None:
             return None
         reshapes = any(isinstance(op, ReshapeOp) for op in group.body.block.ops)
         return None if boxes_of(group) or (strided and reshapes) else costs.cost(group).seconds

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 from typing import TypeGuard
 
-from xdsl.ir import BlockArgument, Operation
+from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import Strides, stored_choice
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.tiles.tile_classes import Tiling
 from braid.analysis.tiles.tile_sizes import candidates, tile_sizes
@@ -145,12 +146,24 @@ class _Tiles(VectorCandidate):
         chosen = self.completed(schedule)
         classes = self._tiling([chosen[f"tile{dim}"] for dim in range(len(chosen))]).classes()
         assert classes is not None, "the schedule is not one of those offered"
+        strides = self._strides()
         codes: list[TileCode] = []
         for number, tiles in enumerate(classes):
-            program = tile_program(tiles.tile)
+            program = tile_program(tiles.tile, strides)
             members = compile_members(program.module, self.inner, self.machine, f"tile{number}_")
             codes.append(TileCode(tiles, program.inputs, program.output, members))
         return tiled_kernel(self.group, symbol, self.unit, codes)
+
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Any: tiles are copied where their elements are not neighbours."""
+        return True
+
+    def _strides(self) -> dict[SSAValue, Strides]:
+        """Return the strides of what the group's body reads from outside, and of its result."""
+        block, stored = self.group.body.block, stored_choice(self.group)
+        values = (*block.args, *self.group.terminator.arguments)
+        layouts = zip(values, (*stored.operands, *stored.results), strict=True)
+        return {v: layout.storage_strides(shape_of(v)) for v, layout in layouts}
 
     def _tiling(self, extents: Sequence[int]) -> Tiling:
         return Tiling(self.members, self.group.terminator.arguments[0], tuple(extents))

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from braid.analysis.storage.strided_storage import span
 from braid.analysis.tiles.tile_classes import TileClass
 from braid.dialects.braid.attribute_names import BUFFERS, SCRATCH_BUFFER
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.boxes import count
 from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
@@ -120,11 +120,10 @@ class TileEmitter:
         inputs = tiles.tile.inputs
         number = port.number if port.number >= 0 else len(inputs)
         first = sum(len(box) for _, box in inputs[:number])
-        strides = row_major_strides(shape_of(port.value))
 
         def elements(numbers: Sequence[int]) -> int:
             part = numbers[first : first + rank]
-            return sum(n * stride for n, stride in zip(part, strides, strict=True))
+            return sum(n * stride for n, stride in zip(part, port.strides, strict=True))
 
         steps = [elements(step) for step in tiles.steps]
         return e.add(elements(tiles.tile.starts), e.dot(moves, steps))
@@ -137,8 +136,7 @@ class TileEmitter:
 
     def _copy(self, port: Port, start: Index, inward: bool) -> None:
         e, bytes = self._e, _element(port)
-        whole = row_major_strides(shape_of(port.value))
-        strides = tuple(whole[dim] for dim in port.order)
+        strides = tuple(port.strides[dim] for dim in port.order)
         first = Place(self._arguments[port.value], e.mul(start, bytes))
         there = Strided(first.elements(e, bytes, span(port.shape, strides)), strides)
         inside = self._scratch.plus(e, self._code.copy_offset(port))

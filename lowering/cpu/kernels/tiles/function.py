@@ -7,9 +7,12 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, IndexType, MemRefType, ModuleOp, i8
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from braid.analysis.storage.strided_storage import span, stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.tiles.tiles import box_bytes
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.buffer import aligned
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
 from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
@@ -29,7 +32,7 @@ def tiled_kernel(
     head = aligned(notes * _NOTE_BYTES)
     scratch_bytes = head + max(code.scratch_bytes for code in codes)
     values = [*group.inputs, *group.outputs]
-    buffers = [MemRefType(i8, [storage_bytes(value.type)]) for value in values]
+    buffers = [MemRefType(i8, [bytes]) for bytes in _spanned_bytes(group)]
     types: list[Attribute] = [*buffers, MemRefType(i8, [scratch_bytes]), IndexType(), IndexType()]
     entry = Block(arg_types=types)
     *arguments, scratch, begin, end = entry.args
@@ -62,6 +65,18 @@ def tiled_kernel(
         scratch_bytes,
         features=tuple(features),
     )
+
+
+def _spanned_bytes(group: FusedOp) -> list[int]:
+    """Return the bytes from the first to the last element of each operand, then of each result."""
+    choice = stored_choice(group)
+    layouts = (*choice.operands, *choice.results)
+    return [
+        storage_bytes(value.type)
+        if layout.strides is None
+        else span(shape_of(value), layout.strides) * bytes_of(element_type_of(value))
+        for value, layout in zip((*group.operands, *group.results), layouts, strict=True)
+    ]
 
 
 def _dims(codes: Sequence[TileCode]) -> range:

@@ -1,5 +1,6 @@
 """The code of one tile as a small model: the group's ops on the tile's shapes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +9,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from braid.analysis.storage.strided_storage import Strides
 from braid.analysis.tiles.op_tiles import TileWriter
 from braid.analysis.tiles.tiles import GroupTile, is_splat
-from braid.dialects.braid.base import DecomposableOp, TensorOp, element_type_of, shape_of
-from braid.dialects.braid.boxes import Box, is_contiguous, sizes
+from braid.dialects.braid.base import DecomposableOp, TensorOp, element_type_of
+from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.movement import TransposeOp
+from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 
 
 @dataclass(frozen=True)
@@ -21,17 +24,26 @@ class Port:
 
     Dim i inside is dim `permutation[i]` outside; without a permutation nothing is copied if the
     box is contiguous. `number` is that of the box among those of the tile, the result's is -1.
+    `strides` are those of the whole of `value`, in elements.
     """
 
     value: SSAValue
     box: Box
     number: int
+    strides: Strides
     permutation: tuple[int, ...] | None = None
 
     @property
     def is_copied(self) -> bool:
         """Whether the tile works on a copy."""
-        return self.permutation is not None or not is_contiguous(self.box, shape_of(self.value))
+        return self.permutation is not None or not self._is_contiguous
+
+    @property
+    def _is_contiguous(self) -> bool:
+        """Whether the elements of the box are neighbours in its order."""
+        extents = sizes(self.box)
+        dims = zip(extents, self.strides, row_major_strides(extents), strict=True)
+        return all(extent == 1 or stride == dense for extent, stride, dense in dims)
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -59,17 +71,21 @@ class TileProgram:
     output: Port
 
 
-def tile_program(tile: GroupTile) -> TileProgram:
-    """The program of a tile. Transposes of what is read, and of the result, become permutations
-    of the copies that they would be of."""
-    return _Writer(tile).write()
+def tile_program(tile: GroupTile, strides: Mapping[SSAValue, Strides]) -> TileProgram:
+    """Return the program of a tile whose inputs and result lie outside with `strides`.
+
+    Transposes of what is read, and of the result, become permutations of the copies that they
+    would be of.
+    """
+    return _Writer(tile, strides).write()
 
 
 class _Writer(TileWriter):
     """Writes the function `@tile`."""
 
-    def __init__(self, tile: GroupTile) -> None:
+    def __init__(self, tile: GroupTile, strides: Mapping[SSAValue, Strides]) -> None:
         super().__init__(tile, Block())
+        self.strides = strides
         self.inputs: dict[Port, SSAValue] = {}
 
     def write(self) -> TileProgram:
@@ -86,7 +102,7 @@ class _Writer(TileWriter):
             value = self.operand(turned, 0)
             permutation = tuple(int(i) for i in np.argsort(turned.permutation.get_values()))
         self.builder.insert(func.ReturnOp(value))
-        output = Port(self.tile.result, box, -1, permutation)
+        output = Port(self.tile.result, box, -1, self.strides[self.tile.result], permutation)
         types = ([argument.type for argument in self.block.args], [value.type])
         function = func.FuncOp("tile", types, Region(self.block))
         return TileProgram(ModuleOp([function]), tuple(self.inputs), output)
@@ -108,7 +124,8 @@ class _Writer(TileWriter):
         self, value: SSAValue, box: Box, permutation: tuple[int, ...] | None = None
     ) -> SSAValue:
         """An argument of the function."""
-        port = Port(value, box, self.tile.inputs.index((value, box)), permutation)
+        number = self.tile.inputs.index((value, box))
+        port = Port(value, box, number, self.strides[value], permutation)
         if port not in self.inputs:
             self.inputs[port] = self.block.insert_arg(port.type, len(self.block.args))
         return self.inputs[port]
