@@ -5,7 +5,7 @@ Then no cycle can arise between groups: a path out of a group leads through its 
 depends on every member, so a path back into the group would be a cycle of the ops themselves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -23,10 +23,15 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import SliceOp
-from braid.passes.fusion.fused_group import taken_members
 from braid.passes.fusion.fusion_rules import FusionRules, fusion_rules
+from braid.passes.fusion.generic_groups import (
+    Members,
+    is_slower_than_parts,
+    specialized_parts,
+)
 from braid.passes.fusion.reduction_groups import reduction_groups
-from braid.passes.fusion.select_tiles import tile_groups
+from braid.passes.fusion.select_tiles import structure_of, tile_groups
+from braid.passes.fusion.taken_members import taken_members
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
@@ -41,6 +46,7 @@ class _Group:
     root: Operation
     anchor: Operation | None
     members: int = 0
+    is_given: bool = False
 
 
 def _consumers(op: Operation) -> list[Operation]:
@@ -141,7 +147,7 @@ def _select_tiles(
     """
     members: set[Operation] = set()
     for group in tile_groups(block, rules):
-        taken = taken_members(group, rules, costs)
+        taken = taken_members(group, rules, costs, lambda ops: _parts(ops, rules))
         if len(taken) < len(group) and any(FUSION_GROUP in op.attributes for op in group):
             continue
         number = IntegerAttr(next(numbers), i64) if taken else None
@@ -150,6 +156,51 @@ def _select_tiles(
             op.attributes[FUSION_GROUP] = number
         members.update(taken)
     return members
+
+
+def _parts(members: Members, rules: FusionRules) -> list[list[Operation]]:
+    """Return the groups that `members`, of one block, would be in without tiles."""
+    block = members[0].parent
+    assert block is not None
+    given = {op: _given_number(op) for op in members}
+    free = 1 + max((number for number in given.values() if number is not None), default=-1)
+    _select(block, rules, count(free), set(block.ops) - set(members))
+    parts: dict[int, list[Operation]] = {}
+    for op in members:
+        if (number := _given_number(op)) is not None:
+            parts.setdefault(number, []).append(op)
+            if given[op] is None:
+                del op.attributes[FUSION_GROUP]
+    return list(parts.values())
+
+
+def _cut_generic(
+    block: Block, groups: Sequence[_Group], numbers: Iterator[int], costs: CostSource
+) -> int:
+    """Cut groups that only generic loops take, and more slowly than families take parts of them.
+
+    The last part keeps the number. Returns how many groups there are more.
+    """
+    members: dict[int, list[Operation]] = {
+        g.number: [] for g in groups if g.members > 1 and not g.is_given
+    }
+    for op in block.ops:
+        if (number := _given_number(op)) in members:
+            members[number].append(op)
+    more, kept = 0, set[Hashable]()
+    for ops in members.values():
+        structure = structure_of(ops, ops[-1].results[0])
+        if structure in kept:
+            continue
+        if not is_slower_than_parts(ops, lambda ops=ops: specialized_parts(ops, costs), costs):
+            kept.add(structure)
+            continue
+        for part in specialized_parts(ops, costs)[:-1]:
+            number = IntegerAttr(next(numbers), i64)
+            more += 1
+            for op in part:
+                op.attributes[FUSION_GROUP] = number
+    return more
 
 
 def _select_reductions(
@@ -184,7 +235,8 @@ def _select(
         if not may_fuse(op) or op in closed:
             continue
         if (given := _given_number(op)) is not None:
-            group_of[op] = given_groups.setdefault(given, _Group(given, op, anchors.get(op)))
+            first = _Group(given, op, anchors.get(op), is_given=True)
+            group_of[op] = given_groups.setdefault(given, first)
             continue
         consumers = _consumers(op)
         candidates = {id(group_of.get(c)): group_of.get(c) for c in consumers}
@@ -219,7 +271,9 @@ class SelectFusionPass(ModulePass):
     they share a kernel that computes one tile of the result after the other. Where no kernel of
     the op's device takes such a group with its products, what makes their operands, such as masks,
     stays outside; or else all of them do. Next come reductions with the elementwise ops that make
-    what they read, where the device has kernels that are made for reductions.
+    what they read, where the device has kernels that are made for reductions. A group that only
+    generic loops take, though kernel families take its parts in less time by their predictions, is
+    not made.
 
     ```mlir
     %0 = braid.matmul %x, %w …               // {braid.fusion_group = 0 : i64}
@@ -245,7 +299,10 @@ class SelectFusionPass(ModulePass):
                     closed = _select_tiles(block, rules, numbers, costs)
                     closed |= _select_reductions(block, rules, numbers, closed, costs)
                 groups += len({op.attributes[FUSION_GROUP] for op in closed})
-                groups += len(_select(block, rules, numbers, closed))
+                selected = _select(block, rules, numbers, closed)
+                groups += len(selected)
+                if costs is not None:
+                    groups += _cut_generic(block, selected, numbers, costs)
                 ops += sum(1 for inner in block.ops if may_fuse(inner))
             message = f"{ops} ops in {groups} groups"
             emit_remark(func, self.name, message, ops=ops, groups=groups)

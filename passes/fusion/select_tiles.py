@@ -72,7 +72,7 @@ class _Legality:
         """These ops in the order of their block if they can be computed by tiles, else none."""
         members = sorted(joined, key=lambda op: self.position[op])
         result = joined[0].results[0]
-        key = _structure(members, result)
+        key = structure_of(members, result)
         if key not in self._answers:
             extents = tile_sizes(members, result)
             self._answers[key] = (
@@ -82,7 +82,7 @@ class _Legality:
         return members if self._answers[key] else []
 
 
-def _structure(members: Sequence[Operation], result: SSAValue) -> Hashable:
+def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
     """What `members` compute of what, with values by numbers; names and notes of passes left out.
 
     What is computed elsewhere counts by its type, the kind of its op, and the value of a constant.

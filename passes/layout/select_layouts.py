@@ -24,6 +24,7 @@ from braid.dialects.braid.variants import variant_sizes
 from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
 from braid.passes.layout.flow import Flow, LayoutVariable, Port, collect_flow
+from braid.passes.layout.generic_kernels import remark_generic_kernels
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
 from braid.passes.layout.stored_weights import StoredWeights
 from braid.solvers.deadline import Deadline
@@ -149,6 +150,8 @@ class SelectLayoutsPass(ModulePass):
     arguments and results of functions that nothing calls take what layout is best too. The remark
     says the cost, a lower bound that no choice of layouts goes below, the gap, and who knew the
     costs. Where nothing tells what an op or a reorder costs, it says of how many, and no gap.
+    Another remark names each group of more than 1 % of the time that no kernel family but the
+    generic loops takes.
 
     ```mlir
     %y = braid.fused(%x, %w) …       // {braid.layouts = {operands = […], results = […]}}
@@ -243,6 +246,8 @@ class SelectLayoutsPass(ModulePass):
             message += f", not all sets of the {most} layouts of a value were tried"
         data["sources"] = sources = _sources(problem, solution.assignment)
         emit_remark(func, self.name, f"{message}; costs: {sources}", **data)
+        if self.cost == "seconds":
+            remark_generic_kernels(func, self.name, problem, solution.assignment, costs)
 
     def _solve(self, func: Operation, problem: LayoutProblem, deadline: Deadline) -> Solution:
         # Making the problem counts too; where that took all the time, a little is searched still.

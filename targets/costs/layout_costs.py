@@ -18,16 +18,18 @@ from xdsl.utils.exceptions import VerifyException
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes, stored_alike
-from braid.dialects.braid.attribute_names import REORDER_COSTS
+from braid.dialects.braid.attribute_names import REORDER_COSTS, STREAM
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
+from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError, did_you_mean
 from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeclaredCost, DeviceCosts, measured_seconds
 from braid.targets.costs.op_amounts import ESTIMATED
 from braid.targets.kernels.flexible_layouts import as_typed
+from braid.targets.kernels.kernel_family import GENERIC
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,16 @@ class LayoutCosts:
         if isinstance(op, OpaqueOp):
             return self._opaque_choices(op, costs)
         return [self._costed(choice, cost, costs) for choice, cost in costs.choices(op)]
+
+    def by_generic_loops(self, group: FusedOp, family: str) -> bool:
+        """Whether the kernel of `group` by `family`, empty for none, is generic loops.
+
+        Not on devices without kernel families, nor of what is a stream of instructions.
+        """
+        costs = self._costs.of(group)
+        if costs.backend.issue is not None or not costs.kernels.matches.families:
+            return False
+        return family in ("", GENERIC) and STREAM not in group.attributes
 
     def _costed(self, choice: LayoutChoice, cost: Cost, costs: DeviceCosts) -> CostedChoice:
         is_known = not cost.seconds or cost.amount(self._resource) is not None

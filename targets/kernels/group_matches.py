@@ -11,7 +11,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.attribute_numbers import AttributeNumbers
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import Anchored, Choosy, KernelFamily
+from braid.targets.kernels.kernel_family import GENERIC, Anchored, Choosy, KernelFamily
 
 _State = tuple[str | int | Operation | SSAValue, ...]
 _Fact = TypeVar("_Fact")
@@ -76,6 +76,11 @@ class GroupMatches:
         if any(family.prefers_parts(group) for family in self._choosy):
             return False
         return any(family_calls.match(family, group) for family in reversed(self._asked(group)))
+
+    def is_specialized(self, group: FusedOp) -> bool:
+        """Whether a family other than the generic loops takes `group`; as `any_takes`."""
+        families = (f for f in reversed(self._asked(group)) if f.name != GENERIC)
+        return any(family_calls.match(family, group) for family in families)
 
     def is_made_for(self, group: FusedOp, kind: type[Operation]) -> bool:
         """Whether a family that is anchored at ops of this kind takes `group`; as `any_takes`."""
