@@ -58,12 +58,17 @@ def largest_error(actual: Sequence[Array], reference: Sequence[Array]) -> float:
 
 
 def interleave(
-    candidates: Sequence[Candidate], runs: int, warmup: int, untimed: int = 0
+    candidates: Sequence[Candidate],
+    runs: int,
+    warmup: int,
+    untimed: int = 0,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> list[list[float]]:
     """Return the seconds of each run of each candidate.
 
     Runs take turns, so that a busy machine or a changing clock meets all of them alike. A turn
-    begins with `untimed` runs, which meet what the runtime before has left behind.
+    begins with `untimed` runs, which meet what the runtime before has left behind. The `clock` may
+    be that of the thread, where a machine is shared and only one thread runs.
     """
     for candidate in candidates:
         for _ in range(warmup):
@@ -75,9 +80,9 @@ def interleave(
             for times, candidate in zip(seconds, candidates, strict=True):
                 for _ in range(untimed):
                     candidate.run()
-                start = time.perf_counter()
+                start = clock()
                 candidate.run()
-                times.append(time.perf_counter() - start)
+                times.append(clock() - start)
     finally:
         gc.enable()
     return seconds

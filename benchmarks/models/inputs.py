@@ -11,10 +11,16 @@ from onnx import helper
 TOKENS = 30000
 """Integer inputs are token ids below this; scalars are small counts."""
 
+_TRUE = 0.8
+"""The share of truth values that are true."""
+
 
 def random_inputs(path: Path, seed: int = 1) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    """An array for every input of the model at `path`, all of whose dims are given."""
-    graph = onnx.load(path, load_external_data=False).graph
+    """An array for every input of the model at `path`, all of whose dims are given.
+
+    Truth values are mostly true, and the first of each row always, so that no mask hides all.
+    """
+    graph = onnx.load(path, load_external_data=False).graph  # pyright: ignore[reportUnknownMemberType]
     initialized = {tensor.name for tensor in graph.initializer}
     rng = np.random.default_rng(seed)
     arrays: dict[str, Any] = {}
@@ -26,6 +32,9 @@ def random_inputs(path: Path, seed: int = 1) -> dict[str, np.ndarray[Any, np.dty
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
         if dtype.kind == "f" or dtype == ml_dtypes.bfloat16:
             arrays[value.name] = rng.standard_normal(shape).astype(dtype)
+        elif dtype.kind == "b" and shape:
+            arrays[value.name] = rng.random(shape) < _TRUE
+            arrays[value.name][..., :1] = True
         else:
             arrays[value.name] = rng.integers(0, TOKENS if shape else 8, shape).astype(dtype)
     return arrays

@@ -117,3 +117,29 @@ func.func @twice(%x: tensor<16x60xf32>) -> (tensor<32x61xf32>, tensor<64x30xf32>
   %e = braid.concat %r, %s {dim = 0 : i64} : (tensor<32x30xf32>, tensor<32x30xf32>) -> tensor<64x30xf32>
   func.return %d, %e : tensor<32x61xf32>, tensor<64x30xf32>
 }
+
+// -----
+
+// Attention reads q, k and v where the product that they are slices of has them.
+// REMARK: [select-storage] 3 of 3 copies spared
+// CHECK-LABEL: func.func @packed_attention
+// CHECK:         %[[P:.*]] = func.call @kernel_0
+// CHECK:         %[[Q:.*]] = braid.slice %[[P]] {{.*}}braid.view_offset = 0 : i64
+// CHECK:         %[[K:.*]] = braid.slice %[[P]] {{.*}}braid.view_offset = 64 : i64
+// CHECK:         %[[V:.*]] = braid.slice %[[P]] {{.*}}braid.view_offset = 128 : i64
+// CHECK:         func.call @kernel_1(%[[Q]], %[[K]], %[[V]]) {braid.strides = [array<i64: 12288, 48, 1>, array<i64: 12288, 48, 1>, array<i64: 12288, 48, 1>, unit]}
+func.func @packed_attention(%x: tensor<4x256x48xf32>) -> tensor<4x256x16xf32> {
+  %p = braid.exp %x : (tensor<4x256x48xf32>) -> tensor<4x256x48xf32>
+  %q = braid.slice %p {offsets = array<i64: 0, 0, 0>, sizes = array<i64: 4, 256, 16>, strides = array<i64: 1, 1, 1>} : (tensor<4x256x48xf32>) -> tensor<4x256x16xf32>
+  %k = braid.slice %p {offsets = array<i64: 0, 0, 16>, sizes = array<i64: 4, 256, 16>, strides = array<i64: 1, 1, 1>} : (tensor<4x256x48xf32>) -> tensor<4x256x16xf32>
+  %v = braid.slice %p {offsets = array<i64: 0, 0, 32>, sizes = array<i64: 4, 256, 16>, strides = array<i64: 1, 1, 1>} : (tensor<4x256x48xf32>) -> tensor<4x256x16xf32>
+  %y = braid.fused(%q, %k, %v) : (tensor<4x256x16xf32>, tensor<4x256x16xf32>, tensor<4x256x16xf32>) -> tensor<4x256x16xf32> {
+  ^bb0(%a: tensor<4x256x16xf32>, %b: tensor<4x256x16xf32>, %c: tensor<4x256x16xf32>):
+    %0 = braid.transpose %b {permutation = array<i64: 0, 2, 1>} : (tensor<4x256x16xf32>) -> tensor<4x16x256xf32>
+    %1 = braid.matmul %a, %0 : (tensor<4x256x16xf32>, tensor<4x16x256xf32>) -> tensor<4x256x256xf32>
+    %2 = braid.softmax %1 {dim = 2 : i64} : (tensor<4x256x256xf32>) -> tensor<4x256x256xf32>
+    %3 = braid.matmul %2, %c : (tensor<4x256x256xf32>, tensor<4x256x16xf32>) -> tensor<4x256x16xf32>
+    braid.yield %3 : tensor<4x256x16xf32>
+  }
+  func.return %y : tensor<4x256x16xf32>
+}

@@ -9,9 +9,12 @@ from xdsl.parser import Parser
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.passes.storage.select_storage import SelectStoragePass
-from braid.passes.storage.storage_placement import clear_decision
+from braid.passes.storage.storage_placement import clear_decision, seconds_as_stored
 from braid.targets.costs.cost_source import CostSource
+from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.resolve import target_of
 from braid.universe import make_context
 
@@ -75,3 +78,26 @@ def test_claimed_seconds_are_saved(seed: int) -> None:
     saved = predicted_seconds(module) - with_decisions
     assert remarks[0].data["seconds"] == pytest.approx(saved, rel=1e-9, abs=1e-15)
     assert remarks[0].data["spared"] == 0 or saved > 0
+
+
+STRIDED_SOFTMAX = """
+func.func @f(%x: tensor<64x96xf32>) -> tensor<64x96xf32> {
+  %y = braid.fused(%x) {STRIDES} : (tensor<64x96xf32>) -> tensor<64x96xf32> {
+  ^bb0(%a: tensor<64x96xf32>):
+    %0 = braid.softmax %a {dim = 1 : i64} : (tensor<64x96xf32>) -> tensor<64x96xf32>
+    braid.yield %0 : tensor<64x96xf32>
+  }
+  func.return %y : tensor<64x96xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("strides", [False, True])
+def test_groups_keep_dense_tensors_that_their_only_family_wants(strides: bool) -> None:
+    """The roofline, which is less than any kernel takes, does not count for generic loops."""
+    text = "braid.strides = [array<i64: 192, 1>, unit]" if strides else ""
+    module = Parser(make_context(), STRIDED_SOFTMAX.replace("STRIDES", text)).parse_module()
+    (group,) = (op for op in module.walk() if isinstance(op, FusedOp))
+    host = cpu_machine(NATIVE)
+    costs = DeviceCosts.of_families((NormalizationFamily(host),), host)
+    assert (seconds_as_stored(costs).of(group) is None) == strides

@@ -1,0 +1,137 @@
+"""Random attentions: braid beside ONNX Runtime, and beside itself without groups of tiles.
+
+``python -m benchmarks.attention_patterns --count 200 --json out.json`` measures the patterns of
+seeds 0 to 199, interleaved, by the time of their thread, and checks answers against ONNX Runtime.
+`parts` is braid with every product and softmax in a kernel of its own. The summary says what falls
+short of 1.0 of ONNX Runtime's time in geometric mean, 1.3 at most, and 1.1 of that of the parts.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto
+
+import braid
+from benchmarks.arguments import count, output_file
+from benchmarks.generators.attention_models import (
+    AttentionPattern,
+    attention_model,
+    random_pattern,
+)
+from benchmarks.models.compare import Candidate, interleave, largest_error
+from benchmarks.models.inputs import random_inputs
+from benchmarks.models.peers import Inputs, load_ort
+from benchmarks.provenance import provenance
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.passes.pipelines import DEFAULT
+
+_PARTS = ",".join("select-fusion{tiles=false}" if p == "select-fusion" else p for p in DEFAULT)
+_MOST_OF_PARTS = 1.1
+_MOST_OF_ORT = 1.3
+_SECONDS = 0.6
+"""For how long one pattern runs at most, by all contenders together."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Medians in seconds of braid, of its parts and of ONNX Runtime; medians of ratios of turns."""
+
+    seed: int
+    name: str
+    braid: float
+    parts: float
+    ort: float
+    by_parts: float
+    by_ort: float
+    error: float
+
+
+def _load(name: str, model: ModelProto, inputs: Inputs, passes: str | None = None) -> Candidate:
+    """Compile by `passes`; a detail says into how many groups the ops were put."""
+    start = time.perf_counter()
+    with collect_remarks() as remarks:
+        compiled = braid.compile(model, cache=False, passes=passes)
+    found = (r.data["groups"] for r in remarks if r.pass_name == "select-fusion")
+    groups = sum(each for each in found if isinstance(each, int))
+    ordered = [inputs[spec.name] for spec in compiled.inputs]
+    run: Callable[[], Any] = partial(compiled.run, ordered)
+    return Candidate(name, run, time.perf_counter() - start, {"groups": groups})
+
+
+def measure(seed: int, runs: int) -> Measured:
+    """Measure the pattern of this seed."""
+    pattern: AttentionPattern = random_pattern(seed)
+    model = attention_model(pattern)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "attention.onnx"
+        path.write_bytes(model.SerializeToString())
+        inputs = random_inputs(path)
+        peer = load_ort(path, inputs)
+    candidates = [_load("braid", model, inputs), _load("parts", model, inputs, _PARTS), peer]
+    results = [[np.array(array) for array in each.run()] for each in candidates]
+    error = max(largest_error(result, results[2]) for result in results[:2])
+    start = time.perf_counter()
+    for each in candidates:
+        each.run()
+    taken = time.perf_counter() - start
+    turns = max(5, min(runs, int(_SECONDS / (2 * taken))))
+    seconds = np.array(interleave(candidates, turns, 1, 1, time.thread_time))
+    own, parts, ort = map(float, np.median(seconds, 1))
+    by_parts, by_ort = (float(np.median(seconds[0] / seconds[n])) for n in (1, 2))
+    if candidates[0].details == candidates[1].details:
+        by_parts = 1.0  # Nothing is computed by tiles: it is the same code.
+    return Measured(seed, pattern.name, own, parts, ort, by_parts, by_ort, error)
+
+
+def summary(found: Sequence[Measured]) -> str:
+    """Return what the figures say as a whole, and the patterns that fall short."""
+    by_ort = [each.by_ort for each in found]
+    lines = [
+        f"{len(found)} attentions: {statistics.geometric_mean(by_ort):.3f} of ONNX Runtime's time "
+        f"in geometric mean, {max(by_ort):.2f} at most, above {_MOST_OF_ORT}: "
+        f"{sum(ratio > _MOST_OF_ORT for ratio in by_ort)}; slower than parts by more than 10 %: "
+        f"{sum(each.by_parts > _MOST_OF_PARTS for each in found)}; "
+        f"largest error {max(each.error for each in found):.1e}"
+    ]
+    short = [x for x in found if x.by_ort > _MOST_OF_ORT or x.by_parts > _MOST_OF_PARTS]
+    return "\n".join([*lines, *map(_row, sorted(short, key=lambda x: -x.by_ort))])
+
+
+def _row(each: Measured) -> str:
+    return (
+        f"{each.seed:4} {each.name:52} {1e3 * each.braid:8.3f} ms, {each.by_parts:5.2f} of parts, "
+        f"{each.by_ort:5.2f} of ONNX Runtime, error {each.error:.0e}"
+    )
+
+
+def main() -> None:
+    """Measure, print a row for each pattern and a summary, write the figures as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=count, default=200, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, nargs="*", help="these seeds alone")
+    parser.add_argument("--runs", type=count, default=31)
+    parser.add_argument("--json", type=output_file)
+    options = parser.parse_args()
+    found: list[Measured] = []
+    for seed in options.seeds or range(options.first, options.first + options.count):
+        found.append(measure(seed, options.runs))
+        print(_row(found[-1]), flush=True)
+    print(summary(found))
+    if options.json:
+        rows = [asdict(each) for each in found]
+        report = {**provenance(("onnxruntime",)), "threads": 1, "results": rows}
+        options.json.write_text(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()
