@@ -52,6 +52,15 @@ def _on_unsigned(function: Function) -> Function:
     return lambda *operands: function(*map(_unsigned, operands))
 
 
+def _or_bits(function: Function, on_bools: Function) -> Function:
+    """Numbers of one bit, 0 and -1 where they are signed, are not what numpy takes bools for."""
+
+    def on_any(a: Value, b: Value) -> Any:
+        return (on_bools if np.asarray(a).dtype == np.bool_ else function)(a, b)
+
+    return on_any
+
+
 def _divide(a: Value, b: Value) -> Any:
     if not np.all(b):
         raise BraidError("division by zero")
@@ -149,13 +158,13 @@ def _compare(predicates: Sequence[Function]) -> Handler:
 
 
 _FUNCTIONS: dict[type[Operation], Function] = {
-    arith.AddiOp: np.add,
-    arith.SubiOp: np.subtract,
+    arith.AddiOp: _or_bits(np.add, np.bitwise_xor),
+    arith.SubiOp: _or_bits(np.subtract, np.bitwise_xor),
     arith.MuliOp: np.multiply,
     arith.DivSIOp: _divide,
     arith.RemSIOp: _remainder,
-    arith.MinSIOp: np.minimum,
-    arith.MaxSIOp: np.maximum,
+    arith.MinSIOp: _or_bits(np.minimum, np.bitwise_or),
+    arith.MaxSIOp: _or_bits(np.maximum, np.bitwise_and),
     arith.MinUIOp: _on_unsigned(np.minimum),
     arith.MaxUIOp: _on_unsigned(np.maximum),
     arith.AndIOp: np.bitwise_and,

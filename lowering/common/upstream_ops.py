@@ -3,23 +3,19 @@
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
-from xdsl.dialects import arith, tensor
 from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.loop_nests import op_name
+from braid.analysis.structure.upstream_ops import is_free
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError, UnsupportedError
 
 
 def upstream_ops(group: FusedOp) -> list[Operation]:
     """The ops of a group that are not braid's and compute."""
-    free = (arith.ConstantOp, tensor.EmptyOp)
-    return [
-        op
-        for op in group.body.block.ops
-        if not op_name(op).startswith("braid.") and not isinstance(op, free)
-    ]
+    ops = group.body.block.ops
+    return [op for op in ops if not op_name(op).startswith("braid.") and not is_free(op)]
 
 
 def jobs_for(groups: Iterable[FusedOp], jobs: int) -> int:

@@ -77,6 +77,7 @@ class GpuBackend:
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
         """Emits all of them for each architecture; what was compiled before is found later."""
+        _require_architecture(job.device)
         job = replace(job, jobs=jobs_for(map(outlined_group, kernels), job.jobs))
         return GpuKernels(
             tuple(
@@ -209,6 +210,17 @@ class GpuKernels:
             return ptx.decode()
         cubin = cubin_of(ptx, own.machine.cpu)
         return cubin if stage == "cubin" else disassemble(cubin)
+
+
+def _require_architecture(device: Device) -> None:
+    """Raises BraidError for a device that no code can be made for."""
+    if not gpus.is_gpu(device.machine):
+        raise BraidError(
+            f"device '{device.name}' of backend '{device.backend}' has machine "
+            f"'{device.machine.name}' without an architecture, so that no code can be made for it",
+            hint=f'describe it in the target\'s file: a [[machine]] with triple = "{gpus.TRIPLE}", '
+            'cpu = "sm_90a" and features = "+ptx80", which the device names by \'machine\'',
+        )
 
 
 def _for_architecture(

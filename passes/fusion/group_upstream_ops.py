@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, UnregisteredOp
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.nesting import blocks_outside_groups
+from braid.analysis.structure.upstream_ops import is_free, is_upstream_compute
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.support.errors import UnsupportedError
-
-_DIALECTS = ("arith", "linalg", "math", "tensor")
 
 
 @dataclass
@@ -68,30 +68,11 @@ class GroupUpstreamOpsPass(ModulePass):
                 _finish_constants(block)
 
 
-def _is_upstream_compute(op: Operation) -> bool:
-    """Whether `op` is not braid's, makes tensors alone, and is none that the program runs."""
-    return (
-        not isinstance(op, tensor.FromElementsOp)
-        and _name(op).partition(".")[0] in _DIALECTS
-        and bool(op.results)
-        and all(isinstance(result.type, TensorType) for result in op.results)
-    )
-
-
-def _name(op: Operation) -> str:
-    return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
-
-
-def _is_free(op: Operation) -> bool:
-    """Whether `op` costs nothing to make again wherever it is read."""
-    return isinstance(op, arith.ConstantOp) or (isinstance(op, tensor.EmptyOp) and not op.operands)
-
-
 def _groups(block: Block) -> list[_Group]:
     groups: list[_Group] = []
     group_of: dict[Operation, _Group] = {}
     for op in reversed(list(block.ops)):
-        if not _is_upstream_compute(op) or _is_free(op):
+        if not is_upstream_compute(op) or is_free(op):
             continue
         users = {use.operation for result in op.results for use in result.uses}
         readers = [group_of.get(user) for user in users]
@@ -118,14 +99,14 @@ def _replace_by_group(group: _Group) -> None:
             owner = value.owner
             if value in inside or value in inputs:
                 continue
-            if isinstance(owner, Operation) and _is_free(owner):
+            if isinstance(owner, Operation) and is_free(owner):
                 if owner not in copied:
                     copied.append(owner)
             elif isinstance(value.type, TensorType):
                 inputs.append(value)
             else:
                 raise UnsupportedError(
-                    f"'{_name(op)}' reads a value of type {value.type} that is computed at run "
+                    f"'{op_name(op)}' reads a value of type {value.type} that is computed at run "
                     "time; only tensors and constants are passed to kernels",
                     location=source_location(op),
                 )
@@ -158,11 +139,11 @@ def _read_from_outside(op: Operation) -> Iterator[SSAValue]:
 def _finish_constants(block: Block) -> None:
     """Drop what was only read by groups; tensors that others read become braid's constants."""
     for op in list(block.ops):
-        if not _is_free(op):
+        if not is_free(op):
             continue
         if not op.results[0].uses:
             Rewriter.erase_op(op)
-        elif not _is_upstream_compute(op):
+        elif not is_upstream_compute(op):
             continue  # A scalar that control flow reads.
         elif isinstance(op, arith.ConstantOp) and isinstance(op.value, DenseIntOrFPElementsAttr):
             constant = ConstantOp.on(value=cast(Attribute, op.value))

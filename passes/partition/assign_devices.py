@@ -20,6 +20,7 @@ from braid.analysis.structure.clusters import clustered_blocks, has_clusters
 from braid.dialects.braid.clusters import replicas_of, set_device
 from braid.dialects.braid.variants import public_functions
 from braid.passes.partition.group_costs import Trial
+from braid.passes.partition.host_ops import report_host_ops
 from braid.passes.partition.infeasible import infeasible
 from braid.passes.partition.partition_graph import PartitionGraph, Replicas
 from braid.passes.partition.replicas import check_replicas, replica_sets, turns_of, unify_colocated
@@ -108,6 +109,8 @@ class AssignDevicesPass(ModulePass):
         """Assigns the ops of each function on its own."""
         target = target_of(op, self.target)
         pins = [Pin.parse(text, target) for text in self.pin]
+        for function in runtime_functions(op):
+            report_host_ops(function, target, self.name)
         if len(target.devices) < 2 or has_clusters(op):
             return
         own = {block.parent_op() for block in clustered_blocks(op)}
