@@ -30,6 +30,7 @@ from braid.runtime.buffers import (
 from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
 from braid.runtime.device_ports import Users, check_place, ports_of
 from braid.runtime.dtypes import dtype_name, numpy_dtype
+from braid.runtime.interruption import Interruption
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
 from braid.support.entry_points import DEVICES_GROUP, installed_paths
@@ -228,6 +229,8 @@ class NativeContext:
             raise last_error(hint="a context needs the model's arena; use fewer contexts")
         self.model = model
         self._handle = handle
+        self._interruption = Interruption()
+        library.braid_context_set_poll(handle, self._interruption.poll)
         _close_with(self, library.braid_context_close, handle)
 
     def run(
@@ -244,7 +247,9 @@ class NativeContext:
 
         Raises:
             BraidError: a wrong number of arrays, a wrong dtype or shape, outputs that share
-                memory, a buffer in the wrong memory, or a failure in the run.
+                memory, a buffer in the wrong memory, a failure in the run, or one that takes
+                longer than `limited_runs` says. What a signal's handler raises, such as
+                KeyboardInterrupt, ends loops of the model, too.
 
         """
         model = self.model
@@ -263,10 +268,12 @@ class NativeContext:
             check_apart(model.outputs, buffers)
             pairs = zip(model.inputs, arrays, strict=True)
             arrays = [apart_from(buffers, spec, array) for spec, array in pairs]
+        self._interruption.begin()
         status: int = load_library().braid_context_run(
             self._handle, addresses(arrays), addresses(buffers)
         )
         if status != 0:
+            self._interruption.check()
             raise last_error()
         if outputs is None and model.fixed_shapes is not None:
             return cast("list[NDArray[Any]]", buffers)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import braid.runtime
+from braid.runtime.interruption import POLL
 from braid.support.errors import BraidError
 from braid.support.shared_objects import check_sources, declare, find_built
 
@@ -208,6 +209,7 @@ _SIGNATURES = {
     "braid_context_create": (c_void_p, (c_void_p, c_int64)),
     "braid_context_set_input_shape": (c_int, (c_void_p, c_int64, POINTER(c_int64))),
     "braid_context_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
+    "braid_context_set_poll": (None, (c_void_p, POLL)),
     "braid_context_run": (c_int, (c_void_p, POINTER(c_void_p), POINTER(c_void_p))),
     "braid_context_profile_counts": (POINTER(c_uint64), (c_void_p,)),
     "braid_context_profile_times": (POINTER(c_uint64), (c_void_p,)),

@@ -1,18 +1,20 @@
 """Control flow of a program: `scf` ops on scalars, with copies of the tensors they hand on.
 
 The tensors that a branch gives, or that a loop carries, are in buffers that the plan names, so
-only scalars are results and arguments of what is emitted.
+only scalars are results and arguments of what is emitted. Before each turn of a loop it is asked
+whether the run is to end: a model may say any number of turns.
 """
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import CARRIED_BUFFERS, STAGING_BUFFERS
+from braid.lowering.host.environment import Environment
 from braid.lowering.host.pointers import PointerBuilder
 from braid.lowering.host.profile_counters import ProfileCounters
 from braid.lowering.host.values import Values, buffers_of, scalars
@@ -27,7 +29,14 @@ _ControlFlowOp = scf.IfOp | scf.IndexSwitchOp | scf.ForOp | scf.WhileOp
 class ControlFlow:
     """Emits branches and loops of `scf`, with `emit_op` for the ops in their regions."""
 
-    def __init__(self, values: Values, counters: ProfileCounters, emit_op: EmitOp) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        values: Values,
+        counters: ProfileCounters,
+        emit_op: EmitOp,
+    ) -> None:
+        self._environment = environment
         self._values = values
         self._counters = counters
         self._emit_op = emit_op
@@ -45,7 +54,10 @@ class ControlFlow:
                 emitted = self._for(op, builder)
             case scf.WhileOp():
                 emitted = self._while(op, builder)
-        self._values.bind_scalars(op.results, builder.insert(emitted).results)
+        results = builder.insert(emitted).results
+        if isinstance(op, scf.ForOp):  # whose number is carried, too
+            results = results[1:]
+        self._values.bind_scalars(op.results, results)
 
     def _if(self, op: scf.IfOp) -> Operation:
         taken, other = (
@@ -65,11 +77,18 @@ class ControlFlow:
         self._counters.enter(op, "enter", builder)
         initial = self._enter(op.iter_args, op.results, carried, builder)
         lower, upper, step = (values.scalars[value] for value in (op.lb, op.ub, op.step))
-        body = Block(arg_types=[op.lb.type, *(value.type for value in initial)])
+        types = [op.lb.type, *(value.type for value in initial)]
+        head, body = Block(arg_types=types), Block(arg_types=types)
+        at_head = PointerBuilder(InsertPoint.at_end(head))
+        more = at_head.emit(arith.CmpiOp(head.args[0], upper, "slt"))
+        more = at_head.emit(arith.AndIOp(more, self._environment.goes_on(at_head)))
+        at_head.insert(scf.ConditionOp(more, *head.args))
         values.bind_scalars([number, *carried], body.args)
-        self._counters.enter(op, "next", PointerBuilder(InsertPoint.at_end(body)))
-        self._fill(body, op.body.block, carried)
-        return scf.ForOp(lower, upper, step, initial, Region(body))
+        at_body = PointerBuilder(InsertPoint.at_end(body))
+        self._counters.enter(op, "next", at_body)
+        following = at_body.emit(arith.AddiOp(body.args[0], step))
+        self._fill(body, op.body.block, carried, following)
+        return scf.WhileOp([lower, *initial], types, Region(head), Region(body))
 
     def _while(self, op: scf.WhileOp, builder: PointerBuilder) -> Operation:
         values, before, after = self._values, op.before_region.block, op.after_region.block
@@ -112,8 +131,13 @@ class ControlFlow:
             block.add_op(scf.YieldOp())
         return Region(block)
 
-    def _fill(self, block: Block, source: Block, targets: Sequence[SSAValue]) -> None:
-        """Emits `source` into `block`; its terminator hands its values on to `targets`."""
+    def _fill(
+        self, block: Block, source: Block, targets: Sequence[SSAValue], *first: SSAValue
+    ) -> None:
+        """Emits `source` into `block`; its terminator hands its values on to `targets`.
+
+        Scalars that are no values of the source are handed on as the `first` ones.
+        """
         builder = PointerBuilder(InsertPoint.at_end(block))
         terminator = source.last_op
         assert terminator is not None
@@ -122,9 +146,11 @@ class ControlFlow:
                 self._emit_op(op, builder)
         self._hand_on(terminator, targets, builder)
         known = self._values.scalars
-        handed = [known[value] for value in forwarded(terminator) if value in known]
+        handed = [*first, *(known[value] for value in forwarded(terminator) if value in known)]
         if isinstance(terminator, scf.ConditionOp):
-            builder.insert(scf.ConditionOp(known[terminator.condition], *handed))
+            goes_on = self._environment.goes_on(builder)
+            more = builder.emit(arith.AndIOp(known[terminator.condition], goes_on))
+            builder.insert(scf.ConditionOp(more, *handed))
         else:
             builder.insert(scf.YieldOp(*handed))
 

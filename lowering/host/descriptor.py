@@ -14,7 +14,7 @@ from braid.lowering.host.emit_program import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)

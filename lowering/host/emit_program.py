@@ -79,7 +79,7 @@ class _ProgramEmitter:
         )
         numbers = {} if counters is None else counters
         self._counters = ProfileCounters(environment, numbers, enabled=counters is not None)
-        self._control_flow = ControlFlow(self._values, self._counters, self._operation)
+        self._control_flow = ControlFlow(environment, self._values, self._counters, self._operation)
 
     def emit(self) -> ModuleOp:
         """The module with the program in it."""

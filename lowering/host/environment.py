@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, llvm
-from xdsl.dialects.builtin import i64
+from xdsl.dialects.builtin import i32, i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
@@ -19,6 +19,7 @@ WAIT_OFFSET = 72
 RUN_INTER_OP_OFFSET = 80
 SUBMIT_OFFSET = 88
 FINISH_OFFSET = 96
+IS_STOPPED_OFFSET = 104
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,14 @@ class Environment:
     def service(self, builder: PointerBuilder, offset: int) -> SSAValue:
         """The pointer in `braid_env` at `offset`."""
         return builder.load(builder.address(self.env, offset), POINTER)
+
+    def goes_on(self, builder: PointerBuilder) -> SSAValue:
+        """Whether the run is not to end: an i1."""
+        is_stopped = self.service(builder, IS_STOPPED_OFFSET)
+        said = builder.call_pointer(is_stopped, [self.env], i32)
+        assert said is not None
+        zero = builder.emit(arith.ConstantOp.from_int_and_width(0, 32))
+        return builder.emit(arith.CmpiOp(said, zero, "eq"))
 
 
 class Buffers:

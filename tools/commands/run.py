@@ -55,6 +55,13 @@ TraceOption = Annotated[
     ),
 ]
 
+TimeLimitOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS", min=0.001, help="End a run whose loops go on for longer, with an error."
+    ),
+]
+
 
 @grouped
 def run(
@@ -74,6 +81,7 @@ def run(
     runs: RunsOption = 1,
     emulate: EmulateOption = False,
     trace: TraceOption = None,
+    time_limit: TimeLimitOption = None,
     cache: CacheOption = True,
 ) -> None:
     """Run a model and show its outputs.
@@ -82,6 +90,7 @@ def run(
 
     A profile is of all runs but the one that warms up; waveforms are of the last one.
     """
+    from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import open_model
     from braid.tools.outputs import check_directory, check_outputs
@@ -107,7 +116,8 @@ def run(
     values = random_inputs(specs, seed, given) if random else all_given(specs, given)
     if trace is not None:
         _trace_to(trace, opened)
-    outputs = _run(opened, values, runs)
+    with limited_runs(time_limit):
+        outputs = _run(opened, values, runs)
     profiled = None if profile is None else _profile_json(model, values, opened.profile())
     _write(outputs, output_dir, profile, profiled)
     _show(outputs)

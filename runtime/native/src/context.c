@@ -5,14 +5,28 @@
 #include "waiting.h"
 
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { CACHE_LINE = 64 };
 
+/* Nanoseconds between two questions whether the run is to end. */
+#define LOOK_NS 50000000u
+
+/* Whether a run is to end, for all functions of its model. */
+struct braid_watch {
+  const braid_env *owner; /* of the thread that runs the model, which alone may ask */
+  int (*poll)(void);      /* NULL where nobody is asked */
+  uint64_t next;          /* when it is asked again */
+  atomic_int stopped;
+};
+
 struct braid_context {
   braid_env env; /* first: `fail` finds the context from it */
+  struct braid_watch watch;
   braid_model_t *model;
   void *arena;
   int64_t **input_shapes;
@@ -28,6 +42,29 @@ static uint64_t now_ns(void) { return braid_now(); }
 static void record_failure(const braid_env *env, const char *message) {
   braid_context_t *context = (braid_context_t *)(uintptr_t)env;
   snprintf(context->failure, sizeof context->failure, "%s", message);
+}
+
+static uint64_t coarse_now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+  return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
+}
+
+static int32_t is_stopped(const braid_env *env) {
+  struct braid_watch *watch = env->watch;
+  if (atomic_load_explicit(&watch->stopped, memory_order_relaxed))
+    return 1;
+  if (watch->poll == NULL || env != watch->owner || coarse_now() < watch->next)
+    return 0;
+  int stops = watch->poll() != 0;
+  atomic_store_explicit(&watch->stopped, stops, memory_order_relaxed);
+  watch->next = coarse_now() + LOOK_NS;
+  return stops;
+}
+
+void braid_context_set_poll(braid_context_t *context, int (*poll)(void)) {
+  if (context != NULL)
+    context->watch.poll = poll;
 }
 
 /* One allocation: the row pointers, then the sizes they point to, preset to the upper bounds. */
@@ -100,6 +137,9 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.post = braid_post;
   context->env.wait = braid_wait;
   context->env.run_inter_op = braid_run_inter_op;
+  context->env.is_stopped = is_stopped;
+  context->watch.owner = &context->env;
+  context->env.watch = &context->watch;
   if (model->descriptor->device_count > 0 &&
       (context->launches = braid_launches_create(model, &context->env)) == NULL) {
     braid_context_close(context);
@@ -169,6 +209,10 @@ const int64_t *braid_context_output_shape(braid_context_t *context, int64_t inde
 }
 
 static int report(const braid_context_t *context, int32_t status) {
+  if (context->watch.stopped) {
+    braid_set_error("the run was ended while a loop went on");
+    return 1;
+  }
   if (status == 0)
     return 0;
   if (context->failure[0] != '\0')
@@ -261,6 +305,9 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
                      variant != NULL ? context->output_shapes : NULL, outputs))
     return 1;
   call own = {context, variant, inputs, outputs};
+  context->watch.stopped = 0;
+  if (context->watch.poll != NULL)
+    context->watch.next = coarse_now() + LOOK_NS;
   return report(context, context->launches == NULL
                              ? run_code(&own)
                              : braid_launches_run(context->launches, run_code, &own));

@@ -26,6 +26,7 @@ _Static_assert(offsetof(braid_env, wait) == 72, "braid_env.wait");
 _Static_assert(offsetof(braid_env, run_inter_op) == 80, "braid_env.run_inter_op");
 _Static_assert(offsetof(braid_env, submit) == 88, "braid_env.submit");
 _Static_assert(offsetof(braid_env, finish) == 96, "braid_env.finish");
+_Static_assert(offsetof(braid_env, is_stopped) == 104, "braid_env.is_stopped");
 
 static bool malformed(const char *what, int64_t number) {
   braid_set_error("the model's descriptor is malformed: %s %lld", what, (long long)number);

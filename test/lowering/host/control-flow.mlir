@@ -8,7 +8,10 @@
 // CHECK:           llvm.call @memcpy
 // CHECK:         }
 // CHECK:         %[[N:.*]] = scf.while (%[[I:.*]] = %{{.*}}) : (i64) -> i64 {
-// CHECK:           scf.condition(%{{.*}}) %[[I]] : i64
+// CHECK:           %[[STOPPED:.*]] = llvm.call %{{.*}}(%{{.*}}) : !llvm.ptr, (!llvm.ptr) -> i32
+// CHECK:           %[[GOES_ON:.*]] = arith.cmpi eq, %[[STOPPED]]
+// CHECK:           %[[MORE:.*]] = arith.andi %{{.*}}, %[[GOES_ON]]
+// CHECK:           scf.condition(%[[MORE]]) %[[I]] : i64
 // CHECK:         } do {
 // CHECK:           llvm.call @k
 // CHECK:           scf.yield %{{.*}} : i64

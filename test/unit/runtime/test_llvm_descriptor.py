@@ -1,5 +1,7 @@
 """A model emitted as LLVM IR, as a code generator does it: descriptor and entry in one module."""
 
+# pyright: basic
+
 from collections.abc import Iterator
 
 import llvmlite.binding as llvm
@@ -22,7 +24,7 @@ IR = """
     [%braid.tensor { ptr @x, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
 @outputs = private constant [1 x %braid.tensor]
     [%braid.tensor { ptr @y, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
-@braid_model = constant %braid.model { i64 8, i64 1, ptr @inputs, i64 1, ptr @outputs,
+@braid_model = constant %braid.model { i64 9, i64 1, ptr @inputs, i64 1, ptr @outputs,
     i64 0, i64 64, i64 0, ptr null, i64 0, ptr null, ptr @run, i64 0, ptr null, i64 0, ptr null,
     i64 16, i64 0, ptr null, i64 0, ptr null, i64 0, i64 0, ptr null, i64 0, ptr null }
 

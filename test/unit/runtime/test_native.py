@@ -1,5 +1,7 @@
 """The native runtime, run on a hand-written model."""
 
+# pyright: basic, reportReturnType=false
+
 import ctypes
 import gc
 import threading
@@ -161,7 +163,7 @@ def test_wrong_output_buffers(model: NativeModel, buffer: np.ndarray, message: s
 @pytest.mark.parametrize(
     ("definitions", "message"),
     [
-        ({"ABI": 99}, "ABI version 99, this runtime runs version 8"),
+        ({"ABI": 99}, "ABI version 99, this runtime runs version 9"),
         ({"FEATURE": "quantum"}, "'quantum', which this runtime does not know"),
         ({"ARENA_BYTES": -1}, "descriptor is malformed: arena bytes -1"),
         ({"WEIGHTS_BYTES": -1}, "descriptor is malformed: weights bytes -1"),

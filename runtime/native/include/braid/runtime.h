@@ -58,7 +58,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 8
+#define BRAID_ABI_VERSION 9
 
 typedef struct braid_env braid_env;
 
@@ -104,6 +104,11 @@ struct braid_env {
   /* offset 96: returns when the launch with this ticket has ended. If it failed, the run ends: the
    * call does not return */
   void (*finish)(const braid_env *env, int64_t ticket);
+  /* offset 104: whether the run is to end; asked before each turn of a loop, which then ends. What
+   * comes after it is computed of whatever is there, and the run fails */
+  int32_t (*is_stopped)(const braid_env *env);
+  /* offset 112: the runtime's, for `is_stopped` */
+  struct braid_watch *watch;
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
@@ -299,6 +304,11 @@ BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, in
  * inputs are still read. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
+
+/* Lets `poll` be called now and then, at most twenty times a second, on the thread that runs the
+ * model, while a loop of the model goes on: where it returns nonzero the run ends soon, and fails.
+ * NULL for none. Kernels are not interrupted. */
+BRAID_API void braid_context_set_poll(braid_context_t *context, int (*poll)(void));
 
 /* Executions of, and nanoseconds spent under, each profile counter since the last reset:
  * `counter_count` numbers each, owned by the context. */
