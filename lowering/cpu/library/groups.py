@@ -26,7 +26,7 @@ from braid.targets.numerics import Numerics, numerics_chosen
 Anchor = ConvOp | MatmulOp | PoolOp | SoftmaxOp | LayerNormOp
 
 _FUNCTIONS = {"tanh", "exp", "sqrt", "abs"}
-_LARGEST = float(np.finfo(np.float32).max)
+_LARGEST = math.inf
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,25 @@ func.func @not_scaled(%q: tensor<1x256x64xf32>, %k: tensor<1x64x2048xf32>, %r: t
   func.return %1, %3, %2, %5, %7 : tensor<1x256x2048xf32>, tensor<1x1x2048xf32>, tensor<1x64x2048xf32>, tensor<1x1x2048xf32>, tensor<1x1x2048xf32>
 }
 
+// Numbers that keep operands within the limits of their type stay where they are, as their product.
+// CHECK-LABEL: @far_scales
+// CHECK:         braid.mul %k
+// CHECK-NEXT:    braid.matmul %q
+// CHECK:         braid.mul %q
+// CHECK:         braid.mul %k
+// CHECK-NEXT:    braid.matmul
+// CHECK-NEXT:    return
+func.func @far_scales(%q: tensor<8x1x64xf32>, %k: tensor<8x64x2048xf32>) -> (tensor<8x1x2048xf32>, tensor<8x1x2048xf32>) {
+  %c = braid.constant {value = dense<1.0e-30> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %d = braid.constant {value = dense<1000.0> : tensor<1x1x1xf32>} : tensor<1x1x1xf32>
+  %0 = braid.mul %k, %c : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
+  %1 = braid.matmul %q, %0 : (tensor<8x1x64xf32>, tensor<8x64x2048xf32>) -> tensor<8x1x2048xf32>
+  %2 = braid.mul %q, %d : (tensor<8x1x64xf32>, tensor<1x1x1xf32>) -> tensor<8x1x64xf32>
+  %3 = braid.mul %k, %d : (tensor<8x64x2048xf32>, tensor<1x1x1xf32>) -> tensor<8x64x2048xf32>
+  %4 = braid.matmul %2, %3 : (tensor<8x1x64xf32>, tensor<8x64x2048xf32>) -> tensor<8x1x2048xf32>
+  func.return %1, %4 : tensor<8x1x2048xf32>, tensor<8x1x2048xf32>
+}
+
 // Four heads of queries read the same keys: they are four rows, times five of their own.
 // CHECK-LABEL: @grouped
 // CHECK-NEXT:    %[[Q:.*]] = braid.reshape %q : (tensor<2x32x5x64xf32>) -> tensor<2x8x20x64xf32>
