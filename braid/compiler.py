@@ -91,7 +91,8 @@ def compile(
     or OpenBLAS, where one is installed and has it), or the `best`, by what `braid tune` has
     measured: the model then needs the library wherever it runs. `numerics` are `fast`, by default,
     or `strict`, without algorithms whose results differ from the exact ones by more than another
-    order of sums (Winograd's). With `precision="bf16"` products by weights are made of bf16
+    order of sums (Winograd's), and without scales that are folded into weights. With
+    `precision="bf16"` products by weights are made of bf16
     numbers, with sums in f32, where the CPU does so faster. `on_miss` says what a kernel gets of
     which no search is recorded: the `default`, the `library`'s, the fastest of these and few
     others, which are measured (`probe`), or what `braid tune` finds (`tune`), for at most

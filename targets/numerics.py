@@ -15,9 +15,10 @@ VARIABLE, PRECISION_VARIABLE = "BRAID_NUMERICS", "BRAID_PRECISION"
 
 
 class Numerics(StrEnum):
-    """Sums in another order and contracted multiply-adds alone, or also approximate algorithms.
+    """Sums in another order and contracted multiply-adds alone, or also what moves roundings.
 
-    Those are of families that say so (`is_approximate`): their sums cancel.
+    That is approximate algorithms, of families that say so (`is_approximate`), since their sums
+    cancel, and scales and shifts that passes fold into products (docs/numerics.md).
     """
 
     STRICT = "strict"

@@ -11,8 +11,8 @@ NumericsOption = Annotated[
     str | None,
     typer.Option(
         metavar="HOW",
-        help="fast: also algorithms whose sums cancel, such as Winograd's; strict: none of these. "
-        "By default what BRAID_NUMERICS says, else fast.",
+        help="fast: also algorithms whose sums cancel, such as Winograd's, and scales in "
+        "weights; strict: none of these. By default what BRAID_NUMERICS says, else fast.",
     ),
 ]
 PrecisionOption = Annotated[
