@@ -77,7 +77,8 @@ def compile(
     decisions are weighted, with branches that it never saw at the probability `unseen`, by default
     0.001. `memory_budget` (bytes, or text such as `512MiB`) bounds what the arena and the outputs
     take together: what does not fit is recomputed. `recompute` are thresholds above which tensors
-    are recomputed in any case, such as `tensor-threshold=64MiB`. With `measure_orders`, orders of
+    are recomputed in any case, such as `tensor-threshold=64MiB`; they are left out, with a warning,
+    where the model would take more memory by them than without. With `measure_orders`, orders of
     ops are timed on this machine, and none is begun after so many seconds. With `inter_op_threads`,
     kernels that do not need each other run side by side on up to so many threads, and the model
     runs on no fewer threads than that. `order_seconds` is how long the order of each subgraph of a
