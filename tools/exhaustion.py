@@ -17,6 +17,17 @@ _LIMITS = {
 }
 
 
+_OF_MEMORY = (
+    *("failed to map segment", "cannot allocate", "bad_alloc", "out of memory"),
+    *("can't start new thread", "unable to allocate"),
+)
+"""What the loader, the system, C++, LLVM, Python and numpy say where memory is not enough."""
+
+
+def _is_of_memory(text: str) -> bool:
+    return any(each in text.lower() for each in _OF_MEMORY)
+
+
 def exhausted(error: BaseException) -> BraidError | None:
     """The diagnostic for a stack, a memory or a limit of the system that was not enough, if it is.
 
@@ -26,15 +37,21 @@ def exhausted(error: BaseException) -> BraidError | None:
     if isinstance(error, OSError) and error.errno in _LIMITS:
         name = f": '{error.filename}'" if error.filename else ""
         return BraidError(f"the system refuses: {error.strerror}{name}", hint=_LIMITS[error.errno])
-    if isinstance(error, ImportError) and "failed to map segment" in str(error):
+    if isinstance(error, ImportError | OSError) and _is_of_memory(str(error)):
         return BraidError(f"out of memory: {error}", hint=_LIMITS[errno.ENOMEM])
     if isinstance(error, RecursionError):
         return BraidError(
             "the model is nested too deeply",
             hint="write inner regions as functions, and long expressions in parts",
         )
+    from braid.support.worker_process import WorkerEndedError  # slow, and rarely needed
+
+    if isinstance(error, RuntimeError | WorkerEndedError) and _is_of_memory(str(error)):
+        return BraidError(f"out of memory: {error}", hint=_LIMITS[errno.ENOMEM])
     if not isinstance(error, MemoryError):
-        return exhausted(error.__cause__) if error.__cause__ is not None else None
+        # A package may say that a library is not found where it could not be mapped.
+        before = error.__cause__ or error.__context__
+        return exhausted(before) if before is not None else None
     return BraidError(
         f"out of memory: {error}" if str(error) else "out of memory",
         hint="give smaller shapes (--shape), or use a machine with more memory",
