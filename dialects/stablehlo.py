@@ -15,7 +15,7 @@ _OPERATORS = """
 abs add all_gather all_reduce all_to_all and atan2 batch_norm_grad batch_norm_inference
 batch_norm_training bitcast_convert broadcast broadcast_in_dim case cbrt ceil cholesky clamp
 collective_permute compare complex composite concatenate constant convert convolution cosine
-count_leading_zeros custom_call divide dot_general dynamic_broadcast_in_dim dynamic_conv
+count_leading_zeros custom_call divide dot dot_general dynamic_broadcast_in_dim dynamic_conv
 dynamic_gather dynamic_iota dynamic_pad dynamic_reshape dynamic_slice dynamic_update_slice
 exponential exponential_minus_one fft floor gather get_dimension_size get_tuple_element if imag
 infeed iota is_finite log log_plus_one logistic map maximum minimum multiply negate not

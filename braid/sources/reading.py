@@ -14,7 +14,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
 from braid.frontends.mlir.upstream import from_upstream
-from braid.sources.resources import inline_resources
+from braid.sources.resources import inline_resources, own_resources
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.universe import make_context
 
@@ -39,8 +39,9 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
     or `InvalidIRError`, with xDSL's diagnostic, where neither takes the text.
     """
     try:
-        module = parse_mlir(context, text, file).module
-        inline_resources(context, module)
+        with own_resources(context, text):
+            module = parse_mlir(context, text, file).module
+            inline_resources(context, module)
         verify_module(module)
         return module
     except (MLIRSyntaxError, InvalidIRError):
@@ -69,9 +70,10 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
             return None
         context = make_context(allow_unregistered=True, without=_ONLY_UPSTREAM)
         context.register_dialect(Arith.name, lambda: _ARITH_ATTRIBUTES)
-        module = from_upstream(context, parsed)
-    _finish(module, file)
-    inline_resources(context, module)
+        with own_resources(context, text):
+            module = from_upstream(context, parsed)
+            _finish(module, file)
+            inline_resources(context, module)
     unknown = next((op for op in module.walk() if not _is_known(op)), None)
     if unknown is not None and _name(unknown).startswith(("stablehlo.", "chlo.")):
         raise UnsupportedError(

@@ -1,5 +1,8 @@
 """Tensors that stand at the end of a file, `dense_resource<name>`, in the ops that name them."""
 
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -28,8 +31,8 @@ _ALIGNMENT_BYTES = 4
 def inline_resources(context: Context, module: ModuleOp) -> None:
     """Replaces the attributes `dense_resource<name>` of all ops by their elements.
 
-    The context forgets the resources. Raises MLIRSyntaxError, with the op's location, for one that
-    the file does not have or that has another size than its type.
+    They are those of the text that is read within `own_resources`. Raises MLIRSyntaxError, with
+    the op's location, for one that the file does not have or that has another size than its type.
     """
     interface = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
     known: dict[DenseResourceAttr, Attribute] = {}
@@ -40,10 +43,30 @@ def inline_resources(context: Context, module: ModuleOp) -> None:
                     if value not in known:
                         known[value] = _elements(value, interface, op)
                     table[name] = known[value]
-    if interface is not None:
-        for value in known:
-            blobs = interface._blob_storage  # pyright: ignore[reportPrivateUsage]
-            blobs.pop(value.resource_handle.data, None)
+
+
+_LOCK = threading.RLock()
+
+
+@contextmanager
+def own_resources(context: Context, text: str) -> Generator[None]:
+    """Keep the resources of `text`, read in the block, apart from those of other texts.
+
+    xDSL has one table of them for all contexts, in which names of two texts would be mixed up.
+    """
+    interface = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
+    if "dense_resource<" not in text or interface is None:
+        yield
+        return
+    blobs = interface._blob_storage  # pyright: ignore[reportPrivateUsage]
+    with _LOCK:
+        others = dict(blobs)
+        blobs.clear()
+        try:
+            yield
+        finally:
+            blobs.clear()
+            blobs.update(others)
 
 
 def _elements(

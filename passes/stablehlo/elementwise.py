@@ -2,10 +2,12 @@
 
 from functools import partial
 
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, require_dim, shape_of
-from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float
+from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_computed_integer, is_float
+from braid.dialects.braid.elementwise import elementwise
 from braid.passes.stablehlo.node import StablehloNode, converter
 
 _SAME = {
@@ -62,6 +64,18 @@ def _same(name: str, t: StablehloNode) -> SSAValue:
 
 for _name, _same_name in _SAME.items():
     converter(_name)(partial(_same, _same_name))
+
+
+@converter("shift_right_logical")
+def shift_right_logical(t: StablehloNode) -> SSAValue:
+    """As unsigned numbers."""
+    element_type = t.element_type
+    if not is_computed_integer(element_type):
+        t.fail(f"its operands are of {element_type}, expected integers")
+    unsigned = IntegerType(8 * bytes_of(element_type), Signedness.UNSIGNED)
+    values = [t.emit(elementwise("bitcast", v, element_type=unsigned)) for v in t.op.operands]
+    shifted = t.apply("shift_right", *values)
+    return t.emit(elementwise("bitcast", shifted, element_type=element_type))
 
 
 @converter("square")

@@ -11,6 +11,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
+from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.passes.stablehlo.node import StablehloNode, converter
 
 
@@ -59,13 +60,17 @@ def gather(t: StablehloNode) -> SSAValue:
     indexed, collapsed = _gather_dims(t, "start_index_map"), _gather_dims(t, "collapsed_slice_dims")
     batch = _gather_dims(t, "operand_batching_dims")
     shape = t.extents(data)
+    # A start in a dim that a slice has whole can only be 0.
+    starting = [n for n, dim in enumerate(indexed) if sizes[dim] == 1 or sizes[dim] < shape[dim]]
+    if starting:
+        indexed = [indexed[number] for number in starting]
     for dim, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
         if size != (1 if dim in indexed or dim in batch else extent):
             t.unsupported(
                 f"its slices have size {size} in dim {dim}, of {extent}",
                 hint="use dynamic_slice, or slices of size 1 in the dims that are indexed",
             )
-    starts, index_batch = _index_tuples(t, [shape[dim] for dim in indexed])
+    starts, index_batch = _index_tuples(t, [shape[dim] for dim in indexed], starting)
     rest = [dim for dim in range(len(sizes)) if dim not in indexed and dim not in batch]
     ordered = t.transpose(data, [*batch, *indexed, *rest])
     read = t.emit(GatherNdOp.get(ordered, starts, len(batch)))
@@ -84,8 +89,13 @@ def _gather_dims(t: StablehloNode, part: str) -> list[int]:
     return t.dims("dimension_numbers", part)
 
 
-def _index_tuples(t: StablehloNode, extents: Sequence[int]) -> tuple[SSAValue, list[int]]:
-    """The starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without it."""
+def _index_tuples(
+    t: StablehloNode, extents: Sequence[int], numbers: Sequence[int]
+) -> tuple[SSAValue, list[int]]:
+    """The starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without it.
+
+    Of a tuple only the numbers in these places are taken, which have `extents`.
+    """
     starts = _index(t, t.value(1), max(extents, default=0))
     shape = shape_of(starts)
     vector = re.search(r"\bindex_vector_dim = ([0-9]+)", t.text("dimension_numbers"))
@@ -96,6 +106,12 @@ def _index_tuples(t: StablehloNode, extents: Sequence[int]) -> tuple[SSAValue, l
     batching = _gather_dims(t, "start_indices_batching_dims")
     others = [dim for dim in range(len(shape_of(starts))) if dim != vector and dim not in batching]
     ordered = t.transpose(starts, [*batching, *others, vector])
+    rank = len(shape_of(ordered))
+    if numbers and len(numbers) < shape_of(ordered)[-1]:
+        outer = [*shape_of(ordered)[:-1], 1]
+        taken = [SliceOp.get(ordered, [0] * (rank - 1) + [n], outer) for n in numbers]
+        parts = [t.emit(each) for each in taken]
+        ordered = parts[0] if len(parts) == 1 else t.emit(ConcatOp.get(parts, rank - 1))
     highest = t.constant(limits.reshape([1] * (len(shape_of(ordered)) - 1) + [-1]))
     order = [dim - (dim > vector) for dim in (*batching, *others)]
     return t.clamp(ordered, t.scalar(0, ordered), highest), order

@@ -4,12 +4,13 @@ import re
 from collections.abc import Sequence
 from math import prod
 
+import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import fits, shape_of
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.dtypes import i1
+from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.matmul import MatmulOp
 from braid.passes.stablehlo.node import StablehloNode, converter
 
@@ -32,6 +33,19 @@ def dot_general(t: StablehloNode) -> SSAValue:
     if t.element_type == i1:
         y = t.apply("ne", y, t.scalar(0, y))
     return t.reshape(y, [*_extents(t, 0, batch[0] + free[0]), *_extents(t, 1, free[1])])
+
+
+@converter("dot")
+def dot(t: StablehloNode) -> SSAValue:
+    """The last dim of the left operand by the first one of the right operand."""
+    left, right = (list(t.extents(t.value(index))) for index in (0, 1))
+    if not left or not right or left[-1] != right[0]:
+        t.fail(f"operands have extents {left} and {right}")
+    a = t.reshape(t.cast(t.value(0), t.element_type), [prod(left[:-1]), left[-1]])
+    b = t.reshape(t.cast(t.value(1), t.element_type), [right[0], prod(right[1:])])
+    if t.element_type == i1:
+        t.unsupported("it is of bools", hint="write it as a dot_general")
+    return t.reshape(t.emit(MatmulOp.on(a, b)), [*left[:-1], *right[1:]])
 
 
 def _others(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
@@ -58,6 +72,8 @@ def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> 
 def _orders(t: StablehloNode) -> list[list[int]]:
     """Those of input, weight and result that braid wants: batch, channels, spatial dims."""
     text = t.text("dimension_numbers")
+    if text.startswith("raw "):
+        return _raw_orders(t)
     match = re.fullmatch(r"\[(.*)\]x\[(.*)\]->\[(.*)\]", text)
     if match is None:
         t.fail(f"dimension_numbers is '{text}', expected '[b, 0, f]x[0, i, o]->[b, 0, f]'")
@@ -67,6 +83,24 @@ def _orders(t: StablehloNode) -> list[list[int]]:
         [part.index(name) for name in (*first, *map(str, range(len(part) - 2)))]
         for part, first in zip(parts, leading, strict=True)
     ]
+
+
+def _raw_orders(t: StablehloNode) -> list[list[int]]:
+    """The same where the dims are written one by one."""
+    text = t.text("dimension_numbers")
+    orders: list[list[int]] = []
+    for of, leading in (
+        ("input", ("batch", "feature")),
+        ("kernel", ("output_feature", "input_feature")),
+        ("output", ("batch", "feature")),
+    ):
+        first = [re.search(rf"\b{of}_{name}_dimension = (\d+)", text) for name in leading]
+        spatial = t.dims("dimension_numbers", f"{of}_spatial_dimensions")
+        order = [*(int(match[1]) for match in first if match), *spatial]
+        if sorted(order) != list(range(len(spatial) + 2)):
+            t.fail(f"dimension_numbers is '{text}', expected each dim of each operand once")
+        orders.append(order)
+    return orders
 
 
 @converter("convolution")
@@ -88,6 +122,8 @@ def convolution(t: StablehloNode) -> SSAValue:
     low, high = [0, 0, *pads[::2]], [0, 0, *pads[1::2]]
     if min(pads, default=0) < 0:
         x, low, high = t.pad(x, low, high), [0] * len(low), [0] * len(high)
+    if 0 in t.result_type.get_shape() and _is_empty(t, x, w, low, high):
+        return t.constant(np.zeros(t.result_type.get_shape(), to_numpy(t.element_type)))
     y = t.emit(
         ConvOp.get(
             x,
@@ -100,3 +136,13 @@ def convolution(t: StablehloNode) -> SSAValue:
         )
     )
     return t.transpose(y, [result.index(dim) for dim in range(len(result))])
+
+
+def _is_empty(
+    t: StablehloNode, x: SSAValue, w: SSAValue, low: Sequence[int], high: Sequence[int]
+) -> bool:
+    """Whether a window is larger than what it slides over, so that there is no result."""
+    shape, window = t.extents(x)[2:], t.extents(w)[2:]
+    dilations = t.integers("rhs_dilation", [1] * len(window))
+    fields = zip(shape, low[2:], high[2:], window, dilations, strict=True)
+    return any(n + a + b < (k - 1) * d + 1 for n, a, b, k, d in fields)

@@ -1,0 +1,92 @@
+"""Forms of StableHLO that few exporters write: read, or refused by name."""
+
+# pyright: basic, reportMissingImports=false
+
+import numpy as np
+import pytest
+
+import braid
+from braid.support.errors import UnsupportedError
+from braid.support.mlir_bindings import package
+
+pytest.importorskip(f"{package()}._mlir_libs._stablehlo")
+
+RAW = """#stablehlo.conv<raw input_batch_dimension = 0, input_feature_dimension = 3,
+  input_spatial_dimensions = [1, 2], kernel_input_feature_dimension = 2,
+  kernel_output_feature_dimension = 3, kernel_spatial_dimensions = [0, 1],
+  output_batch_dimension = 0, output_feature_dimension = 3, output_spatial_dimensions = [1, 2]>"""
+SHORT = "#stablehlo.conv<[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]>"
+
+
+@pytest.mark.parametrize(("dims", "rows"), [(RAW, 5), (SHORT, 5), (SHORT, 2)])
+def test_convolutions(dims: str, rows: int) -> None:
+    x, w = f"tensor<1x{rows}x5x2xf32>", "tensor<3x3x2x4xf32>"
+    y = f"tensor<1x{max(rows - 2, 0)}x3x4xf32>"
+    text = f"""func.func @main(%x: {x}, %w: {w}) -> {y} {{
+  %y = "stablehlo.convolution"(%x, %w) {{dimension_numbers = {dims}, batch_group_count = 1 : i64,
+    feature_group_count = 1 : i64}} : ({x}, {w}) -> {y}
+  "func.return"(%y) : ({y}) -> ()
+}}"""
+    numbers = np.random.default_rng(0)
+    image = numbers.standard_normal((1, rows, 5, 2), np.float32)
+    weight = numbers.standard_normal((3, 3, 2, 4), np.float32)
+    expected = np.zeros((1, max(rows - 2, 0), 3, 4), np.float32)
+    for i, j in np.ndindex(expected.shape[1:3]):
+        window = image[0, i : i + 3, j : j + 3]
+        expected[0, i, j] = np.einsum("hwc,hwco->o", window, weight)
+    found = braid.compile(text.encode())(image, weight)
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+
+
+GATHER = """
+func.func @main(%a: tensor<2x3x4x5xf32>, %i: tensor<3x6x2x2xi32>) -> tensor<3x6x2x1x5xf32> {
+  %y = "stablehlo.gather"(%a, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [3, 4],
+    operand_batching_dims = [0, 1], start_indices_batching_dims = [2, 0], start_index_map = [3, 2],
+    index_vector_dim = 3>, slice_sizes = array<i64: 1, 1, 1, 5>, indices_are_sorted = false}>
+    : (tensor<2x3x4x5xf32>, tensor<3x6x2x2xi32>) -> tensor<3x6x2x1x5xf32>
+  return %y : tensor<3x6x2x1x5xf32>
+}
+"""
+
+
+def test_a_gather_whose_starts_include_a_dim_that_is_read_whole() -> None:
+    a = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+    places = np.random.default_rng(0).integers(0, 4, (3, 6, 2, 2)).astype(np.int32)
+    expected = np.zeros((3, 6, 2, 1, 5), np.float32)
+    for p, q, r in np.ndindex(3, 6, 2):
+        expected[p, q, r, 0] = a[r, p, places[p, q, r, 1]]
+    np.testing.assert_array_equal(braid.compile(GATHER.encode())(a, places), expected)
+
+
+def test_dot_and_logical_shifts() -> None:
+    text = """func.func @main(%a: tensor<2x3xf32>, %b: tensor<3xf32>) -> tensor<2xf32> {
+  %y = stablehlo.dot %a, %b : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2xf32>
+  return %y : tensor<2xf32>
+}"""
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, 2, 3], np.float32)
+    np.testing.assert_array_equal(braid.compile(text.encode())(a, b), a @ b)
+    text = """func.func @main(%a: tensor<5xi32>, %b: tensor<5xi32>) -> tensor<5xi32> {
+  %y = stablehlo.shift_right_logical %a, %b : tensor<5xi32>
+  return %y : tensor<5xi32>
+}"""
+    shifts = [np.array(n, np.int32) for n in ([-8, -1, 8, -1, -1], [1, 31, 2, 32, 40])]
+    expected = np.array([2**31 - 4, 1, 2, 0, 0], np.int32)
+    np.testing.assert_array_equal(braid.compile(text.encode())(*shifts), expected)
+
+
+@pytest.mark.parametrize(
+    "op", ["stablehlo.einsum", "chlo.zeta", "chlo.erf_inv", "stablehlo.popcnt"]
+)
+def test_what_is_not_converted_is_refused_by_name(op: str) -> None:
+    f, i = "tensor<2x2xf32>", "tensor<2x2xi32>"
+    line = {
+        "stablehlo.einsum": f'%a, %a, config = "ij,jk->ik" : ({f}, {f}) -> {f}',
+        "chlo.zeta": f"%a, %a : {f}, {f} -> {f}",
+        "chlo.erf_inv": f"%a : {f} -> {f}",
+        "stablehlo.popcnt": f"%a : {i}",
+    }[op]
+    t = i if op == "stablehlo.popcnt" else f
+    text = f"func.func @main(%a: {t}) -> {t} {{\n  %y = {op} {line}\n  return %y : {t}\n}}"
+    with pytest.raises(UnsupportedError, match=f"'{op}'") as caught:
+        braid.compile(text.encode())
+    assert caught.value.location is not None and caught.value.location.line == 2
