@@ -239,13 +239,14 @@ class FileStore(SqliteFile, RecordStore):
         import sqlite3
 
         found: dict[str, list[Mapping[str, Any]]] = {}
-        with contextlib.suppress(sqlite3.Error, DamagedError, OSError):
+        wrong = (sqlite3.Error, UnicodeDecodeError, OverflowError)
+        with contextlib.suppress(*wrong, DamagedError, OSError):
             self._look(write=False)
             with contextlib.closing(self._connected(write=False)) as database:
                 database.row_factory = sqlite3.Row
                 names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
                 for name in {row[0] for row in names} - {"records", "alembic_version"}:
-                    with contextlib.suppress(sqlite3.Error):
+                    with contextlib.suppress(*wrong):
                         rows = found.setdefault(name, [])
                         for row in database.execute(f'SELECT * FROM "{name}" NOT INDEXED'):
                             rows.append(dict(row))

@@ -25,6 +25,7 @@ from onnx import TensorProto, helper, numpy_helper, save
 
 from braid.support import cache_files
 from braid.support.cache_files import remove
+from braid.support.errors import BraidError
 from braid.support.record_store import default_store
 from braid.support.records.file_store import FileStore
 from braid.targets.costs.cost_records import append_records, load_records
@@ -129,10 +130,9 @@ def damage(path: Path, files: Files, rng: random.Random) -> None:
         case 12:
             if os.geteuid() == 0:
                 os.chown(path, NOBODY, -1)
-        case 13:
-            other = rng.choice([other for other in files if other.is_file()])
+        case 13 if alike := [p for p in files if p.is_file() and p != path]:
             path.unlink()
-            rng.choice([Path.symlink_to, Path.hardlink_to])(path, other)
+            rng.choice([Path.symlink_to, Path.hardlink_to])(path, rng.choice(alike))
         case _:
             path.unlink()
             kind: Callable[[Path], None] = rng.choice([os.mkfifo, Path.mkdir, Path.touch])
@@ -286,6 +286,16 @@ def beside(path: Path, rng: random.Random) -> None:
         rng.choice(kinds)(path.with_name(path.name + end))
 
 
+def refuses(read: Callable[[], object]) -> None:
+    try:
+        read()
+    except BraidError as error:
+        if f"belongs to user {NOBODY}" not in error.message:
+            raise Wrong(str(error)) from error
+    else:
+        raise Wrong("a file of another user is read")
+
+
 def records(directory: Path, trials: int, seed: int) -> None:
     """No measurement is found that nobody made, and the file is whole again after it."""
     store = default_store()
@@ -308,6 +318,9 @@ def records(directory: Path, trials: int, seed: int) -> None:
             a, b = rng.sample(list(truth), 2)
             store.path.write_bytes(files[store.path].replace(a.encode(), b.encode(), 1))
         cache_files._warned.clear()
+        if store.path.exists() and store.path.stat().st_uid != os.geteuid():
+            refuses(load_records)
+            continue
         found = load_records().table
         if not found.items() <= truth.items():
             raise Wrong(f"measurements that nobody made: {found.items() - truth.items()}")

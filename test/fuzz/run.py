@@ -33,7 +33,9 @@ def main() -> int:
     while time.monotonic() < end:
         seed = arguments.seed + rounds
         command = [sys.executable, "-m", "pytest", "-q", "-x", *map(str, files)]
-        status = subprocess.run([*command, f"--hypothesis-seed={seed}"], env=environment).returncode
+        command.append(f"--hypothesis-seed={seed}")
+        seeded = {**environment, "BRAID_FUZZ_SEED": str(seed)}
+        status = subprocess.run(command, env=seeded).returncode
         if status:
             print(f"found something with seed {seed} after {rounds} rounds without")
             return 1

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+SEED = int(os.environ.get("BRAID_FUZZ_SEED", "0")) * 1_000_000
+"""Of the first trial; `run.py` says another one in each round."""
 WORKER = Path(__file__).parent / "damage.py"
 
 
@@ -27,7 +29,7 @@ def damage(case: str, trials: int, seed: int, directory: Path) -> None:
     [("artifacts", 8), ("kernels", 5), ("streams", 10), ("records", 30), ("profiles", 5)],
 )
 def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
-    damage(case, trials, 0, tmp_path)
+    damage(case, trials, SEED, tmp_path)
 
 
 @pytest.mark.slow
@@ -42,4 +44,4 @@ def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
     ],
 )
 def test_many_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
-    damage(case, trials, 1000, tmp_path)
+    damage(case, trials, SEED + 1000, tmp_path)

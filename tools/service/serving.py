@@ -7,8 +7,9 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from braid.support.cache_files import cache_directory
+from braid.support.cache_files import own_cache_directory
 from braid.support.errors import BraidError
+from braid.support.private_files import DIRECTORY_MODE, open_private, private_directory
 from braid.tools.service.logins import Logins
 from braid.tools.service.service_state import Limits, Service
 from braid.tools.service.storage import TaskQueue, Tokens
@@ -36,13 +37,13 @@ def open_service(
         BraidError: another one does, or its directory cannot be written.
 
     """
-    directory = cache_directory() / _FOLDER
+    directory = own_cache_directory() / _FOLDER
     database = Path(tokens.engine.url.database or "")
     beside = database.with_name(f"{database.name}.serve")  # not with the models: caches may differ
     try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        directory.chmod(0o700)  # made by an older version, or with another umask
-        lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        private_directory(directory)
+        directory.chmod(DIRECTORY_MODE)  # made by an older version, which let others read it
+        lock = open_private(beside)
     except OSError as error:
         raise BraidError(f"cannot write to '{error.filename}': {error.strerror}") from error
     with os.fdopen(lock):

@@ -7,14 +7,14 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, func, select
+from sqlalchemy import URL, Engine, create_engine, event, func, select
 from sqlalchemy import delete as sql_delete
 from sqlalchemy import update as sql_update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
 
-from braid.support.cache_files import cache_directory
+from braid.support.cache_files import own_cache_directory
 from braid.support.errors import BraidError
 from braid.support.record_store import default_store
 from braid.support.records.file_store import FileStore
@@ -37,10 +37,10 @@ def open_database() -> Engine:
     """
     store = default_store()
     if not isinstance(store, FileStore):
-        store = FileStore(cache_directory() / _OWN_FILE)
+        store = FileStore(own_cache_directory() / _OWN_FILE)
     store.append(())  # makes the file, or brings it up to date
     engine = create_engine(
-        f"sqlite:///{store.path.resolve()}",
+        URL.create("sqlite", database=str(store.path.resolve())),
         poolclass=NullPool,
         connect_args={"timeout": _SECONDS_TO_WAIT},
     )

@@ -23,6 +23,7 @@ from braid.support.private_files import open_private, private_directory
 from braid.support.record_store import default_store
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.tools.cli import main
+from braid.tools.service.storage import Tokens, open_database
 
 MODEL = """
 func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {{
@@ -221,12 +222,26 @@ def test_records_of_others_are_refused(cache: Path, end: str) -> None:
     assert not file.exists() or stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize("name", [b"records", b"alembic_version", b"records_by_key"])
+def test_a_schema_that_is_no_text_is_damage(cache: Path, name: bytes) -> None:
+    """What SQLite says of it is no text either."""
+    append_records({"key": 1.0}, {"key": "a kernel"})
+    file = cache / RECORDS
+    file.write_bytes(file.read_bytes().replace(name, b"\xee" + name[1:]))
+    assert load_records().table.items() <= {"key": 1.0}.items()
+    append_records({"new": 2.0}, {"new": "a kernel"})
+    assert load_records().table["new"] == 2.0
+
+
 @pytest.mark.parametrize("name", ["a?b", "a#b", "a%41b", "a?mode=ro&immutable=1", "a b;c", "größe"])
 def test_any_name_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / name))
     compile_model(tmp_path)
     append_records({"key": 1.0}, {"key": "a kernel"})
     assert load_records().table == {"key": 1.0}
+    tokens = Tokens(open_database())
+    tokens.add("ann")
+    assert [who for who, _ in tokens.names()] == ["ann"]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "exp.mlir"])
     assert main(["cache", "verify"]) == 0
     monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{tmp_path}/{name}.sqlite")
