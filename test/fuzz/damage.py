@@ -152,21 +152,21 @@ def loosen(root: Path, rng: random.Random) -> None:
 
 @contextlib.contextmanager
 def others(root: Path, files: Files, rng: random.Random) -> Generator[None]:
-    """Another process writes, cuts off, exchanges and removes entries all the time."""
+    """Let another process put damaged, cut off and other entries there, and remove them.
+
+    As whole files: nothing is written into one that is there, which readers may have mapped.
+    """
     child = os.fork()
     if child == 0:
         while True:
             path, other = rng.choices(sorted(files), k=2)
             with contextlib.suppress(OSError):
-                match rng.randrange(4):
-                    case 0:
-                        path.write_bytes(flip(files[path], rng))
-                    case 1:
-                        path.write_bytes(truncate(files[path], rng))
-                    case 2:
-                        path.write_bytes(files[other])
-                    case _:
-                        path.unlink()
+                data = (flip(files[path], rng), truncate(files[path], rng), files[other])
+                half = path.with_name(".half")
+                half.write_bytes(rng.choice(data))
+                half.replace(path)
+                if rng.random() < 0.25:
+                    path.unlink()
             time.sleep(rng.random() / 100)
     try:
         yield
