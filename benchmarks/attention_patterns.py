@@ -56,15 +56,19 @@ class Measured:
 
 
 def _load(name: str, model: ModelProto, inputs: Inputs, passes: str | None = None) -> Candidate:
-    """Compile by `passes`; a detail says into how many groups the ops were put."""
+    """Compile by `passes`; details tell whether the groups are others than by other passes."""
     start = time.perf_counter()
     with collect_remarks() as remarks:
         compiled = braid.compile(model, cache=False, passes=passes)
-    found = (r.data["groups"] for r in remarks if r.pass_name == "select-fusion")
-    groups = sum(each for each in found if isinstance(each, int))
+    details = {
+        f"{remark.pass_name} {key}": float(remark.data[key] or 0)
+        for remark in remarks
+        for key in ("groups", "cost")
+        if remark.pass_name in ("select-fusion", "select-layouts") and key in remark.data
+    }
     ordered = [inputs[spec.name] for spec in compiled.inputs]
     run: Callable[[], Any] = partial(compiled.run, ordered)
-    return Candidate(name, run, time.perf_counter() - start, {"groups": groups})
+    return Candidate(name, run, time.perf_counter() - start, details)
 
 
 def measure(seed: int, runs: int) -> Measured:
