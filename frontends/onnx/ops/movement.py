@@ -37,6 +37,8 @@ def reshape_node(b: Builder, node: Node) -> SSAValue:
                 if i >= len(shape):
                     node.fail(f"shape {wanted} keeps dim {i}, but the input has rank {len(shape)}")
                 wanted[i] = shape[i]
+    if any(extent < -1 for extent in wanted):
+        node.fail(f"shape {wanted} has a negative extent")
     if wanted.count(-1) > 1:
         node.fail(f"shape {wanted} has more than one -1")
     if -1 in wanted:

@@ -56,6 +56,17 @@ def size(b: Builder, node: Node) -> SSAValue:
     return b.constant(np.array(math.prod(shape_of(node.input(0))), np.int64))
 
 
+_MOST = 1 << 31
+"""Numbers of a Range, which are a constant of the model."""
+
+
+def _count(node: Node, steps: int) -> int:
+    """The number of elements; numpy makes none where there are too many to count."""
+    if steps > _MOST:
+        node.fail(f"it has more than {_MOST} numbers")
+    return max(0, steps)
+
+
 @importer("Range")
 def range_node(b: Builder, node: Node) -> SSAValue:
     """Numbers from start to limit by delta, all known at import."""
@@ -66,8 +77,9 @@ def range_node(b: Builder, node: Node) -> SSAValue:
     if not delta.item():
         node.fail("delta is 0")
     if dtype.kind in "iu":
-        count = max(0, -((start.item() - limit.item()) // delta.item()))
+        count = _count(node, -((start.item() - limit.item()) // delta.item()))
         with np.errstate(over="ignore"):  # steps may wrap around, their sums with the start fit
             return b.constant(start + np.arange(count).astype(dtype) * delta)
-    count = max(0, math.ceil((limit.item() - start.item()) / delta.item()))
+    steps = (limit.item() - start.item()) / delta.item()
+    count = _count(node, math.ceil(steps) if math.isfinite(steps) else _MOST + 1)
     return b.constant((start.item() + np.arange(count) * delta.item()).astype(dtype))
