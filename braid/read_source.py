@@ -18,6 +18,7 @@ from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dynamic_shapes.open_model import Bounds, Buckets
+from braid.frontends.collector import collector_paused
 from braid.frontends.onnx import import_onnx, read_model_bytes
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
@@ -62,7 +63,8 @@ def read_source(
     else:
         model = _read(context, source, shapes)
     # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
-    verify_module(model.module)
+    with collector_paused():
+        verify_module(model.module)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:

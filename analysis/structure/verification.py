@@ -14,9 +14,11 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import definition_location, source_location
 from braid.analysis.structure.dominance import DominatorTree
+from braid.analysis.structure.region_types import verify_upstream_op
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
 from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
 from braid.support.errors import BraidError, Note, did_you_mean
@@ -44,7 +46,8 @@ def verify_module(module: Operation) -> None:
             continue
         try:
             _verify_elements(op)  # first: printing an op fails where these are wrong
-            op.verify(verify_nested_ops=False)
+            _verify_definition(op)
+            verify_upstream_op(op)
             _verify_blocks_not_empty(op)
             _verify_attributes(op)
         except VerifyException as error:
@@ -78,16 +81,18 @@ class _Numbers:
 def _kind(op: Operation, numbers: _Numbers) -> _Kind | None:
     """What the verifier of `op` depends on; None if that may be more than types and attributes.
 
-    In large graphs most ops are of the kind of an earlier one.
+    What an op or a parameter is called does not matter, so that in large graphs most ops are of
+    the kind of an earlier one.
     """
     if not isinstance(op, TensorOp) or op.regions or op.next_op is None:
         return None
+    called = (NAME, "key") if isinstance(op, ParameterOp) else (NAME,)
     return (
         type(op),
         *((type(operand), numbers.of(operand.type)) for operand in op.operands),
         *(numbers.of(result.type) for result in op.results),
-        *((name, numbers.of(value)) for name, value in op.attributes.items() if name != NAME),
-        type(op.attributes.get(NAME)),
+        *((name, numbers.of(a)) for name, a in op.attributes.items() if name not in called),
+        *(type(op.attributes.get(name)) for name in called),
         None,
         *((name, numbers.of(value)) for name, value in op.properties.items()),
     )
@@ -124,6 +129,19 @@ def _verify_attributes(op: Operation) -> None:
             )
         if (fault := misplaced(name, attribute, op)) is not None:
             raise InvalidIRError(fault[0], location=source_location(op), hint=fault[1])
+
+
+def _verify_definition(op: Operation) -> None:
+    try:
+        op.verify(verify_nested_ops=False)
+    except (VerifyException, BraidError):
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise VerifyException(f"its parts do not fit together: {error}") from error
+    except Exception as error:
+        if type(error) is not Exception:  # which some of xDSL's verifiers raise
+            raise
+        raise VerifyException(str(error)) from error
 
 
 def _verify_elements(op: Operation) -> None:

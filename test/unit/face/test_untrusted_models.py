@@ -194,3 +194,51 @@ def test_ops_that_declare_their_shape_are_checked_when_they_are_built() -> None:
     op = next(op for op in wrong_module().walk() if isinstance(op, TensorOp))
     with pytest.raises(VerifyException, match="4 elements cannot take shape"):
         ReshapeOp.get(op.operands[0], [5])
+
+
+YIELD = '"scf.yield"({}) : ({}) -> ()'
+HALF, FULL = "tensor<2xf32>", "tensor<4xf32>"
+LOOP = '"scf.for"(%i, %i, %i, %x) ({{^bb0(%k: index, %a: tensor<4xf32>): {0}}})'
+WHILE = (
+    '"scf.while"(%x) ({{^bb0(%a: tensor<4xf32>): "scf.condition"(%t, {0}) : (i1, {1}) -> ()}},'
+    " {{^bb0(%a: {1}): {2}}}) : (tensor<4xf32>) -> {1}"
+)
+IF = '"scf.if"(%t) ({{{0}}}, {{{1}}}) : (i1) -> tensor<4xf32>'
+WHOLE, PART = YIELD.format("%x", FULL), YIELD.format("%h", HALF)
+
+
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        (LOOP.format(WHOLE) + f": (index, index, index, {FULL}) -> tensor<400xf32>", "carries"),
+        (IF.format(WHOLE, PART), "a region yields"),
+        (IF.format(WHOLE, ""), "expected an else region"),
+        (IF.format(YIELD.format("", ""), WHOLE), "a region yields"),
+        (WHILE.format("%x", FULL, PART), "second region yields"),
+        (
+            WHILE.format("%h", HALF, WHOLE).replace(f"-> {HALF}", f"-> {FULL}"),
+            "expected tensor<4xf32>, got tensor<2xf32>",
+        ),
+        ('"tensor.extract"(%x, %i, %i) : (tensor<4xf32>, index, index) -> f32', "2 indices"),
+        ('"tensor.from_elements"(%e, %e) : (f32, f32) -> tensor<4xf32>', "2 elements"),
+        ('"tensor.cast"(%x) : (tensor<4xf32>) -> tensor<40xf32>', "tensor.cast"),
+        (
+            '"tensor.collapse_shape"(%m) <{reassociation = [[0, 1]]}> : (tensor<2x2xf32>) -> '
+            "tensor<40xf32>",
+            "4 elements cannot take",
+        ),
+    ],
+)
+def test_regions_and_elements_have_the_types_of_their_op(op: str, message: str) -> None:
+    text = f"""
+func.func @main(%x: tensor<4xf32>, %h: tensor<2xf32>, %m: tensor<2x2xf32>) -> tensor<4xf32> {{
+  %i = arith.constant 1 : index
+  %t = arith.constant true
+  %e = arith.constant 1.0 : f32
+  %y = {op}
+  return %x : tensor<4xf32>
+}}
+"""
+    with pytest.raises(BraidError, match=message) as raised:
+        braid.compile(text.encode())
+    assert raised.value.location is not None and raised.value.location.line == 6

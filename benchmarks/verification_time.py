@@ -1,0 +1,147 @@
+"""Verification's share of compile time: of models of the tests, of small ones, and of files.
+
+``python -m benchmarks.verification_time --count 300 --json o.json`` compiles a fixed sample of the
+cases of ONNX's backend tests, and with them the reduced models of `models.small` and the weightless
+ones of `models.light` that are named: each with no cache, and with its kernels in one. Seconds are
+those that the process waits.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import onnx
+
+import braid
+from benchmarks.arguments import count, output_file
+from benchmarks.conformance.cases import KINDS, load_cases
+from benchmarks.models.hand_written import make_loop_if
+from benchmarks.models.light import make_light
+from benchmarks.models.small import small_makers
+from benchmarks.provenance import provenance
+from braid import read_source
+from braid.support.errors import BraidError
+
+LIMIT = "BRAID_CACHE_LIMIT"
+"""Of the bytes of models that are kept, not of those of kernels."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds of one compilation, and those of them in which its module is verified."""
+
+    model: str
+    cache: str
+    nodes: int
+    seconds: float
+    verifying: float
+
+    @property
+    def share(self) -> float:
+        """Of all seconds, those of verification."""
+        return self.verifying / self.seconds
+
+
+@contextmanager
+def timed_verification() -> Generator[list[float]]:
+    """The seconds of each verification of a module that enters."""
+    seconds: list[float] = []
+    original: Callable[[Any], None] = read_source.verify_module
+
+    def timed(module: Any) -> None:
+        begin = time.perf_counter()
+        original(module)
+        seconds.append(time.perf_counter() - begin)
+
+    read_source.verify_module = timed
+    try:
+        yield seconds
+    finally:
+        read_source.verify_module = original
+
+
+def compiled(name: str, model: onnx.ModelProto, cache: str) -> Measurement:
+    """Compile the model once."""
+    with timed_verification() as verifying:
+        begin = time.perf_counter()
+        braid.compile(model, cache=cache != "off")
+        seconds = time.perf_counter() - begin
+    assert len(verifying) == 1, "a model is read once"
+    return Measurement(name, cache, len(model.graph.node), seconds, sum(verifying))
+
+
+def measure(name: str, model: onnx.ModelProto) -> list[Measurement]:
+    """Compile the model without a cache, and with one that has its kernels."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["BRAID_CACHE_DIR"], os.environ[LIMIT] = folder, "0"
+        without = compiled(name, model, "off")
+        compiled(name, model, "on")
+        return [without, compiled(name, model, "on")]
+
+
+def models(sample: int, light: list[str]) -> Iterator[tuple[str, onnx.ModelProto]]:
+    """A fixed sample of the backend tests, the small models, and light ones by name."""
+    for name, make in small_makers().items():
+        yield name, make()
+    for name in light:
+        yield name, make_light(name)
+    cases = load_cases(KINDS)
+    known = [name for name, case in sorted(cases.items()) if case.is_static]
+    for place in range(sample):
+        name = known[place * len(known) // sample]
+        yield name, cases[name].model
+
+
+def summary(rows: list[Measurement]) -> dict[str, dict[str, float]]:
+    """By cache: models, the share over all seconds, and the distribution of shares."""
+    found: dict[str, dict[str, float]] = {}
+    for cache in ("off", "on"):
+        own = [row for row in rows if row.cache == cache]
+        shares = sorted(row.share for row in own)
+        found[cache] = {
+            "models": len(own),
+            "share": sum(row.verifying for row in own) / sum(row.seconds for row in own),
+            "median": statistics.median(shares),
+            "p95": shares[int(0.95 * len(shares))],
+            "most": shares[-1],
+        }
+    return found
+
+
+def main() -> None:
+    """Parse the arguments, measure, print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=count, default=300, help="how many backend tests")
+    parser.add_argument("--light", nargs="*", default=[], help="models of benchmarks.models.light")
+    parser.add_argument("--json", type=output_file, help="file for every measurement")
+    options = parser.parse_args()
+    rows: list[Measurement] = []
+    measure("untimed", make_loop_if())  # modules are imported
+    for name, model in models(options.count, options.light):
+        try:
+            rows += measure(name, model)
+        except BraidError as error:
+            print(f"{name}: {error.message}", file=sys.stderr)
+    results = summary(rows)
+    for cache, figures in results.items():
+        print(cache, ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
+    if options.json:
+        document = {
+            "provenance": provenance(["onnx", "xdsl"]),
+            "summary": results,
+            "measurements": [{**asdict(row), "share": row.share} for row in rows],
+        }
+        Path(options.json).write_text(json.dumps(document, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
