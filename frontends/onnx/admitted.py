@@ -16,6 +16,15 @@ ADMITTED_TYPES: Mapping[tuple[str, str], str] = {
     ("MaxPool", "int32"): _PYTORCH,
     ("MaxPool", "int64"): _PYTORCH,
     ("TopK", "bool"): "torch.onnx exports it of torch.sort",
+    **{
+        (op, kind): "all integers are as simple as those that ONNX has"
+        for op, kinds in (
+            ("Range", ("int8", "uint8", "uint16", "uint32", "uint64")),
+            ("ReduceMax", ("int16", "uint16")),
+            ("ReduceMin", ("int16", "uint16")),
+        )
+        for kind in kinds
+    },
     ("Shrink", "bfloat16"): "models converted to bfloat16 have it",
 }
 """Op type and element type, as ONNX's schemas write it, to why models have them.
