@@ -175,10 +175,13 @@ def others(root: Path, files: Files, rng: random.Random) -> Generator[None]:
         os.waitpid(child, 0)
 
 
-def is_private(root: Path) -> bool:
-    """Whether nobody else may write to anything that the cache has."""
-    paths = [root / "compiled", *(root / "compiled").rglob("*")]
-    found = [path.lstat() for path in paths]
+def is_private(root: Path, files: Files) -> bool:
+    """Whether nobody else may write to these entries and the directories around them.
+
+    Directories that were not used since are tightened when they are.
+    """
+    around = {folder for path in files for folder in path.parents if folder.is_relative_to(root)}
+    found = [path.lstat() for path in (*around, *files) if path.exists()]
     return all(not s.st_mode & 0o022 and s.st_uid == os.geteuid() for s in found)
 
 
@@ -225,7 +228,7 @@ def cached(directory: Path, run: Callable[[], dict[str, bytes]], trials: int, se
         command("cache", "verify")
         if not all(path.is_file() for path in changed):
             raise Wrong("an entry was not made again")
-        if not is_private(root):
+        if not is_private(root, files):
             raise Wrong("others may write to what is kept")
         if not changed:
             print("nothing changed", flush=True)
