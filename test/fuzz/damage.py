@@ -5,8 +5,6 @@ that an undamaged run left, runs the command again and compares with what the fi
 Prints the trial before it begins it, so that the last line names the one that ended the process.
 """
 
-# pyright: basic, reportMissingImports=false
-
 import contextlib
 import functools
 import io

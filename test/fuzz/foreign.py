@@ -6,8 +6,6 @@ diagnostic, or computes what the interpreter computes before the conversion to b
 wrong is printed with its seed; a process that ends by a signal has printed the seed it was at.
 """
 
-# pyright: basic, reportMissingImports=false
-
 import faulthandler
 import random
 import re

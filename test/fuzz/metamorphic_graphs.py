@@ -1,7 +1,5 @@
 """Random graphs of elementwise ops and movements, and the same ones in other words."""
 
-# pyright: basic, reportMissingImports=false
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random QDQ graphs of known structure: odd scales and zero points, biases of every form."""
 
-# pyright: basic, reportMissingImports=false
-
 from dataclasses import dataclass, field
 from typing import Any
 

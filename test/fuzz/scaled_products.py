@@ -1,7 +1,5 @@
 """Products by weights with chains of known numbers behind them, and how exact they are to be."""
 
-# pyright: basic, reportMissingImports=false
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,8 +4,6 @@ None compiles that both onnx's checker and ONNX Runtime refuse, but for the clas
 and whatever is refused is refused by an error of braid's own.
 """
 
-# pyright: basic, reportMissingImports=false
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """Damaged caches, measurements and profiles: the right result, or a diagnostic; no signal."""
 
-# pyright: basic, reportMissingImports=false
-
 import os
 import subprocess
 import sys

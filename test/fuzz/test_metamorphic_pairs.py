@@ -1,7 +1,5 @@
 """A graph and the same one in other words agree bit by bit, strictly and by default."""
 
-# pyright: basic, reportMissingImports=false
-
 import os
 from typing import Any
 

@@ -1,5 +1,4 @@
 """Random models by unusual options: what is compiled is what the interpreter computes."""
-# pyright: basic, reportMissingImports=false
 
 import os
 from typing import Any

@@ -1,7 +1,5 @@
 """Random QDQ graphs: in integers, and compiled, they are within the steps that are promised."""
 
-# pyright: basic, reportMissingImports=false
-
 import os
 from collections.abc import Sequence
 from typing import Any

@@ -6,8 +6,6 @@ tells or changes anything, what the server says on standard error is no tracebac
 what was refused stays.
 """
 
-# pyright: basic, reportMissingImports=false
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 Both have assertions and bounds that some invalid models pass, so that the process ends.
 """
 
-# pyright: basic
-
 import pickle
 import re
 import subprocess

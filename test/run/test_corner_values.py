@@ -1,7 +1,5 @@
 """Values at the edges: zeros of both signs, powers of infinity, the bits of NaN, rounding."""
 
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-
 import ctypes
 import itertools
 from typing import Any

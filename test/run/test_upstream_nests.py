@@ -1,7 +1,5 @@
 """Loop nests of models that no op of braid is, on the host and on an emulated GPU."""
 
-# pyright: basic
-
 from typing import Any
 
 import numpy as np

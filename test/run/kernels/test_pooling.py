@@ -1,7 +1,5 @@
 """Pooling by its family."""
 
-# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
-
 import math
 
 import pytest

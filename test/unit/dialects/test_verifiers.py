@@ -1,4 +1,3 @@
-# pyright: basic, reportMissingImports=false
 """What verifies can be computed: within its operands, to the types that it declares.
 
 Every sample of `test_structure`, and of the ops that have neither a structure nor parts, is changed

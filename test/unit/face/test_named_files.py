@@ -1,7 +1,5 @@
 """Files that a model names are in its directory: weights of ONNX and of `.mlir`, and targets."""
 
-# pyright: basic, reportMissingImports=false
-
 import os
 import re
 from collections.abc import Callable

@@ -1,5 +1,4 @@
 """Thresholds, and a budget, never make a plan larger; what is asked for and not there is said."""
-# pyright: basic
 
 import pytest
 

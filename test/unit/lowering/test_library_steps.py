@@ -1,7 +1,5 @@
 """Which ops behind a product are steps of oneDNN, and when these say the same."""
 
-# pyright: basic
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A model emitted as LLVM IR, as a code generator does it: descriptor and entry in one module."""
 
-# pyright: basic
-
 from collections.abc import Iterator
 
 import llvmlite.binding as llvm

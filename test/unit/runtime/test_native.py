@@ -1,7 +1,5 @@
 """The native runtime, run on a hand-written model."""
 
-# pyright: basic, reportReturnType=false
-
 import ctypes
 import gc
 import threading

@@ -1,7 +1,5 @@
 """The runtime in C, built with the sanitizers of addresses, undefined behavior, and threads."""
 
-# pyright: basic, reportMissingImports=false
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What braid keeps is the user's alone: modes, owners, umasks, planted and exchanged entries."""
 
-# pyright: basic, reportMissingImports=false
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """`braid run` and `braid compile` use what was compiled before, where nothing has changed."""
 
-# pyright: basic, reportMissingImports=false
-
 import hashlib
 import json
 import os

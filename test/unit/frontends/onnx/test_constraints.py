@@ -1,7 +1,5 @@
 """What ONNX's schemas allow: element types, attributes and counts of every op that braid has."""
 
-# pyright: basic
-
 import ast
 import inspect
 import sys

@@ -1,7 +1,5 @@
 """A model's own functions, against ONNX Runtime: attributes, opsets, optional values, names."""
 
-# pyright: basic
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole models: names, shapes, functions, order, and what is wrong with bad ones."""
 
-# pyright: basic
-
 import contextlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What `convert-linalg-to-braid` makes of each op computes what upstream says."""
 
-# pyright: basic, reportMissingImports=false
-
 from typing import Any, cast
 
 import ml_dtypes

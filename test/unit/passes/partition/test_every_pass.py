@@ -1,7 +1,5 @@
 """Where ops run survives every pass: random clusters on random programs, before and after each."""
 
-# pyright: basic, reportMissingImports=false, reportArgumentType=false
-
 from collections.abc import Iterator
 from random import Random
 

@@ -1,7 +1,5 @@
 """Ops that only the host computes, on targets with other devices."""
 
-# pyright: basic, reportMissingImports=false
-
 from pathlib import Path
 
 import numpy as np

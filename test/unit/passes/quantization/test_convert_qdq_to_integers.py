@@ -1,7 +1,5 @@
 """What quantized graphs become in integers is within one step of what they were in f32."""
 
-# pyright: basic, reportMissingImports=false
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Forms of StableHLO that few exporters write: read, or refused by name."""
 
-# pyright: basic, reportMissingImports=false
-
 import numpy as np
 import pytest
 

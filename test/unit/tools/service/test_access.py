@@ -1,7 +1,5 @@
 """Who gets in: hosts, origins, sessions of browsers, removed tokens, and clients that are slow."""
 
-# pyright: basic, reportMissingImports=false
-
 import http.client
 import itertools
 import socket

@@ -1,7 +1,5 @@
 """What tasks and runs may use: memory, time, what they write; all goes on after one of them."""
 
-# pyright: basic, reportMissingImports=false
-
 import asyncio
 import io
 import os

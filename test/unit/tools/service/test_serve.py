@@ -1,7 +1,5 @@
 """`braid serve` and its client, as processes: tasks, limits, tokens, cancelling, restarts."""
 
-# pyright: basic, reportMissingImports=false
-
 import io
 import itertools
 import os

@@ -1,7 +1,5 @@
 """The queue and the tokens in the database of the records: migrated, and rescued with it."""
 
-# pyright: reportCallIssue=false
-
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
