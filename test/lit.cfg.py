@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 import lit.formats
+import llvmlite.binding as llvm
 
 config.name = "braid"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -82,3 +83,8 @@ _FEATURES = {
 for feature, tool in _FEATURES.items():
     if shutil.which(tool, path=config.environment["PATH"]):
         config.available_features.add(feature)
+
+# Precisions that only some CPUs have instructions for.
+_CPU_FEATURES = ("avx512bf16",)
+_host = llvm.get_host_cpu_features()
+config.available_features |= {feature for feature in _CPU_FEATURES if _host.get(feature)}
