@@ -319,6 +319,22 @@ def require_extents(shape: Sequence[int]) -> None:
         )
 
 
+MOST_NUMBERS = 2**26
+"""Of a table that compilation makes of an op, such as where each output is read: 512 MiB of i64."""
+
+
+def require_table(numbers: int, what: str) -> None:
+    """Raises VerifyException where a table of an op would have more than `MOST_NUMBERS` numbers.
+
+    Whatever allocates in proportion to an extent, without being a tensor of the model, asks first:
+    extents come from models, which nobody trusts.
+    """
+    if numbers > MOST_NUMBERS:
+        raise VerifyException(
+            f"{what}: a table of {numbers} numbers is needed, expected at most {MOST_NUMBERS}"
+        )
+
+
 def require(condition: bool, message: str) -> None:
     """Raises VerifyException with `message` unless `condition` holds."""
     if not condition:

@@ -139,15 +139,24 @@ def resampling_taps(dim: Dim, how: Resampling) -> Taps:
     return Taps(np.clip(indices, 0, dim.input - 1), weights, offset)
 
 
+def filter_steps(scale: float, how: Resampling) -> range:
+    """The elements that a filter reads, counted from the one at or before a position."""
+    if how.mode == "nearest":
+        return range(1)
+    radius = 1 if how.mode == "linear" else 2
+    shrink = min(scale, 1.0) if how.antialias else 1.0
+    first = int(np.floor(-radius / shrink)) + 1
+    return range(first, 2 - first)
+
+
 def _filter_taps(
     position: Floats, scale: float, how: Resampling
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Indices (also outside of the input) and weights of a linear or cubic filter."""
     radius = 1 if how.mode == "linear" else 2
     shrink = min(scale, 1.0) if how.antialias else 1.0
-    first = int(np.floor(-radius / shrink)) + 1
     base = np.floor(position)
-    steps = np.arange(first, 2 - first, dtype=np.float64)[:, None]
+    steps = np.array(filter_steps(scale, how), np.float64)[:, None]
     distance = np.abs(steps - (position - base)) * shrink
     weights = np.clip(1 - distance, 0, None) if radius == 1 else _cubic(distance, how.cubic_a)
     return (base + steps).astype(np.int64), weights / weights.sum(axis=0)

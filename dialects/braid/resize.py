@@ -27,6 +27,7 @@ from braid.dialects.braid.base import (
     require,
     require_computed,
     require_one_of,
+    require_table,
     shape_of,
 )
 from braid.dialects.braid.boxes import Box, Range
@@ -44,6 +45,7 @@ from braid.dialects.braid.resampling import (
     Dim,
     Resampling,
     Taps,
+    filter_steps,
     resampling_taps,
 )
 from braid.dialects.braid.tiling import Tile
@@ -151,6 +153,7 @@ class ResizeOp(DecomposableOp):
         if self.mode.data != "nearest":
             require_computed(element_type_of(self.input))
         self._verify_antialias()
+        self._verify_tables()
         self._verify_part()
         require(
             0 not in shape_of(self.input) or 0 in sizes,
@@ -165,6 +168,16 @@ class ResizeOp(DecomposableOp):
             not self.antialias.value.data or min(scales, default=1) >= _LEAST_SCALE,
             f"scales are {scales}, expected at least {_LEAST_SCALE} for an antialiasing filter",
         )
+
+    def _verify_tables(self) -> None:
+        """Every output along a dim has taps of its own, which `taps` holds."""
+        for dim, (places, scale) in enumerate(
+            zip(self._places(), self.scales.get_values(), strict=True)
+        ):
+            (extent, _), (whole, _) = places
+            if extent != whole or scale != 1:
+                steps = filter_steps(scale, self.resampling)
+                require_table(whole * (len(steps) + 1), f"dim {dim}, taps of the outputs")
 
     def _verify_part(self) -> None:
         if self.part is None:

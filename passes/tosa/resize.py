@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
@@ -42,6 +42,7 @@ def resize(t: TosaNode) -> SSAValue:
         value = t.cast(value, t.element_type)
     for dim in (1, 2):
         numerator, denominator = numbers[2 * dim - 2 : 2 * dim]
+        require_table(t.result_type.get_shape()[dim], f"dim {dim}, where outputs are read")
         reached = np.arange(t.result_type.get_shape()[dim]) * denominator + offsets[dim - 1]
         positions = _Positions(
             reached // numerator, reached % numerator, numerator, shape_of(value)[dim]

@@ -1,12 +1,13 @@
 """Convolutions, pools and products of TOSA, whose channels are the last dim."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.matmul import MatmulOp
@@ -142,6 +143,7 @@ def _window_sizes(t: TosaNode, extents: Sequence[int], results: Sequence[int]) -
     """Elements of every window that are not padding."""
     fields = (t.integers("kernel"), t.integers("stride"), t.integers("pad")[::2])
     sizes: list[Array] = []
+    require_table(math.prod(results), "elements of the windows")
     for extent, result, kernel, stride, pad in zip(extents, results, *fields, strict=True):
         first = np.arange(result) * stride - pad
         sizes.append(np.minimum(first + kernel, extent) - np.maximum(first, 0))

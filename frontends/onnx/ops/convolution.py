@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Sequence
-from itertools import product
 from typing import cast
 
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, require_table, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -205,6 +204,7 @@ def _places(
 ) -> SSAValue:
     """Where each tap of each window reads along `dim`, in the shape of `grid`."""
     dtype = to_numpy(element_type_of(offset))
+    require_table(math.prod(kernel) * grid[2 + dim], "places of the taps")
     tap = np.indices(kernel)[dim].reshape(1, -1, 1, 1) * window.dilations[dim]
     start = np.arange(grid[2 + dim]) * window.strides[dim] - window.pad_low[dim]
     column = [1, 1, 1, 1]
@@ -227,23 +227,16 @@ def col2im(b: Builder, node: Node) -> SSAValue:
         for extent, size, stride, dilation in zip(padded, block, strides, dilations, strict=True)
     ]
     batch, channels = shape_of(x)[0], shape_of(x)[1] // int(np.prod(block))
+    if min(counts) < 0:
+        node.fail(f"blocks of {list(block)} with these dilations exceed the padded image {padded}")
+    shape = [*block, *counts]
+    require_table(math.prod(shape) * rank, "places of the columns")
+    grid = np.indices(shape, sparse=True)
     places = [
-        [
-            [offset * dilation + position * stride for position in range(count)]
-            for offset in range(size)
-        ]
-        for count, size, stride, dilation in zip(counts, block, strides, dilations, strict=True)
+        np.broadcast_to(grid[dim] * dilation + grid[rank + dim] * stride, shape)
+        for dim, (stride, dilation) in enumerate(zip(strides, dilations, strict=True))
     ]
-    indices = np.array(
-        [
-            [
-                [places[dim][o][p] for dim, (o, p) in enumerate(zip(offset, position, strict=True))]
-                for position in product(*map(range, counts))
-            ]
-            for offset in product(*map(range, block))
-        ],
-        np.int64,
-    )
+    indices = np.stack(places, -1).reshape(math.prod(block), math.prod(counts), rank)
     columns = reshape(b, x, [batch, channels, *indices.shape[:2]])
     updates = transpose(b, columns, [2, 3, 0, 1])
     zero = b.constant(np.zeros([1] * (rank + 2), to_numpy(element_type_of(x))))

@@ -4,7 +4,7 @@ import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.builder import Builder
@@ -65,6 +65,7 @@ def short_time_fourier(b: Builder, node: Node) -> SSAValue:
     extent = shape_of(signal)[1]
     default = extent if window is None else shape_of(window)[0]
     length = lengths[0] if lengths else default
+    require_table(max(0, (extent - length) // steps[0] + 1) * length, "places of the frames")
     starts = np.arange(0, extent - length + 1, steps[0])
     frames = b.emit(GatherOp.get(signal, b.constant(starts[:, None] + np.arange(length)), 1))
     wide = cast(b, frames, f64)
@@ -83,6 +84,7 @@ def mel_weight_matrix(b: Builder, node: Node) -> SSAValue:
     bins, length, rate = (int(_required(node, i).item()) for i in range(3))
     least, greatest = (float(_required(node, i).item()) for i in (3, 4))
     step = (_mel(greatest) - _mel(least)) / (bins + 2)
+    require_table((length // 2 + 1) * (bins + 2), "filters")
     mels = _mel(least) + step * np.arange(bins + 2)
     hertz = 700 * (10 ** (mels / 2595) - 1)
     places = np.floor((length + 1) * hertz / rate).astype(np.int64)
@@ -121,6 +123,7 @@ def _fitted(b: Builder, x: SSAValue, length: int) -> SSAValue:
 def _complex(b: Builder, x: SSAValue, length: int, outputs: int, inverse: bool) -> SSAValue:
     """Sum over n of x[n] · exp(∓2πi k n / length), for k below `outputs`."""
     rank = len(shape_of(x))
+    require_table(outputs * length, "cosines and sines")
     angles = 2 * np.pi * np.outer(np.arange(outputs), np.arange(length)) / length
     scale = 1 / length if inverse else 1.0
     cosines = b.constant(scale * np.cos(angles))
@@ -138,6 +141,7 @@ def _real(b: Builder, x: SSAValue, length: int) -> SSAValue:
     """The real signal with this half of a spectrum: the other half mirrors it."""
     rank = len(shape_of(x))
     x = _fitted(b, x, length // 2 + 1)
+    require_table(length * (length // 2 + 1), "cosines and sines")
     frequencies = np.arange(length // 2 + 1)
     angles = 2 * np.pi * np.outer(np.arange(length), frequencies) / length
     has_mirror = (frequencies > 0) & (2 * frequencies != length)

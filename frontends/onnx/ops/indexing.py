@@ -6,9 +6,9 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType, i8
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import MOST_NUMBERS, element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
-from braid.dialects.braid.dtypes import i1, i64, to_numpy
+from braid.dialects.braid.dtypes import from_numpy, i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
@@ -125,9 +125,21 @@ def triangle(b: Builder, node: Node) -> SSAValue:
     """The upper or lower triangle from diagonal k on, 0 elsewhere."""
     x, offset = node.input(0), node.known_integers(1) or (0,)
     rows, columns = shape_of(x)[-2:]
-    grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-    kept = grid >= offset[0] if node.integer("upper", 1) else grid <= offset[0]
-    return apply(b, "select", b.constant(kept), x, scalar(b, 0, x))
+    is_upper = bool(node.integer("upper", 1))
+    if rows * columns <= MOST_NUMBERS:
+        grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
+        kept = b.constant(grid >= offset[0] if is_upper else grid <= offset[0])
+    else:
+        grid = _diagonals(b, rows, columns)
+        kept = apply(b, "ge" if is_upper else "le", grid, scalar(b, offset[0], grid))
+    return apply(b, "select", kept, x, scalar(b, 0, x))
+
+
+def _diagonals(b: Builder, rows: int, columns: int) -> SSAValue:
+    """The diagonal on which each element stands, as the model computes it: for large matrices."""
+    kind = TensorType(i64, [rows, columns])
+    row, column = (b.emit(IotaOp.of(dim, kind)) for dim in range(2))
+    return apply(b, "sub", column, row)
 
 
 @importer("EyeLike")
@@ -136,7 +148,11 @@ def eye_like(b: Builder, node: Node) -> SSAValue:
     x = node.input(0)
     rows, columns = shape_of(x)
     dtype = node.dtype("dtype") if node.has("dtype") else to_numpy(element_type_of(x))
-    return b.constant(np.eye(rows, columns, node.integer("k", 0)).astype(dtype))
+    offset = node.integer("k", 0)
+    if rows * columns <= MOST_NUMBERS:
+        return b.constant(np.eye(rows, columns, offset).astype(dtype))
+    grid = _diagonals(b, rows, columns)
+    return cast(b, apply(b, "eq", grid, scalar(b, offset, grid)), from_numpy(dtype))
 
 
 @importer("ReverseSequence")

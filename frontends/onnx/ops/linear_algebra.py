@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.indexing import GatherElementsOp
@@ -112,6 +112,7 @@ def _diagonal(b: Builder, term: str, x: SSAValue) -> tuple[str, SSAValue]:
         return term, x
     first, second = term.index(repeated), term.rindex(repeated)
     shape = shape_of(x)
+    require_table(shape[first] ** 2, "a diagonal")
     mask = np.eye(shape[first], dtype=np.bool_)
     extents = [extent if dim in (first, second) else 1 for dim, extent in enumerate(shape)]
     kept = apply(b, "select", b.constant(mask.reshape(extents)), x, scalar(b, 0, x))

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import require_table, shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.relayout import Array
@@ -263,6 +263,7 @@ def _padded(
         node.fail(f"mode is '{mode}', expected constant, reflect, edge or wrap")
     for dim, (before, after) in enumerate(zip(low, high, strict=True)):
         if before or after:
+            require_table(before + sizes[dim] + after, "elements that padding repeats")
             widths: Any = (before, after)
             positions: Array = np.pad(np.arange(sizes[dim]), widths, mode=cast(Any, mode))
             x = b.emit(GatherOp.get(x, b.constant(positions), dim))

@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.dtypes import i64, is_float, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.pooling import PoolOp
@@ -76,6 +76,7 @@ def indices_of_maxima(
 def _places(spatial: Sequence[int], windows: Windows, positions: Sequence[int]) -> list[Array]:
     """Per spatial dim, the index of each element of each window, `[positions, elements]`."""
     rank = len(spatial)
+    require_table(rank * math.prod(positions) * math.prod(windows.size), "elements of the windows")
     places: list[Array] = []
     for dim in range(rank):
         start = np.arange(positions[dim]) * windows.strides[dim] - windows.pad_low[dim]
@@ -178,15 +179,20 @@ def _counts(
 ) -> np.ndarray:
     """How many elements each window has; those of the padding `counted` count too."""
     result = np.ones([1] * len(spatial))
+    if counted == window or not any(window.pad_low + window.pad_high):
+        return result * math.prod(kernel)
+    require_table(math.prod(positions), "elements of the windows")
     for dim, extent in enumerate(spatial):
         low = counted.pad_low[dim] if counted else 0
         high = counted.pad_high[dim] if counted else 0
         start = np.arange(positions[dim]) * window.strides[dim] - window.pad_low[dim]
-        index = start[:, None] + np.arange(kernel[dim]) * window.dilations[dim]
-        count = ((index >= -low) & (index < extent + high)).sum(axis=1)
+        first, last = (
+            np.clip(-((start - end) // window.dilations[dim]), 0, kernel[dim])
+            for end in (-low, extent + high)
+        )
         shape = [1] * len(spatial)
         shape[dim] = positions[dim]
-        result = result * count.reshape(shape)
+        result = result * np.maximum(last - first, 0).reshape(shape)
     return result
 
 

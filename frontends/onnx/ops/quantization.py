@@ -6,7 +6,7 @@ from onnx import TensorProto
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
@@ -104,6 +104,7 @@ def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValu
         node.fail(
             f"a scale or zero point has shape {list(shape)}, expected {blocks} for blocks of {size}"
         )
+    require_table(extent, "the block of each element")
     return b.emit(GatherOp.get(value, b.constant(np.arange(extent) // size), axis))
 
 

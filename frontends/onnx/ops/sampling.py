@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp
 from braid.frontends.onnx.builder import Builder
@@ -172,6 +172,7 @@ def _edges(
 def _positions(b: Builder, edges: _Edges, samples: int) -> SSAValue:
     """`[R, samples]`."""
     dtype = to_numpy(element_type_of(edges.start))
+    require_table(samples, "samples of a region")
     centers = b.constant((np.arange(samples)[None, :] + 0.5).astype(dtype))
     return apply(b, "add", edges.start, apply(b, "mul", edges.step, centers))
 

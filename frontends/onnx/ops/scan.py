@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import require_table, shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
@@ -85,6 +85,7 @@ def _placed(b: Builder, node: Node, collections: Sequence[SSAValue], count: int)
     for value, axis, reverse in zip(collections, axes, backward, strict=True):
         rank = len(shape_of(value))
         if reverse:
+            require_table(count, "the order of what is collected")
             value = b.emit(GatherOp.get(value, b.constant(np.arange(count)[::-1].copy()), 0))
         order = list(range(1, rank))
         order.insert(normalized(axis, rank), 0)

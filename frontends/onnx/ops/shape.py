@@ -5,7 +5,7 @@ import math
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, require_table, shape_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.expressions import broadcast
@@ -56,14 +56,9 @@ def size(b: Builder, node: Node) -> SSAValue:
     return b.constant(np.array(math.prod(shape_of(node.input(0))), np.int64))
 
 
-_MOST = 1 << 31
-"""Numbers of a Range, which are a constant of the model."""
-
-
-def _count(node: Node, steps: int) -> int:
-    """The number of elements; numpy makes none where there are too many to count."""
-    if steps > _MOST:
-        node.fail(f"it has more than {_MOST} numbers")
+def _count(steps: int) -> int:
+    """The number of elements, which are a constant of the model."""
+    require_table(steps, "its numbers are constants")
     return max(0, steps)
 
 
@@ -77,9 +72,11 @@ def range_node(b: Builder, node: Node) -> SSAValue:
     if not delta.item():
         node.fail("delta is 0")
     if dtype.kind in "iu":
-        count = _count(node, -((start.item() - limit.item()) // delta.item()))
+        count = _count(-((start.item() - limit.item()) // delta.item()))
         with np.errstate(over="ignore"):  # steps may wrap around, their sums with the start fit
             return b.constant(start + np.arange(count).astype(dtype) * delta)
     steps = (limit.item() - start.item()) / delta.item()
-    count = _count(node, math.ceil(steps) if math.isfinite(steps) else _MOST + 1)
+    if not math.isfinite(steps):
+        node.fail(f"start {start}, limit {limit} and delta {delta} are {steps} steps")
+    count = _count(math.ceil(steps))
     return b.constant((start.item() + np.arange(count) * delta.item()).astype(dtype))

@@ -15,6 +15,9 @@ _MOST_PASSES, _MOST_CODES = 8, 32
 """Passes of a tile, and of all tiles that have code of their own: wide windows have an edge for
 each of their elements."""
 
+_MOST_EDGES = 1 << 12
+"""Tiles that are not inside of the image; more than these are not looked at one by one."""
+
 
 @dataclass(frozen=True)
 class WindowDim:
@@ -105,7 +108,7 @@ class TileRun:
 @lru_cache(maxsize=4096)
 def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun, ...]:
     """The tiles of up to `rows` rows that a row dim of `extent` is cut into, in their order."""
-    if window is not None:
+    if window is not None and _edge_tiles(extent, rows, window) <= _MOST_EDGES:
         runs = _edged_runs(extent, rows, window)
         if sum(len(run.passes) for run in runs) <= _MOST_CODES:
             return runs
@@ -113,17 +116,35 @@ def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun
     return tuple(TileRun(*run) for run in ((whole, rows), (1, rest)) if min(run) > 0)
 
 
+def _edge_tiles(extent: int, rows: int, window: WindowDim) -> int:
+    return -(-extent // rows) - len(_inner_tiles(extent, rows, window))
+
+
 def _edged_runs(extent: int, rows: int, window: WindowDim) -> tuple[TileRun, ...]:
-    """Those with a window along the row dim, however many differ."""
+    """Those with a window along the row dim; those between the edges are all alike."""
     runs: list[TileRun] = []
-    for first in range(0, extent, rows):
-        own = min(rows, extent - first)
-        passes = _passes(window, first, own)
+    tiles = -(-extent // rows)
+    inner = _inner_tiles(extent, rows, window)
+    for first, count in (
+        *((tile, 1) for tile in range(inner.start)),
+        *([(inner.start, len(inner))] if inner else ()),
+        *((tile, 1) for tile in range(inner.stop, tiles)),
+    ):
+        own = min(rows, extent - first * rows)
+        passes = _passes(window, first * rows, own)
         if runs and (runs[-1].rows, runs[-1].passes) == (own, passes):
-            runs[-1] = replace(runs[-1], count=runs[-1].count + 1)
+            runs[-1] = replace(runs[-1], count=runs[-1].count + count)
         else:
-            runs.append(TileRun(1, own, passes))
+            runs.append(TileRun(count, own, passes))
     return tuple(runs)
+
+
+def _inner_tiles(extent: int, rows: int, window: WindowDim) -> range:
+    """The tiles all of whose windows lie in the image, or none at all."""
+    first = -(-window.begin // window.stride)
+    last = (window.end - 1 - (window.size - 1) * window.dilation) // window.stride
+    start, stop = max(0, -(-first // rows)), min(extent, last + 1) // rows
+    return range(start, max(start, stop)) if start * rows < extent else range(0)
 
 
 def _passes(window: WindowDim, first: int, rows: int) -> tuple[Pass, ...]:

@@ -165,6 +165,8 @@ def pixels_to_share(windows: Windows, count: int) -> list[int] | None:
     columns are more than registers.
     """
     width, step, dilation = windows.size[-1], windows.strides[-1], windows.dilations[-1]
+    if width > MOST_COLUMNS:
+        return None
     pixels = sorted({o * step + x * dilation for o in range(count) for x in range(width)})
     alone = combinations(windows, count, None)
     pays = len(pixels) <= MOST_COLUMNS and combinations(windows, count, pixels) < alone
