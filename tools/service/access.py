@@ -107,11 +107,13 @@ def add_sessions(app: FastAPI) -> None:
             _set_cookie(request, service, service.logins.begin(token))
         return Response(status_code=204)
 
-    @app.delete("/session", status_code=204)
+    @app.delete("/session", status_code=204, responses=refusals(401))
     async def log_out(request: Request, service: ServicePart, cookie: Cookie) -> Response:
         """End the session, also on the server, with the streams that it follows."""
-        if cookie:
+        if not cookie:
+            _refuse()
+        else:
             service.logins.end(cookie)
             service.runner.bell.ring()
-        _set_cookie(request, service, "", age=0)
+            _set_cookie(request, service, "", age=0)
         return Response(status_code=204)

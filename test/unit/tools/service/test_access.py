@@ -114,6 +114,7 @@ def test_the_cookie_is_a_session(server: Server) -> None:
     assert asked(server, "GET", "/tasks", Cookie=f"braid_session={server.token}").status == 401
     assert asked(server, "POST", "/session", Cookie=cookie).status == 401  # prolongs nothing
     assert asked(server, "DELETE", "/session", Cookie=cookie).status == 204
+    assert asked(server, "DELETE", "/session").status == 401
     assert asked(server, "GET", "/tasks", Cookie=cookie).status == 401
     unused, _ = log_in(server)
     time.sleep(3.2)  # the minutes of the option
