@@ -26,8 +26,9 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 
 _SCALES = 2.0**-100, 2.0**40
-"""What of these is multiplied or divided neither overflows nor loses digits: products of two
-scales and 31 bits of sums are normal numbers, or quantized to the limits of their type."""
+"""What of these is multiplied or divided does not overflow: with 31 bits of sums neither."""
+
+_LEAST_NORMAL = 2.0**-126
 
 _ROUNDING = 2.0**-22
 """Of products of two scales and a number: three roundings of f32, and a half to spare."""
@@ -77,6 +78,15 @@ class KnownNumbers(ParameterExpressions):
             return False
         size = np.abs(factor)
         return bool(((size >= _SCALES[0]) & (size <= _SCALES[1])).all())
+
+    def have_product(self, left: SSAValue, right: SSAValue) -> bool:
+        """Whether the product of two scales has all digits, where both are known.
+
+        A smaller one than the normal numbers has fewer, which sums of integers are multiplied by.
+        """
+        scales = self.array(left), self.array(right)
+        least = [float(np.abs(scale).min(initial=1)) for scale in scales if scale is not None]
+        return len(least) < len(scales) or math.prod(least) >= _LEAST_NORMAL
 
 
 def bias_fits(known: KnownNumbers, bias: SSAValue, sums: SSAValue, step: SSAValue) -> bool:

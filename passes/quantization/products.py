@@ -39,7 +39,7 @@ def rewrite_product(
         return None
     numbers = [Quantized(value.operands[0], value.operands[2]) for value in (x, w)]
     scales = x.operands[1], w.operands[1]
-    if not all(map(known.is_scale, scales)):
+    if not all(map(known.is_scale, scales)) or not known.have_product(*scales):
         return None
     if not run_together(x, op) or not _is_per_result(op, *scales):
         return None

@@ -201,10 +201,11 @@ def _combined(
     scales = [operand.operands[1] for operand in operands]
     if not all(map(known.is_scale, scales)):
         return None
-    if source.ROW.name != "mul" and not _is_coarse(known, scales, scale):
+    is_product = source.ROW.name == "mul"
+    if not (known.have_product(*scales) if is_product else _is_coarse(known, scales, scale)):
         return None
     left, right = (centered(emit, operand) for operand in operands)
-    if source.ROW.name == "mul":
+    if is_product:
         unit = emit.apply("mul", *scales)
         total = emit.apply("mul", left, right)
     else:

@@ -1,10 +1,11 @@
 """Random QDQ graphs: in integers, and compiled, they are within the steps that are promised."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from onnx import printer
@@ -16,11 +17,14 @@ from braid.frontends.onnx import import_onnx
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context
+from test.fuzz.quantized_edges import edges
 from test.fuzz.quantized_graphs import Draft, Value, draft
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 PASSES = "simplify,convert-qdq-to-integers,simplify"
 
+FORMS = pytest.mark.parametrize("form", [draft, edges])
+Form = Callable[[int], tuple[Draft, list[Value]]]
 Arrays = Sequence[np.ndarray[Any, Any]]
 
 
@@ -50,22 +54,24 @@ def interpreted(graph: Draft, values: Sequence[Value]) -> Arrays:
     return list(interpret(imported.module, graph.inputs, parameters=imported.parameters))
 
 
-@settings(max_examples=4 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.integers(0, 2**32))
-def test_integers_are_within_their_steps(seed: int) -> None:
-    graph, values = draft(seed)
+@FORMS
+@settings(max_examples=2 * EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(seed=st.integers(0, 2**32))
+def test_integers_are_within_their_steps(form: Form, seed: int) -> None:
+    graph, values = form(seed)
     note(printer.to_text(graph.model([value.name for value in values])))
     assert_within_steps(in_integers(graph, values), interpreted(graph, values), values)
 
 
+@FORMS
 @settings(
-    max_examples=max(1, EXAMPLES // 8),
+    max_examples=max(1, EXAMPLES // 12),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(st.integers(0, 2**32))
-def test_compiled_graphs_are_within_their_steps(seed: int) -> None:
-    graph, values = draft(seed)
+@given(seed=st.integers(0, 2**32))
+def test_compiled_graphs_are_within_their_steps(form: Form, seed: int) -> None:
+    graph, values = form(seed)
     model = graph.model([value.name for value in values])
     note(printer.to_text(model))
     compiled = list(braid.compile(model, jobs=1).run_named(graph.inputs).values())
