@@ -4,7 +4,7 @@
 
 // The first op is cheap, and what it makes is read again at the end: it runs twice. The reshape
 // is no memory of its own, and stays with what it shows.
-// CHECK:       remark: [select-rematerialization] peak 5 KiB instead of 6 KiB, time 33 s (+3.125%), recomputations 1, lower bound 33 s, gap 0.000%
+// CHECK:       remark: [select-rematerialization] peak 5 KiB instead of 6 KiB (arena tensors and scratch, before addresses are planned), time 33 s (+3.125%), recomputations 1, lower bound 33 s, gap 0.000%
 // ORDER:       func.func @skip{{.*}}braid.order = [array<i64: 0, 1, 2, 3, 4, 0, 5>]
 // APPLIED-LABEL: @skip
 // APPLIED-NEXT:  %[[A:.*]] = braid.opaque "a"(%x)
@@ -27,7 +27,7 @@ func.func @skip(%x: tensor<256xf32>) -> tensor<256xf32> attributes {braid.remate
 // -----
 
 // Another order is enough here: the large tensors are consumed one after the other.
-// CHECK:       peak 4.12 KiB instead of 8.06 KiB, time 4 s (+0.000%), recomputations 0
+// CHECK:       peak 4.12 KiB instead of 8.06 KiB (arena tensors and scratch, before addresses are planned), time 4 s (+0.000%), recomputations 0
 // APPLIED-LABEL: @reordered
 // APPLIED:       braid.opaque "large"
 // APPLIED-NEXT:  braid.opaque "small"
@@ -56,7 +56,7 @@ func.func @declared(%x: tensor<1024xf32>) -> tensor<16xf32> attributes {braid.re
 
 // What a profile says counts: 4 s for the first op, which runs twice, and the loop runs its op of
 // 2 s three times. That is 17 s without recomputation.
-// CHECK:       peak 6 KiB instead of 7 KiB, time 21 s (+23.529%), recomputations 1
+// CHECK:       peak 6 KiB instead of 7 KiB (arena tensors and scratch, before addresses are planned), time 21 s (+23.529%), recomputations 1
 func.func @profiled(%x: tensor<256xf32>, %lower: index, %upper: index, %step: index) -> tensor<256xf32> attributes {braid.rematerialization = {budget = "6KiB"}} {
   %a = braid.opaque "a"(%x) {braid.seconds = 4.0 : f64} : (tensor<256xf32>) -> tensor<256xf32>
   %b = braid.opaque "b"(%a) {cost = 3.0 : f64} : (tensor<256xf32>) -> tensor<512xf32>
