@@ -126,11 +126,17 @@ def main() -> None:
     options = parser.parse_args()
     rows: list[Measurement] = []
     measure("untimed", make_loop_if())  # modules are imported
-    for name, model in models(options.count, options.light):
-        try:
-            rows += measure(name, model)
-        except BraidError as error:
-            print(f"{name}: {error.message}", file=sys.stderr)
+    try:
+        for number, (name, model) in enumerate(models(options.count, options.light), 1):
+            try:
+                rows += measure(name, model)
+            except BraidError as error:
+                print(f"{name}: {error.message}", file=sys.stderr)
+            print(f"{number}: {name}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("stopped; what is measured is kept", file=sys.stderr)
+    if not rows:
+        sys.exit("no model was measured")
     results = summary(rows)
     for cache, figures in results.items():
         print(cache, ", ".join(f"{key} {value:.4g}" for key, value in figures.items()))
