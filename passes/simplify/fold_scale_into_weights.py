@@ -167,7 +167,8 @@ def _fold(last: _Link, known: _Known) -> None:
     folded = _foldable(product, _until_second_scale(links), known.values)
     if not folded or (len(folded) == 1 and not folded[0].is_scale):
         return
-    emit, value = _Emitter(folded[0].op), links[0].input
+    # What the last one is scaled or shifted by may be computed behind the first one.
+    emit, value = _Emitter(folded[-1].op), links[0].input
     scale = next((link for link in folded if link.is_scale), None)
     if scale is not None:
         value = _by_scaled_weights(product, scale, emit)

@@ -137,3 +137,21 @@ func.func @not_right(%x: tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>, 
   %5 = braid.mul %4, %s : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
   func.return %1, %3, %5 : tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// What scales may be computed behind what shifts: all of it is used behind both.
+// CHECK-LABEL: @scale_behind_shift
+// CHECK:         %s = braid.constant
+// CHECK-NEXT:    %[[W:.*]] = braid.mul %w, %s
+// CHECK-NEXT:    %[[Y:.*]] = braid.matmul %x, %[[W]]
+// CHECK-NEXT:    %[[B:.*]] = braid.mul %b, %s
+// CHECK-NEXT:    %[[Z:.*]] = braid.add %[[Y]], %[[B]]
+// CHECK-NEXT:    func.return %[[Z]]
+func.func @scale_behind_shift(%x: tensor<2x3xf32>) -> tensor<2x4xf32> {
+  %w = braid.constant {value = dense<0.125> : tensor<3x4xf32>} : tensor<3x4xf32>
+  %b = braid.constant {value = dense<0.5> : tensor<1x4xf32>} : tensor<1x4xf32>
+  %0 = braid.matmul %x, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  %1 = braid.add %0, %b : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  %s = braid.constant {value = dense<1.5> : tensor<1x4xf32>} : tensor<1x4xf32>
+  %2 = braid.mul %1, %s : (tensor<2x4xf32>, tensor<1x4xf32>) -> tensor<2x4xf32>
+  func.return %2 : tensor<2x4xf32>
+}
