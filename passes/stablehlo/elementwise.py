@@ -6,8 +6,18 @@ from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, require_dim, shape_of
-from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_computed_integer, is_float
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import (
+    bytes_of,
+    f32,
+    i1,
+    is_computed_integer,
+    is_float,
+    is_unsigned,
+    numpy_from_dense,
+)
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.movement import BroadcastOp, ReshapeOp
 from braid.passes.stablehlo.node import StablehloNode, converter
 
 _SAME = {
@@ -23,7 +33,6 @@ _SAME = {
     "ceil": "ceil",
     "cosh": "cosh",
     "cosine": "cos",
-    "divide": "div",
     "erf": "erf",
     "exponential": "exp",
     "floor": "floor",
@@ -36,7 +45,6 @@ _SAME = {
     "not": "not",
     "or": "or",
     "power": "pow",
-    "remainder": "rem",
     "round_nearest_even": "round",
     "rsqrt": "rsqrt",
     "shift_left": "shift_left",
@@ -64,6 +72,37 @@ def _same(name: str, t: StablehloNode) -> SSAValue:
 
 for _name, _same_name in _SAME.items():
     converter(_name)(partial(_same, _same_name))
+
+
+@converter("divide")
+def divide(t: StablehloNode) -> SSAValue:
+    """By an integer 0 all bits are ones: -1, or the largest unsigned number."""
+    dividend, divisor = t.value(0), t.value(1)
+    quotient = t.apply("div", dividend, divisor)
+    element_type = element_type_of(divisor)
+    if is_float(element_type) or not _may_be_zero(divisor):
+        return quotient
+    bits = 8 * bytes_of(element_type)
+    ones = t.scalar((1 << bits) - 1 if is_unsigned(element_type) else -1, divisor)
+    return t.apply("select", t.apply("eq", divisor, t.scalar(0, divisor)), ones, quotient)
+
+
+@converter("remainder")
+def remainder(t: StablehloNode) -> SSAValue:
+    """By an integer 0 it is the dividend."""
+    dividend, divisor = t.value(0), t.value(1)
+    rest = t.apply("rem", dividend, divisor)
+    if is_float(element_type_of(divisor)) or not _may_be_zero(divisor):
+        return rest
+    return t.apply("select", t.apply("eq", divisor, t.scalar(0, divisor)), dividend, rest)
+
+
+def _may_be_zero(value: SSAValue) -> bool:
+    """Whether `value` is no constant, or one that holds a zero."""
+    owner = value.owner
+    while isinstance(owner, BroadcastOp | ReshapeOp):
+        owner = owner.input.owner
+    return not isinstance(owner, ConstantOp) or not numpy_from_dense(owner.value).all()
 
 
 @converter("shift_right_logical")
