@@ -4,21 +4,30 @@ Named ops are made `linalg.generic` by upstream, all of a module at once, since 
 text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith, ConstantOp
-from xdsl.dialects.builtin import Builtin, FunctionType, ModuleOp, UnregisteredOp
+from xdsl.dialects.builtin import (
+    Builtin,
+    FunctionType,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+    UnregisteredOp,
+)
 from xdsl.dialects.func import Func, FuncOp, ReturnOp
 from xdsl.dialects.linalg import Linalg
 from xdsl.dialects.linalg.attrs import IteratorType
 from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.dialects.math import Math
 from xdsl.dialects.tensor import Tensor
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineMap
 from xdsl.parser import Parser
+from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError
 
 from braid.dialects.printing import module_text
@@ -181,5 +190,31 @@ def _function_of(op: Operation, values: Sequence[SSAValue], name: str) -> FuncOp
     for attribute in [key for key in copy.attributes if key.startswith("braid.")]:
         del copy.attributes[attribute]
     block.add_ops([copy, ReturnOp(*copy.results)])
-    signature = FunctionType.from_lists(types, [result.type for result in op.results])
+    for value in [*block.args, *_values_made(copy)]:
+        Rewriter.replace_value_with_new_type(value, without_sign(value.type))
+    signature = FunctionType.from_lists(
+        [argument.type for argument in block.args], [result.type for result in copy.results]
+    )
     return FuncOp(name, signature, Region(block))
+
+
+def _values_made(op: Operation) -> Iterator[SSAValue]:
+    """The results of `op` and of the ops in it, and the arguments of its blocks."""
+    for inner in op.walk():
+        yield from list(inner.results)
+        for region in inner.regions:
+            for block in region.blocks:
+                yield from list(block.args)
+
+
+def without_sign(type: Attribute) -> Attribute:
+    """The type with integers that have no sign, which are all that upstream computes with.
+
+    Where the operands tell braid whether to compute with signed or unsigned numbers, the maps and
+    the ops of a body are the same.
+    """
+    if isinstance(type, TensorType):
+        tensor = cast(TensorType[Attribute], type)
+        return TensorType(without_sign(tensor.element_type), tensor.get_shape(), tensor.encoding)
+    is_integer = isinstance(type, IntegerType)
+    return IntegerType(cast(IntegerType, type).width.data) if is_integer else type

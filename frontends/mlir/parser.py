@@ -99,6 +99,7 @@ _BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)
 _OP_NAME = re.compile(r'"?[A-Za-z_][\w.$]*"?')
 _LOCATION_ALIAS = re.compile(r"^#([\w$.]+) *= *(loc\(.*\))[ \t]*$", re.MULTILINE | re.ASCII)
 _FUSED = re.compile(r"fused\s*<")
+_COMPUTED = "f16, bf16, f32, f64, i1, i8, i16, i32 or i64"
 _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
 ExternalResources = dict[str, dict[str, str | bool]]
@@ -202,7 +203,7 @@ class LocatingParser(BitPatternParser):
             self._raise_from(error)
         attribute = wrong_attribute(op_type, self._last_dictionary)
         of_attribute = f"attribute '{attribute}': " if attribute is not None else ""
-        message = f"'{name}' op {of_attribute}{_detail(error)}"
+        message = f"'{name}' op {of_attribute}{_detail(error, plain_name(name))}"
         self.raise_error(message, position, position + len(name))
 
     def _report_undefined_values(self) -> None:
@@ -413,8 +414,13 @@ class LocatingParser(BitPatternParser):
         return self.parse_str_literal() if encoded is None else encoded.decode(errors="replace")
 
 
-def _detail(error: Exception) -> str:
-    return (str(error) or "its operands, attributes and types do not fit together").splitlines()[0]
+def _detail(error: Exception, name: str = "") -> str:
+    """What is wrong; xDSL says nothing of `linalg` ops whose body it cannot make."""
+    if str(error):
+        return str(error).splitlines()[0]
+    if name.startswith("linalg.") and isinstance(error, AssertionError):
+        return f"has elements of a type that it does not compute with, expected {_COMPUTED}"
+    return "its operands, attributes and types do not fit together"
 
 
 def _skip_blanks(text: str, position: int) -> int:

@@ -35,7 +35,9 @@ def signless(element_type: Attribute) -> Any:
     """
     if is_stored_only(element_type):
         return IntegerType(8)
-    return IntegerType(width_of(element_type)) if is_unsigned(element_type) else element_type
+    if not isinstance(element_type, IntegerType):
+        return element_type
+    return IntegerType(width_of(cast(Attribute, element_type)))
 
 
 def signless_tensor(tensor: AnyTensor) -> AnyTensor:

@@ -12,9 +12,9 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.structure.loop_nests import TensorNest, op_name, tensor_nests
+from braid.analysis.structure.loop_nests import TensorNest, op_name, tensor_nests, without_sign
 from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import is_stored_only, is_unsigned, to_numpy
+from braid.dialects.braid.dtypes import is_element_type, is_stored_only
 from braid.dialects.braid.names import inherit_names
 from braid.passes.linalg.nests import convert_nest
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
@@ -80,7 +80,7 @@ def _convert(op: Operation, nest: TensorNest | None) -> None:
         values = _values(node, nest)
         if [value.type for value in values] != list(op.result_types):
             node.leave()
-    except (NotConvertedError, VerifyException, *_MISFITS):
+    except (NotConvertedError, UnsupportedError, VerifyException, *_MISFITS):
         node.undo()
         _require_element_types(op)
         return
@@ -98,17 +98,14 @@ def _require_element_types(op: Operation) -> None:
         if not isinstance(value.type, TensorType):
             continue
         element_type = element_type_of(value)
-        try:
-            is_known = not is_stored_only(element_type) and not is_unsigned(element_type)
-            to_numpy(element_type)
-        except UnsupportedError:
-            is_known = False
-        if not is_known:
+        is_known = is_element_type(element_type) and not is_stored_only(element_type)
+        # Those that braid has were converted; upstream's lowering knows signless ones alone.
+        if not is_known or element_type != without_sign(element_type):
             raise UnsupportedError(
                 f"'{op_name(op)}' on element type {element_type}, expected f16, bf16, f32, f64, "
                 "i1, i8, i16, i32 or i64",
                 location=source_location(op),
-                hint="convert the elements before, or bitcast them to integers of 8 bits",
+                hint="convert the elements before, or bitcast them to signless integers",
             )
 
 

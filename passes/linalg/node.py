@@ -8,9 +8,9 @@ from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense
+from braid.dialects.braid.dtypes import dense_is_splat, is_element_type, numpy_from_dense
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp
 from braid.passes.conversion.replacement import Replacement
@@ -42,8 +42,10 @@ class UpstreamNode(Replacement[Operation]):
         return self.op.properties.get(name, self.op.attributes.get(name))
 
     def static(self, value: SSAValue) -> tuple[int, ...]:
-        """The shape of a tensor; an op on open dims is left to upstream."""
+        """The shape of a tensor; an op on open dims, or on types of upstream alone, is left."""
         if not isinstance(value.type, TensorType) or DYNAMIC in shape_of(value):
+            self.leave()
+        if not is_element_type(element_type_of(value)):
             self.leave()
         return shape_of(value)
 

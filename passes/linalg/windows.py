@@ -15,7 +15,7 @@ from xdsl.ir.affine import (
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.dtypes import is_float, is_unsigned
+from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
 from braid.passes.linalg.nests import Nest, Window, in_result_dims
 
@@ -197,6 +197,4 @@ def _mirrored(own: Nest, kind: str, x: SSAValue) -> SSAValue:
     """For a minimum, the numbers in the opposite order, of which it is the maximum."""
     if kind != "minimum":
         return x
-    element_type = element_type_of(x)
-    assert not is_unsigned(element_type)
-    return own.node.apply("neg" if is_float(element_type) else "not", x)
+    return own.node.apply("neg" if is_float(element_type_of(x)) else "not", x)
