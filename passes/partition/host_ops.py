@@ -1,9 +1,11 @@
 """Ops that no backend but the host's has code for, and what is said of them."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
@@ -14,30 +16,52 @@ from braid.support.errors import BraidError
 from braid.targets.machines.target import Target
 
 
+@dataclass(frozen=True)
+class HostOps:
+    """The ops of a function that only upstream's lowering computes, and the device they run on."""
+
+    device: str
+    ops: tuple[Operation, ...]
+
+    @staticmethod
+    def of(function: FuncOp, target: Target) -> "HostOps":
+        """Those of `function`, in groups too."""
+        default = target.default_device
+        on_host = default.own_memory or default.executes_streams
+        return HostOps(target.host if on_host else default.name, tuple(upstream_computes(function)))
+
+    def are_beside(self, target: Target) -> bool:
+        """Whether there are some, on the host of a target that has other devices."""
+        return bool(self.ops) and self.device == target.host and len(target.devices) > 1
+
+    @property
+    def why(self) -> str:
+        """Why they are on no other device, and which they are."""
+        counts = Counter(map(op_name, self.ops))
+        names = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+        return f"braid has none for them: {names}"
+
+
 def report_host_ops(function: FuncOp, target: Target, pass_name: str) -> None:
     """Remark which ops of upstream's dialects run on the host though the target has other devices.
 
     Only braid's ops are placed on devices. Raises BraidError for one that says another device.
     """
-    ops = list(upstream_computes(function))
-    default = target.default_device
-    runner = target.host if default.own_memory or default.executes_streams else default.name
-    for op in ops:
+    host = HostOps.of(function, target)
+    for op in host.ops:
         device = op.attributes.get(DEVICE)
-        if isinstance(device, StringAttr) and device.data != runner:
+        if isinstance(device, StringAttr) and device.data != host.device:
             raise BraidError(
-                f"'{op_name(op)}' has {DEVICE} = \"{device.data}\", but runs on '{runner}': braid "
-                "has no op for it, and only those of braid are placed on devices",
+                f"'{op_name(op)}' has {DEVICE} = \"{device.data}\", but runs on '{host.device}': "
+                "braid has no op for it, and only those of braid are placed on devices",
                 location=source_location(op),
                 hint=f"leave out {DEVICE}, or write it as other ops",
             )
-    if ops and runner == target.host and len(target.devices) > 1:
-        counts = Counter(map(op_name, ops))
-        names = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
+    if host.are_beside(target):
         emit_remark(
-            ops[0],
+            host.ops[0],
             pass_name,
-            f"{len(ops)} ops run on the host, '{runner}', since braid has none for them: {names}",
-            device=runner,
-            ops=len(ops),
+            f"{len(host.ops)} ops run on the host, '{host.device}', since {host.why}",
+            device=host.device,
+            ops=len(host.ops),
         )

@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
@@ -13,6 +14,7 @@ from braid.analysis.structure.clusters import clusters_in_order
 from braid.dialects.braid.clusters import placement_of
 from braid.dialects.braid.names import names_of
 from braid.passes.partition.apply_clusters import CLUSTER_PREFIX
+from braid.passes.partition.host_ops import HostOps
 from braid.passes.partition.partition_graph import PartitionGraph
 from braid.support.byte_sizes import format_size
 from braid.targets.costs.cost_source import CostSource
@@ -67,6 +69,8 @@ class DeviceExplanation:
     function: FuncOp
     stages: Sequence[Stage]
     view: GraphView
+    host: HostOps | None = None
+    """What runs on the host because no other device can, None for nothing."""
 
     @staticmethod
     def of(function: FuncOp, target: Target, counts: ExecutionCounts) -> "DeviceExplanation":
@@ -79,16 +83,23 @@ class DeviceExplanation:
         loads = _loads(stages)
         busiest = max(loads, key=lambda name: loads[name], default="")
         legend = {name: f"{name}, {_us(loads[name])}" for name in loads}
-        summary = f"{len(stages)} clusters on {len(loads)} devices; {busiest} is the busiest."
-        drawn = function_graph(function, _device_node)
-        return DeviceExplanation(function, stages, GraphView("Devices", summary, drawn, legend))
+        summary = f"{len(stages)} clusters on {len(loads)} devices"
+        summary += f"; {busiest} is the busiest." if stages else "."
+        found = HostOps.of(function, target)
+        host = found if found.are_beside(target) else None
+        if host is not None:
+            summary += f" {len(host.ops)} ops run on the host, since {host.why}."
+            legend.setdefault(host.device, f"{host.device}, the host")
+        drawn = function_graph(function, partial(_device_node, host))
+        view = GraphView("Devices", summary, drawn, legend)
+        return DeviceExplanation(function, stages, view, host)
 
     @property
     def summary(self) -> str:
         """The busiest device, and how often a stream would have a result for it."""
-        loads = _loads(self.stages)
-        busiest = max(loads, key=lambda name: loads[name])
-        taken = loads[busiest]
+        if not self.stages:
+            return self.view.summary
+        taken = max(_loads(self.stages).values())
         rate = f"{1 / taken:.4g} results/s" if taken else "no limit"
         return f"{self.view.summary} Predicted: {_us(taken)} of each request, {rate} in a stream."
 
@@ -98,7 +109,10 @@ class DeviceExplanation:
             stage.measured = seconds.get(stage.function)
 
     def table(self) -> Table:
-        """A row for each cluster, the bottleneck marked; with what was measured, if it was."""
+        """A row for each cluster, the bottleneck marked; with what was measured, if it was.
+
+        What only the host can run has a last row, with the reason.
+        """
         knows = any(stage.measured is not None for stage in self.stages)
         loads = _loads(self.stages)
         most = max(loads.values(), default=0.0)
@@ -118,7 +132,11 @@ class DeviceExplanation:
             for stage in self.stages
         )
         columns = ("cluster", "device", "ops", "first", "computes", *["measured"] * knows)
-        return Table((*columns, "moves", "gets", "sends", "holds"), rows)
+        columns = (*columns, "moves", "gets", "sends", "holds")
+        if self.host is not None:
+            unknown = ("-",) * (len(columns) - 4)
+            rows += (("host", self.host.device, f"{len(self.host.ops)}", self.host.why, *unknown),)
+        return Table(columns, rows)
 
     def devices(self) -> Table:
         """A row for each device, the busiest one marked."""
@@ -246,8 +264,11 @@ def _loads(stages: Sequence[Stage]) -> dict[str, float]:
     return loads
 
 
-def _device_node(op: Operation) -> Node:
+def _device_node(host: HostOps | None, op: Operation) -> Node:
     node, placement = plain_node(op), placement_of(op)
+    if host is not None and not set(op.walk()).isdisjoint(host.ops):
+        facts = (("device", f"{host.device}, the host"), ("why", host.why), *node.facts)
+        return replace(node, colour=host.device, facts=facts)
     if placement is None:
         return node
     devices = ", ".join(placement.devices)

@@ -21,6 +21,7 @@ from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.partition.apply_clusters import ApplyClustersPass
 from braid.passes.partition.assign_devices import Strategy
+from braid.passes.partition.host_ops import HostOps
 from braid.sources.signature import entry_of
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
@@ -39,7 +40,7 @@ RESOURCE = "seconds"
 class Walk:
     """What was seen on the way: the graph as it was read, its layouts, and all remarks.
 
-    `devices` is None for a model on one device.
+    `devices` is None for a model that is on one device because it needs no other.
     """
 
     graph: GraphView
@@ -85,9 +86,10 @@ def walk_through(
 
 
 def _devices(module: ModuleOp, target: Target) -> DeviceExplanation | None:
-    if not has_clusters(module):
+    if has_clusters(module):
+        complete_clusters(module)
+    elif not HostOps.of(_main(module), target).are_beside(target):
         return None
-    complete_clusters(module)
     return DeviceExplanation.of(_main(module), target, ExecutionCounts.of(module))
 
 

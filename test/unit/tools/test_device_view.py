@@ -148,3 +148,36 @@ def test_what_an_entry_computes_in(given: str, message: str, tmp_path: Path, cap
     target.write_text(text.replace(old, f"abs = {{ priority = 1, {given} }}"))
     assert main(["explain", str(model), "--devices", "--target", str(target)]) == 1
     assert message in capsys.readouterr().err
+
+
+UPSTREAM = """
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %a = braid.matmul %x, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %b = math.cbrt %a : tensor<64x64xf32>
+  %c = braid.matmul %b, %x : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %c : tensor<64x64xf32>
+}
+"""
+ALONE = """
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %b = math.cbrt %x : tensor<64x64xf32>
+  func.return %b : tensor<64x64xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("text", [UPSTREAM, ALONE])
+def test_what_only_the_host_runs_has_a_row_with_the_reason(
+    text: str, tmp_path: Path, capsys, monkeypatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    path, page = tmp_path / "model.mlir", tmp_path / "p.html"
+    path.write_text(text)
+    options = ["explain", str(path), "--devices", "--html", str(page)]
+    assert main([*options, "--target", "gpu-h100"]) == 0
+    why = "braid has none for them: math.cbrt (1)"
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "│ host" in line)
+    assert [cell.strip() for cell in row.split("│")[1:5]] == ["host", "cpu:0", "1", why]
+    drawn = page.read_text()
+    assert f'["host","cpu:0","1","{why}"' in drawn and f'["why","{why}"]' in drawn
+    assert main([*options, "--target", "host"]) == 1
