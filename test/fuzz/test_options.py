@@ -1,17 +1,20 @@
 """Random models by unusual options: what is compiled is what the interpreter computes."""
 
 import os
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import ml_dtypes
+import numpy as np
 from hypothesis import HealthCheck, event, given, note, settings
 from hypothesis import strategies as st
-from onnx import printer
+from onnx import ModelProto, printer
 
 import braid
 from benchmarks.generators.random_models import Draft, drafts
 from braid.interpreted import interpret
 from braid.passes.pipelines import DEFAULT
-from braid.support.errors import InfeasibleError
+from braid.support.errors import BraidError, InfeasibleError
 from test.fuzz.test_models import assert_close, run_onnxruntime
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "1"))
@@ -50,13 +53,83 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "no layouts": {
         "passes": ",".join(p for p in DEFAULT if p not in ("select-layouts", "apply-layouts"))
     },
+    "pinned": {"target": "host-2", "pin": "cpu:1"},
+    "pinned, latency": {"target": "host-2", "pin": "cpu:0", "partition": "latency"},
+    "buckets": {"shape_buckets": [0, 1]},
+    "bounds": {"shape_bounds": 2},
+    "stream": {"threads": 2},
+    "stream of two CPUs": {"target": "host-2", "partition": "throughput"},
+    "bf16": {"precision": "bf16"},
     "counted": {"profile": True},
     "kept": {"cache": True},
 }
-"""Options other than the defaults; a budget that is a float is a part of the usual arena."""
+"""Options other than the defaults.
+
+A budget that is a float is a part of the usual arena, a pin the device of every second kind of op,
+buckets and bounds are how much larger than the first input's first dim sizes may be.
+"""
+
+REQUESTS = 3
+"""Of a stream."""
 
 NEVER_MORE = ("tensor threshold", "peak threshold", "jump threshold", "budget")
 """Settings that promise less memory."""
+
+
+def with_open_size(model: ModelProto, options: dict[str, Any]) -> ModelProto:
+    """The model with a first dim of any size, for which `options` then have sizes."""
+    opened = ModelProto()
+    opened.CopyFrom(model)
+    for value in opened.graph.input:
+        dims = value.type.tensor_type.shape.dim
+        if not dims or not dims[0].dim_value:
+            continue
+        size = dims[0].dim_value
+        dims[0].dim_param = "n"
+        for output in opened.graph.output:
+            output.type.tensor_type.ClearField("shape")
+        if "shape_buckets" in options:
+            options["shape_buckets"] = {"n": [size + more for more in options["shape_buckets"]]}
+        else:
+            options["shape_bounds"] = {"n": size + options["shape_bounds"]}
+        return opened
+    options.pop("shape_buckets", None)
+    options.pop("shape_bounds", None)
+    return model
+
+
+def compiled_so(model: ModelProto, name: str, options: dict[str, Any]) -> braid.Model | None:
+    """The model by these options; None where they do not suit it, and the error says so."""
+    source = model
+    if "shape_buckets" in options or "shape_bounds" in options:
+        source = with_open_size(model, options)
+    device = options.get("pin")
+    pins = [f"{node.output[0]}={device}" for node in model.graph.node[::2]] if device else []
+    while True:
+        if device:
+            options["pin"] = pins
+        try:
+            return braid.compile(source, **options)
+        except InfeasibleError:
+            return None
+        except BraidError as error:
+            folded = [pin for pin in pins if f"'{pin}'" in error.message]
+            pins = [pin for pin in pins if pin not in folded]
+            is_refused = source is not model or "no instruction" in error.message
+            if not folded and not is_refused:
+                raise
+            if not folded:
+                event(f"{name} refused")  # Of this graph another size is none, or of this CPU.
+                return None
+
+
+def each(results: Any) -> Sequence[Any]:
+    """The results of a request, which are an array where there is one."""
+    return results if isinstance(results, tuple) else (results,)
+
+
+def as_bf16(arrays: Iterable[Any]) -> list[Any]:
+    return [a.astype(ml_dtypes.bfloat16) if a.dtype == np.float32 else a for a in arrays]
 
 
 @settings(
@@ -80,14 +153,18 @@ def test_options_do_not_change_results(draft: Draft, names: list[str]) -> None:
     if reference is not None:
         assert_close(interpreted, reference, "interpreted against ONNX Runtime")
     for name in names:
-        event(name)
         options = {"jobs": 1, "cache": False, **SETTINGS[name]}
         if isinstance(part := options.get("memory_budget"), float):
             options["memory_budget"] = max(64, int(part * usual.arena_bytes))
-        try:
-            compiled = braid.compile(model, **options)
-        except InfeasibleError:
+        compiled = compiled_so(model, name, options)
+        if compiled is None:
             continue
-        assert_close(list(compiled.run_named(inputs).values()), interpreted, name)
+        event(name)
+        requests = [inputs] * (REQUESTS if name.startswith("stream") else 1)
+        for found in [compiled.run_named(inputs).values(), *map(each, compiled.stream(requests))]:
+            if name == "bf16":
+                assert_close(as_bf16(found), as_bf16(interpreted), name)
+            else:
+                assert_close(list(found), interpreted, name)
         if name in NEVER_MORE:
             assert compiled.arena_bytes <= usual.arena_bytes, name
