@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
+from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dynamic_shapes.open_model import Bounds, Buckets
@@ -65,6 +66,7 @@ def read_source(
     # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
     with collector_paused():
         verify_module(model.module)
+        refuse_undefined(model.module)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:

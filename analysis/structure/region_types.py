@@ -102,5 +102,6 @@ _VERIFIERS: Mapping[type[Operation], Callable[[Operation], None]] = {
     tensor.FromElementsOp: _verify_from_elements,
     tensor.ExpandShapeOp: _verify_reshaped,
     tensor.CollapseShapeOp: _verify_reshaped,
+    tensor.ReshapeOp: _verify_reshaped,
     tensor.CastOp: _verify_cast,
 }

@@ -3,13 +3,18 @@
 from collections.abc import Iterator
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
+from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.loop_nests import op_name
+from braid.support.errors import UnsupportedError
 
 _DIALECTS = ("arith", "linalg", "math", "tensor")
+
+_INSIDE = ("linalg.yield", "linalg.index", "tensor.extract", "tensor.yield", "scf.if", "scf.yield")
+"""Ops of other dialects than `arith` and `math` that bodies of upstream ops may have."""
 
 
 def is_upstream_compute(op: Operation) -> bool:
@@ -20,6 +25,26 @@ def is_upstream_compute(op: Operation) -> bool:
         and bool(op.results)
         and all(isinstance(result.type, TensorType) for result in op.results)
     )
+
+
+def require_computing(op: Operation) -> None:
+    """Raise UnsupportedError unless all in the regions of `op` computes numbers of numbers.
+
+    Upstream's lowering takes ops that read or write any address, or run other code.
+    """
+    for region in op.regions:
+        for inner in region.walk():
+            name = op_name(inner)
+            dialect = name.partition(".")[0]
+            types = (*inner.operand_types, *inner.result_types)
+            if name not in _INSIDE and (
+                dialect not in ("arith", "math")
+                or not all(isinstance(type, IntegerType | IndexType | AnyFloat) for type in types)
+            ):
+                raise UnsupportedError(
+                    f"'{name}' cannot be part of the body of '{op_name(op)}'",
+                    location=source_location(inner),
+                )
 
 
 def is_free(op: Operation) -> bool:

@@ -6,9 +6,10 @@ whether the run is to end: a model may say any number of turns.
 """
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from xdsl.dialects import arith, scf
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -77,6 +78,7 @@ class ControlFlow:
         self._counters.enter(op, "enter", builder)
         initial = self._enter(op.iter_args, op.results, carried, builder)
         lower, upper, step = (values.scalars[value] for value in (op.lb, op.ub, op.step))
+        upper = _end_of(lower, upper, step, builder)
         types = [op.lb.type, *(value.type for value in initial)]
         head, body = Block(arg_types=types), Block(arg_types=types)
         at_head = PointerBuilder(InsertPoint.at_end(head))
@@ -86,6 +88,8 @@ class ControlFlow:
         values.bind_scalars([number, *carried], body.args)
         at_body = PointerBuilder(InsertPoint.at_end(body))
         self._counters.enter(op, "next", at_body)
+        left = at_body.emit(arith.SubiOp(upper, body.args[0]))
+        step = at_body.emit(arith.MinUIOp(step, left))  # so that no number wraps around
         following = at_body.emit(arith.AddiOp(body.args[0], step))
         self._fill(body, op.body.block, carried, following)
         return scf.WhileOp([lower, *initial], types, Region(head), Region(body))
@@ -168,6 +172,13 @@ class ControlFlow:
         for value, target in zip(values, targets, strict=True):
             if isinstance(value.type, TensorType):
                 self._values.copy(value, sources[value], tensors[target], builder)
+
+
+def _end_of(lower: SSAValue, upper: SSAValue, step: SSAValue, builder: PointerBuilder) -> SSAValue:
+    """Where a loop ends; one whose step is not positive, which MLIR leaves open, is not entered."""
+    zero = builder.emit(arith.ConstantOp(IntegerAttr(0, cast(IndexType, step.type))))
+    forward = builder.emit(arith.CmpiOp(step, zero, "sgt"))
+    return builder.emit(arith.SelectOp(forward, upper, lower))
 
 
 def _scalar_types(values: Sequence[SSAValue]) -> list[Attribute]:

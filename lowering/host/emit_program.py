@@ -3,7 +3,15 @@
 from collections.abc import Sequence
 
 from xdsl.dialects import arith, func, llvm, scf, tensor
-from xdsl.dialects.builtin import ModuleOp, StringAttr, i32, i64
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    IndexType,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    i32,
+    i64,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
@@ -11,6 +19,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.inter_op_streams import InterOpOrder, inter_op_stream_count
 from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
+from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.attribute_names import SCRATCH_BUFFER, STATUS
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -23,7 +32,7 @@ from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
 from braid.lowering.host.launches import Launches
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.host.profile_counters import ProfileCounters
-from braid.lowering.host.values import Values, scalars
+from braid.lowering.host.values import Values
 from braid.support.errors import BraidError, UnsupportedError
 
 ENTRY = "braid_run"
@@ -194,8 +203,11 @@ def _statuses(source: ModuleOp, function: func.FuncOp) -> list[str]:
 
 
 def _is_scalar(op: Operation) -> bool:
-    values = (*op.operands, *op.results)
-    return not op.regions and len(scalars(values)) == len(values)
+    """Whether `op` computes numbers of numbers: others could read or write any address."""
+    types = (*op.operand_types, *op.result_types)
+    return op_name(op).partition(".")[0] in ("arith", "math") and all(
+        isinstance(type, IntegerType | IndexType | AnyFloat) for type in types
+    )
 
 
 def _move_ops(source: Block, target: Block) -> None:

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr, IndexType, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.structure.undefined_ops import define
 from braid.dialects.braid.attribute_names import BUFFERS
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import BufferAttr
@@ -48,11 +49,13 @@ class Values:
             builder.copy(target, source, builder.constant(storage_bytes(value.type)))
 
     def extract(self, op: tensor.ExtractOp, builder: PointerBuilder) -> None:
-        """Reads one element of a row-major tensor."""
+        """Reads one element of a row-major tensor: the last one where an index is outside."""
         pointer, type = self.tensors[op.tensor], cast(AnyTensor, op.tensor.type)
         stride = bytes_of(type.element_type)
         for index, extent in reversed(list(zip(op.indices, type.get_shape(), strict=True))):
             position = builder.emit(arith.IndexCastOp(self.scalars[index], i64))
+            # Indices may be inputs of the model; negative ones are large as unsigned numbers.
+            position = builder.emit(arith.MinUIOp(position, builder.constant(max(extent, 1) - 1)))
             offset = builder.emit(arith.MuliOp(position, builder.constant(stride)))
             pointer = builder.address_at(pointer, offset)
             stride *= extent
@@ -67,9 +70,10 @@ class Values:
             builder.store(self.scalars[element], builder.address(base, index * stride))
 
     def compute(self, op: Operation, builder: PointerBuilder) -> None:
-        """Emits an op on scalars as it stands."""
-        clone = op.clone(dict(self.scalars))
-        self.bind_scalars(op.results, builder.insert(clone).results)
+        """Emits an op on scalars; it is defined for all of them."""
+        clone = builder.insert(op.clone(dict(self.scalars)))
+        define(clone)
+        self.bind_scalars(op.results, clone.results)
 
 
 def scalars(values: Sequence[SSAValue]) -> list[SSAValue]:

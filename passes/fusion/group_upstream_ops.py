@@ -19,7 +19,12 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.nesting import blocks_outside_groups
-from braid.analysis.structure.upstream_ops import is_free, is_upstream_compute
+from braid.analysis.structure.undefined_ops import define
+from braid.analysis.structure.upstream_ops import (
+    is_free,
+    is_upstream_compute,
+    require_computing,
+)
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.measured_times import sum_measured
@@ -74,6 +79,7 @@ def _groups(block: Block) -> list[_Group]:
     for op in reversed(list(block.ops)):
         if not is_upstream_compute(op) or is_free(op):
             continue
+        require_computing(op)
         users = {use.operation for result in op.results for use in result.uses}
         readers = [group_of.get(user) for user in users]
         group = readers[0] if readers else None
@@ -113,6 +119,8 @@ def _replace_by_group(group: _Group) -> None:
     body = Block(arg_types=[value.type for value in inputs])
     values: dict[SSAValue, SSAValue] = dict(zip(inputs, body.args, strict=True))
     body.add_ops([op.clone(values) for op in (*copied, *ops)])
+    for op in list(body.walk()):
+        define(op)
     body.add_op(YieldOp(*(values[result] for result in root.results)))
     fused = FusedOp(inputs, list(root.result_types), body)
     fused.location = root.location

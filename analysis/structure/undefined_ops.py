@@ -1,0 +1,203 @@
+"""Ops of upstream dialects that are undefined for some operands, and what they do here instead.
+
+MLIR leaves open what an index outside of a tensor, a division by zero or a loop that does not go
+forward do; in a model from outside they must neither touch memory beyond a tensor nor end the
+process. Where the operand is a constant of the model, the model is refused.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import cast
+
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.loop_nests import op_name
+from braid.support.errors import BraidError
+
+_SIGNED = frozenset({"arith.divsi", "arith.remsi", "arith.ceildivsi", "arith.floordivsi"})
+_DIVISIONS = _SIGNED | {"arith.divui", "arith.remui", "arith.ceildivui"}
+
+
+def refuse_undefined(module: Operation) -> None:
+    """Raise BraidError for the first op of a model whose constants make it undefined."""
+    for op in module.walk():
+        fault = _fault(op) if isinstance(op, scf.ForOp | tensor.ExtractOp) else None
+        if fault is not None:
+            raise BraidError(f"'{op.name}' op {fault}", location=source_location(op))
+
+
+def _fault(op: scf.ForOp | tensor.ExtractOp) -> str | None:
+    if isinstance(op, scf.ForOp):
+        step = constant_integer(op.step)
+        wrong = step is not None and step <= 0
+        return f"has a step of {step}, expected a positive number" if wrong else None
+    for value, extent in _indexed(op):
+        index = constant_integer(value)
+        if extent == 0:
+            return f"reads one element of {op.tensor.type}, which has none"
+        if extent > 0 and index is not None and not 0 <= index < extent:
+            return f"reads at index {index} of {op.tensor.type}, expected 0 to {extent - 1}"
+    return None
+
+
+def constant_integer(value: SSAValue) -> int | None:
+    """The number that `value` is, if it is a constant, maybe in another type."""
+    owner = value.owner
+    if isinstance(owner, arith.IndexCastOp):
+        return constant_integer(owner.input)
+    if isinstance(owner, arith.ConstantOp) and isinstance(owner.value, IntegerAttr):
+        return owner.value.value.data
+    return None
+
+
+def define(op: Operation) -> None:
+    """Insert before `op` what makes it defined: a clamped index, a divisor that can divide.
+
+    A division that upstream leaves open divides by 1. Raises BraidError for an op that reads from
+    a tensor that has no elements, or whose size is not known, and for a slice or padding that is
+    not inside of its tensors.
+    """
+    if (inside := _INSIDE.get(op_name(op))) is not None and not inside(op):
+        raise BraidError(
+            f"'{op_name(op)}' op is not inside of its tensors: {_types(op)}",
+            location=source_location(op),
+        )
+    if isinstance(op, tensor.ExtractOp):
+        _clamp(op)
+    elif op_name(op) in _DIVISIONS:
+        _divide_by_another(op)
+
+
+def _types(op: Operation) -> str:
+    return ", ".join(str(type) for type in (*op.operand_types, *op.result_types))
+
+
+def _numbers(op: Operation, name: str, segment: int) -> list[int | None]:
+    """Of an attribute that stands for operands where it has no number; None is no constant."""
+    written = {**op.attributes, **op.properties}
+    static, counts = (written.get(key) for key in (name, "operandSegmentSizes"))
+    if not isinstance(static, DenseArrayBase) or not isinstance(counts, DenseArrayBase):
+        return [None]
+    first = sum(cast(tuple[int, ...], counts.get_values())[:segment])
+    operands = iter(op.operands[first:])
+    return [
+        constant_integer(next(operands)) if number == DYNAMIC_INDEX else number
+        for number in cast(tuple[int, ...], static.get_values())
+    ]
+
+
+def _slice_is_inside(op: Operation, whole: Attribute, first: int) -> bool:
+    names = ("static_offsets", "static_sizes", "static_strides")
+    numbers = [_numbers(op, name, first + place) for place, name in enumerate(names)]
+    if not isinstance(whole, TensorType) or any(len(each) != len(numbers[0]) for each in numbers):
+        return False
+    for extent, offset, size, stride in zip(whole.get_shape(), *numbers, strict=True):
+        if offset is None or size is None or stride is None or offset < 0 or size < 0 or stride < 1:
+            return False
+        if size and offset + (size - 1) * stride >= extent:
+            return False
+    return True
+
+
+def _extract_is_inside(op: Operation) -> bool:
+    return _slice_is_inside(op, op.operands[0].type, 1)
+
+
+def _insertion_is_inside(op: Operation) -> bool:
+    return _slice_is_inside(op, op.operands[1].type, 2)
+
+
+def _element_is_inside(op: Operation) -> bool:
+    type = op.operands[1].type
+    indices = [constant_integer(value) for value in op.operands[2:]]
+    return isinstance(type, TensorType) and all(
+        index is not None and 0 <= index < extent
+        for index, extent in zip(indices, type.get_shape(), strict=True)
+    )
+
+
+def _padding_is_inside(op: Operation) -> bool:
+    low, high = _numbers(op, "static_low", 1), _numbers(op, "static_high", 2)
+    types = op.operands[0].type, op.results[0].type
+    shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
+    if len(shapes) != 2 or any(len(each) != len(shapes[0]) for each in (low, high, shapes[1])):
+        return False
+    return all(
+        a is not None and b is not None and min(a, b) >= 0 and a + before + b == after
+        for before, a, b, after in zip(shapes[0], low, high, shapes[1], strict=True)
+    )
+
+
+_INSIDE: dict[str, Callable[[Operation], bool]] = {
+    "tensor.extract_slice": _extract_is_inside,
+    "tensor.insert_slice": _insertion_is_inside,
+    "tensor.insert": _element_is_inside,
+    "tensor.pad": _padding_is_inside,
+}
+
+
+def _indexed(op: tensor.ExtractOp) -> Iterator[tuple[SSAValue, int]]:
+    type = op.tensor.type
+    assert isinstance(type, TensorType)
+    return zip(op.indices, type.get_shape(), strict=True)
+
+
+def _clamp(op: tensor.ExtractOp) -> None:
+    for place, (value, extent) in enumerate(_indexed(op), 1):
+        if extent < 1:
+            raise BraidError(
+                f"'{op.name}' op reads one element of {op.tensor.type}, expected a tensor with a "
+                "known number of elements, at least 1",
+                location=source_location(op),
+            )
+        index = constant_integer(value)
+        if index is None or not 0 <= index < extent:
+            last = _constant(extent - 1, value.type)
+            inside = arith.MinUIOp(value, last.result)  # negative ones are large as unsigned
+            _insert_before(op, last, inside)
+            op.operands[place] = inside.result
+
+
+def _divide_by_another(op: Operation) -> None:
+    dividend, divisor = op.operands
+    known = constant_integer(divisor)
+    if known is not None and known not in (0, -1):
+        return
+    type = divisor.type
+    element = type.get_element_type() if isinstance(type, TensorType) else type
+    zero, one = _constant(0, type), _constant(1, type)
+    bad = arith.CmpiOp(divisor, zero.result, "eq")
+    _insert_before(op, zero, one, bad)
+    if op_name(op) in _SIGNED:
+        width = element.width.data if isinstance(element, IntegerType) else 64
+        least, minus = _constant(-(2 ** (width - 1)), type), _constant(-1, type)
+        is_least = arith.CmpiOp(dividend, least.result, "eq")
+        is_minus = arith.CmpiOp(divisor, minus.result, "eq")
+        both = arith.AndIOp(is_least.result, is_minus.result)
+        bad = arith.OrIOp(bad.result, both.result)
+        _insert_before(op, least, minus, is_least, is_minus, both, bad)
+    other = arith.SelectOp(bad.result, one.result, divisor)
+    _insert_before(op, other)
+    op.operands[1] = other.result
+
+
+def _constant(value: int, type: Attribute) -> arith.ConstantOp:
+    if isinstance(type, TensorType):
+        return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [value]))
+    assert isinstance(type, IntegerType | IndexType)
+    return arith.ConstantOp(IntegerAttr(value, type))
+
+
+def _insert_before(op: Operation, *ops: Operation) -> None:
+    Rewriter.insert_op(ops, InsertPoint.before(op))
