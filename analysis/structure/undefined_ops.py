@@ -6,7 +6,7 @@ process. Where the operand is a constant of the model, the model is refused.
 """
 
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Any, cast
 
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import (
@@ -23,6 +23,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.loop_nests import op_name
+from braid.dialects.braid.base import AnyTensor
 from braid.support.errors import BraidError
 
 _SIGNED = frozenset({"arith.divsi", "arith.remsi", "arith.ceildivsi", "arith.floordivsi"})
@@ -86,23 +87,33 @@ def _types(op: Operation) -> str:
 def _numbers(op: Operation, name: str, segment: int) -> list[int | None]:
     """Of an attribute that stands for operands where it has no number; None is no constant."""
     written = {**op.attributes, **op.properties}
-    static, counts = (written.get(key) for key in (name, "operandSegmentSizes"))
-    if not isinstance(static, DenseArrayBase) or not isinstance(counts, DenseArrayBase):
+    static, counts = (_integers(written.get(key)) for key in (name, "operandSegmentSizes"))
+    if static is None or counts is None:
         return [None]
-    first = sum(cast(tuple[int, ...], counts.get_values())[:segment])
+    first = sum(counts[:segment])
     operands = iter(op.operands[first:])
     return [
-        constant_integer(next(operands)) if number == DYNAMIC_INDEX else number
-        for number in cast(tuple[int, ...], static.get_values())
+        constant_integer(next(operands)) if number == DYNAMIC_INDEX else number for number in static
     ]
+
+
+def _integers(attribute: Attribute | None) -> tuple[int, ...] | None:
+    if not isinstance(attribute, DenseArrayBase):
+        return None
+    return tuple(cast("DenseArrayBase[Any]", attribute).get_values())
+
+
+def _shape(type: Attribute) -> tuple[int, ...] | None:
+    return cast(AnyTensor, type).get_shape() if isinstance(type, TensorType) else None
 
 
 def _slice_is_inside(op: Operation, whole: Attribute, first: int) -> bool:
     names = ("static_offsets", "static_sizes", "static_strides")
     numbers = [_numbers(op, name, first + place) for place, name in enumerate(names)]
-    if not isinstance(whole, TensorType) or any(len(each) != len(numbers[0]) for each in numbers):
+    shape = _shape(whole)
+    if shape is None or any(len(each) != len(shape) for each in numbers):
         return False
-    for extent, offset, size, stride in zip(whole.get_shape(), *numbers, strict=True):
+    for extent, offset, size, stride in zip(shape, *numbers, strict=True):
         if offset is None or size is None or stride is None or offset < 0 or size < 0 or stride < 1:
             return False
         if size and offset + (size - 1) * stride >= extent:
@@ -119,23 +130,22 @@ def _insertion_is_inside(op: Operation) -> bool:
 
 
 def _element_is_inside(op: Operation) -> bool:
-    type = op.operands[1].type
+    shape = _shape(op.operands[1].type)
     indices = [constant_integer(value) for value in op.operands[2:]]
-    return isinstance(type, TensorType) and all(
+    return shape is not None and all(
         index is not None and 0 <= index < extent
-        for index, extent in zip(indices, type.get_shape(), strict=True)
+        for index, extent in zip(indices, shape, strict=True)
     )
 
 
 def _padding_is_inside(op: Operation) -> bool:
     low, high = _numbers(op, "static_low", 1), _numbers(op, "static_high", 2)
-    types = op.operands[0].type, op.results[0].type
-    shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
-    if len(shapes) != 2 or any(len(each) != len(shapes[0]) for each in (low, high, shapes[1])):
+    old, new = _shape(op.operands[0].type), _shape(op.results[0].type)
+    if old is None or new is None or any(len(each) != len(old) for each in (low, high, new)):
         return False
     return all(
         a is not None and b is not None and min(a, b) >= 0 and a + before + b == after
-        for before, a, b, after in zip(shapes[0], low, high, shapes[1], strict=True)
+        for before, a, b, after in zip(old, low, high, new, strict=True)
     )
 
 
@@ -148,9 +158,7 @@ _INSIDE: dict[str, Callable[[Operation], bool]] = {
 
 
 def _indexed(op: tensor.ExtractOp) -> Iterator[tuple[SSAValue, int]]:
-    type = op.tensor.type
-    assert isinstance(type, TensorType)
-    return zip(op.indices, type.get_shape(), strict=True)
+    return zip(op.indices, cast(AnyTensor, op.tensor.type).get_shape(), strict=True)
 
 
 def _clamp(op: tensor.ExtractOp) -> None:
@@ -175,7 +183,7 @@ def _divide_by_another(op: Operation) -> None:
     if known is not None and known not in (0, -1):
         return
     type = divisor.type
-    element = type.get_element_type() if isinstance(type, TensorType) else type
+    element = cast(AnyTensor, type).element_type if isinstance(type, TensorType) else type
     zero, one = _constant(0, type), _constant(1, type)
     bad = arith.CmpiOp(divisor, zero.result, "eq")
     _insert_before(op, zero, one, bad)
@@ -194,7 +202,7 @@ def _divide_by_another(op: Operation) -> None:
 
 def _constant(value: int, type: Attribute) -> arith.ConstantOp:
     if isinstance(type, TensorType):
-        return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(type, [value]))
+        return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(cast(AnyTensor, type), [value]))
     assert isinstance(type, IntegerType | IndexType)
     return arith.ConstantOp(IntegerAttr(value, type))
 
