@@ -6,7 +6,10 @@ are so; those that come from upstream need not be.
 """
 
 from collections.abc import Sequence
+from math import prod
+from typing import cast
 
+import numpy as np
 from xdsl.builder import Builder
 from xdsl.dialects import memref
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
@@ -14,21 +17,52 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorTypeAttr
 from xdsl.ir import SSAValue
-from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
+from xdsl.ir.affine import AffineBinaryOpExpr, AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.lowering.common.loop_nest import counting_loop, index_at, loops_of
+from braid.support.errors import UnsupportedError
 
 
 def check_nests(function: FuncOp) -> None:
     """Brings each nest of a function on buffers into the form that emitters assume."""
     for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
         nest = _without_scalars(nest)
+        _check_places(nest)
         written = [_dims(map.data) for map in list(nest.indexing_maps)[len(nest.inputs) :]]
         if any(dims is None or dims != written[0] for dims in written):
             _as_loops(nest)
         else:
             _set_kinds(nest, written[0] or frozenset())
+
+
+_MOST_PLACES = 1 << 22
+"""How many places of an operand are looked at before a nest is refused."""
+
+
+def _check_places(nest: linalg.GenericOp) -> None:
+    """Raises UnsupportedError where a nest leaves an operand within its loops.
+
+    Upstream looks at the first and the last iteration only, which bound no floordiv and no mod.
+    """
+    loops = loops_of(nest)
+    for map, operand in zip(loops.maps, nest.operands, strict=True):
+        assert isinstance(operand.type, MemRefType)
+        for expr, extent in zip(map.results, operand.type.get_shape(), strict=True):
+            if not isinstance(expr, AffineBinaryOpExpr):
+                continue
+            used = sorted(expr.used_dims())
+            counts = [loops.extents[dim] for dim in used]
+            if prod(counts) > _MOST_PLACES:
+                raise UnsupportedError(f"{expr} has {prod(counts)} values to check")
+            grid = dict(zip(used, np.ogrid[tuple(slice(count) for count in counts)], strict=True))
+            dims = [grid.get(dim, 0) for dim in range(map.num_dims)]
+            places = np.asarray(expr.eval(cast("list[int]", dims), []))
+            if places.size and not (places.min() >= 0 and places.max() < extent):
+                raise UnsupportedError(
+                    f"'linalg.generic' reads or writes at {places.min()} to {places.max()} "
+                    f"({expr}), expected 0 to {extent - 1}"
+                )
 
 
 def _dims(map: AffineMap) -> frozenset[int] | None:
