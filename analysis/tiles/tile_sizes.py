@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from xdsl.ir import Operation, SSAValue
@@ -30,8 +30,14 @@ _SHARE_OF_INTERNAL = 32
 _EFFICIENT_ROWS = 32
 """Rows of a product below which loading the other operand takes most of the time."""
 
+_FEWEST_ROWS = 16
+"""Rows of a tile that is made smaller for a cache are a multiple of these."""
+
 _RECOMPUTATION = 1.1
 """How much more may be computed because tiles overlap."""
+
+_SHARE_OF_CACHE = 15 / 16
+"""Of a core's own cache; the result and the stack take the rest."""
 
 _LOOKED_AT = 16
 """Tiles along each dim that are tried before a size is taken."""
@@ -87,14 +93,18 @@ class _Search:
 
 
 def tile_sizes(
-    members: Sequence[Operation], result: SSAValue, target: int = SCRATCH_TARGET
+    members: Sequence[Operation],
+    result: SSAValue,
+    target: int = SCRATCH_TARGET,
+    cache: int | None = None,
 ) -> tuple[int, ...] | None:
     """Extents of the tiles of `result`, along the dims of `tiles.tiled_shape`.
 
     The dims are cut one after the other, first the one that saves most, each as little as
     suffices. None where a tile would need more than `target` bytes, or much more work would be
     done than without tiles. Rows of products are cut finely only where a tile of many rows
-    would use a large part of what the group saves.
+    would use a large part of what the group saves, or where a `cache` of so many bytes holds a
+    tile of fewer rows together with what it reads, such as the keys of an attention.
     """
     shape = shape_of(result)
     if min(shape, default=0) < 1:
@@ -107,7 +117,7 @@ def tile_sizes(
         search = _Search(tuple(members), result, target, rows)
         found = _cut(search, _dims_by_need(search))
         if search.need(found) <= limit:
-            return _spread(search, found)
+            return _in_cache(search, _spread(search, found), cache)
     return None
 
 
@@ -164,6 +174,37 @@ def _spread(search: _Search, extents: list[int]) -> tuple[int, ...]:
             if tile is not None and scratch_bytes(tile) <= search.need(extents):
                 extents = trial
     return tuple(extents)
+
+
+def _in_cache(search: _Search, extents: tuple[int, ...], cache: int | None) -> tuple[int, ...]:
+    """Fewer rows, if then a `cache` holds all that a tile reads, and its scores.
+
+    577 queries and keys with a bias, 40 and 80 wide, take 0.77 to 0.91 of the time on Zen 3, 18 to
+    40 queries at once instead of 73. Where no number of rows fits, fewer may take up to 1.1.
+    """
+    if cache is None or not any(isinstance(op, MatmulOp) for op in search.members):
+        return extents
+    few = replace(search, rows=_FEWEST_ROWS)
+    for dim in range(len(extents) - 1):  # The last one has the columns of products.
+        sizes = range((extents[dim] - 1) // _FEWEST_ROWS * _FEWEST_ROWS, 0, -_FEWEST_ROWS)
+        for size in (extents[dim], *sizes):
+            trial = (*extents[:dim], size, *extents[dim + 1 :])
+            tile = few.tile(trial)
+            if tile is None or _used_bytes(tile) > _SHARE_OF_CACHE * cache:
+                continue
+            if Tiling(search.members, search.result, trial).classes() is not None:
+                return trial
+    return extents
+
+
+def _used_bytes(tile: GroupTile) -> int:
+    """Bytes of all that a tile reads, and of the largest product inside of it."""
+    made = [
+        box_bytes(op.results[0], tile.boxes[op.results[0]])
+        for op in tile.ops
+        if isinstance(op, MatmulOp) and op.output is not tile.result
+    ]
+    return max(made, default=0) + sum(box_bytes(value, box) for value, box in tile.inputs)
 
 
 def candidates(extent: int) -> list[int]:

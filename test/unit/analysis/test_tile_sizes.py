@@ -27,13 +27,13 @@ def group(types, build):
     return ops
 
 
-def attention(length, rows=None):
+def attention(length, rows=None, width=64):
     def build(q, k, v):
         scores = MatmulOp.on(q, k)
         weights = SoftmaxOp.get(scores, 2)
         return [scores, weights, MatmulOp.on(weights, v)]
 
-    return group([(4, rows or length, 64), (4, 64, length), (4, length, 64)], build)
+    return group([(4, rows or length, width), (4, width, length), (4, length, width)], build)
 
 
 def padded_conv(extent):
@@ -65,6 +65,16 @@ def test_rows_that_fit_no_cache_still_make_efficient_products():
     extents = tile_sizes(ops, ops[-1].results[0])
     assert extents is not None
     assert extents[:2] == (1, 64)
+
+
+def test_tiles_have_fewer_rows_where_a_cache_then_holds_what_they_read():
+    """Keys and values of two heads are 721 KiB, 73 and 32 rows of their scores 329 and 144."""
+    ops = attention(577, width=80)
+    result = ops[-1].results[0]
+    assert tile_sizes(ops, result) == (2, 73, 80)
+    assert tile_sizes(ops, result, cache=2048 * 1024) == (2, 73, 80)
+    assert tile_sizes(ops, result, cache=1024 * 1024) == (2, 32, 80)
+    assert tile_sizes(ops, result, cache=512 * 1024) == (2, 73, 80)
 
 
 def test_rows_and_columns_have_no_common_tiles():
