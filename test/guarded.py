@@ -3,8 +3,8 @@
 `run_guarded(cases)` compiles each model twice. Every input, output, weight and intermediate has
 pages of its own, with an inaccessible one before and after: in the first run it ends where that
 after it begins, in the second it begins where that before it ends. What is left of its pages is
-filled with a pattern that must still be there after the run. Nothing shares memory: what a plan would put into one
-place lies apart.
+filled with a pattern that must still be there after the run. Nothing shares memory: what a plan
+would put into one place lies apart.
 
 `python test/guarded.py MODEL.onnx` does so with random inputs. Sanitizers do not see such errors,
 since they do not instrument generated code.
