@@ -112,7 +112,7 @@ def test_garbage_is_refused(tmp_path_factory: pytest.TempPathFactory, garbage: b
 @pytest.mark.parametrize(
     ("offset", "patch", "python_says", "native_says"),
     [
-        (0, b"NOTBRAID", "expected b'BRAIDART'", "wrong magic"),
+        (0, b"NOTBRAID", "other bytes than b'BRAIDART'", "wrong magic"),
         (8, struct.pack("<I", 9), "format version 9, expected 2", "format version 9"),
         (8, struct.pack("<I", 1), "format version 1, expected 2", "compile it again"),
         (12, struct.pack("<I", 1 << 30), "table of sections", "table of sections"),
