@@ -33,8 +33,8 @@ from braid.passes.infrastructure.decision_checks import VARIABLE
 Arrays = list[Any]
 PAGE = mmap.PAGESIZE
 PATTERN = 0xA5
-_ENV_BYTES = 104
-"""Of `braid_env`, at the start of a context; the model and the arena are the next pointers."""
+_MODEL_OFFSET = 152
+"""Where a context of the runtime has its model, in bytes; the arena is the next pointer."""
 
 
 class Side(StrEnum):
@@ -221,7 +221,7 @@ def _run(case: Case, side: Side) -> Arrays:
     for section in sections:
         section.keep_only(weights.used)
     context = model._executor._take()
-    pointers = ctypes.cast(context._handle + _ENV_BYTES, ctypes.POINTER(ctypes.c_void_p))
+    pointers = ctypes.cast(context._handle + _MODEL_OFFSET, ctypes.POINTER(ctypes.c_void_p))
     assert pointers[0] == context.model.handle, "the context begins otherwise"
     pages = Pages(max(arena.size, model.arena_bytes))
     pages.keep_only(arena.used)

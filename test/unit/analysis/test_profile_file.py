@@ -53,7 +53,7 @@ def test_the_order_of_profiles_does_not_matter(tmp_path: Path) -> None:
         ({"x+y": op(1, 1.0), "z+v": op(1, 1.0)}, {}, "op 'z' is counted as 'z\\+v', but .* as 'z'"),
         ({"other": op(1, 1.0)}, {}, "the profile has no op of"),
         ({"x+y": op(-1, 1.0)}, {}, "not a profile of braid: -1 is neither"),
-        ({"x+y": {"count": 1}}, {}, "not a profile of braid"),
+        ({"x+y": {"seconds": 1.0}}, {}, "not a profile of braid"),
         ({"x+y": op(1, 1.0, l0=(1, float("inf")))}, {}, "not a profile of braid"),
         ({"x+y": op(1e-300, 1e10)}, {}, "not a profile of braid: .* more than a float holds"),
         ({"x+y": op(True, 1.0)}, {}, "not a profile of braid: True is neither"),
