@@ -10,7 +10,7 @@ set(files
   runtime/native.py runtime/native_abi.py runtime/native_stream.py runtime/weight_index.py
   support/__init__.py support/atomic_file.py support/byte_sizes.py support/collector.py
   support/entry_points.py support/errors.py support/lazy.py support/lockless.py
-  support/memory_report.py
+  support/memory_report.py support/private_files.py
   support/shared_objects.py)
 set(destination braid_runtime/lib/braid)
 foreach(file ${files})
