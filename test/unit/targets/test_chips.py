@@ -151,10 +151,11 @@ def test_a_processor_without_instructions_has_no_stream() -> None:
 def test_groups_on_a_chip_take_what_its_units_do() -> None:
     """Its kernels are those of the host until it executes itself; their times are not its own."""
     text = """
-func.func @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
-  %0 = braid.matmul %x, %x : (tensor<256x256xf32>, tensor<256x256xf32>) -> tensor<256x256xf32>
-  %1 = braid.exp %0 : (tensor<256x256xf32>) -> tensor<256x256xf32>
-  func.return %1 : tensor<256x256xf32>
+!t = tensor<256x256xf32>
+func.func @main(%x: !t, %w: !t) -> !t {
+  %0 = braid.matmul %x, %w : (!t, !t) -> !t
+  %1 = braid.exp %0 : (!t) -> !t
+  func.return %1 : !t
 }
 """
     context = make_context()
