@@ -18,7 +18,7 @@ from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.support.compile_scope import compile_setting
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 
-Check = Callable[[ModulePass, ModuleOp, Sequence[Remark]], None]
+Check = Callable[[Context, ModulePass, ModuleOp, Sequence[Remark]], None]
 
 
 class WrongClaimError(Exception):
@@ -37,9 +37,10 @@ _CHECKS = {
 
 
 def check_of(pass_: ModulePass) -> Check | None:
-    """What checks the claims of `pass_`, given the module after it and its remarks.
+    """What checks the claims of `pass_`, given its context, the module after it and its remarks.
 
-    It raises WrongClaimError. None for a pass that claims nothing.
+    The context knows the parameters, by whose values passes decide. The check raises
+    WrongClaimError. None for a pass that claims nothing.
     """
     if pass_.name not in _CHECKS:
         return None
@@ -80,7 +81,7 @@ def apply_checked(context: Context, module: ModuleOp, pass_: ModulePass) -> None
     with passing_on_remarks() as remarks:
         pass_.apply(context, module)
     with handle_diagnostics(_ignore):  # The pass has warned of what there is to warn of.
-        check(pass_, module, remarks)
+        check(context, pass_, module, remarks)
 
 
 def _ignore(diagnostic: Diagnostic) -> None:

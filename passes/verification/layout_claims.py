@@ -45,12 +45,14 @@ from braid.support.errors import BraidError
 from braid.targets.costs.layout_costs import LayoutCosts
 
 
-def check_layouts(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+def check_layouts(
+    context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
+) -> None:
     """Raises WrongClaimError where cost, bound, peak or number of reorders are wrong."""
     assert isinstance(pass_, SelectLayoutsPass)
     copy = AppliedCopy(module)
     try:
-        ApplyLayoutsPass(pass_.change_signature).apply(Context(), copy.module)
+        ApplyLayoutsPass(pass_.change_signature).apply(context, copy.module)
         verify_module(copy.module)
     except BraidError as error:
         raise WrongClaimError(f"the layouts cannot be applied: {error.message}") from error

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from xdsl.context import Context
 from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
@@ -25,7 +26,9 @@ from braid.passes.verification.claims import (
 from braid.passes.verification.tagged_run import TaggedRun
 
 
-def check_plan(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+def check_plan(
+    context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
+) -> None:
     """Raises WrongClaimError for a plan that loses data, and for sizes that are not its own."""
     for function in program_functions(module):
         sizes = arena_sizes(function)

@@ -45,12 +45,14 @@ from braid.targets.machines.target import BackendDescription, Target
 from braid.targets.simulator.steps import step_seconds, steps_of, transfers_of
 
 
-def check_order(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+def check_order(
+    context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
+) -> None:
     """Raises WrongClaimError where value before, value, bound or gap of a block are wrong."""
     assert isinstance(pass_, SearchOrderPass)
     copy = AppliedCopy(module)
     try:
-        ApplyOrderPass().apply(Context(), copy.module)
+        ApplyOrderPass().apply(context, copy.module)
         verify_module(copy.module)
     except BraidError as error:
         raise WrongClaimError(f"the order cannot be applied: {error.message}") from error

@@ -41,7 +41,9 @@ Places = tuple[str, ...]
 """A device and those that take turns with it: each has its part of the runs."""
 
 
-def check_assignment(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+def check_assignment(
+    context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
+) -> None:
     """Raises WrongClaimError where an op cannot run where it is, or a cost or bound is wrong."""
     assert isinstance(pass_, AssignDevicesPass)
     target = target_of(module, pass_.target)
@@ -56,7 +58,7 @@ def check_assignment(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Rema
         else:  # one request is on one device
             devices = {op: places[:1] for op, places in devices.items()}
         if "cost" in remark.data:
-            _check_costs(remark, module, devices, pass_, target)
+            _check_costs(context, remark, module, devices, pass_, target)
 
 
 def assigned_ops(function: FuncOp) -> list[Operation]:
@@ -86,13 +88,14 @@ def _kind(device: Device) -> tuple[str, str]:
 
 
 def _check_costs(
+    context: Context,
     remark: Remark,
     module: ModuleOp,
     devices: Mapping[Operation, Places],
     pass_: AssignDevicesPass,
     target: Target,
 ) -> None:
-    ops, costs, context = list(devices), CostSource(target), Context()
+    ops, costs = list(devices), CostSource(target)
     numbers = {op: place for place, op in enumerate(ops)}
     of_one = pass_.strategy == "latency"
     counts = ExecutionCounts.of(module)

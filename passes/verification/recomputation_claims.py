@@ -36,11 +36,13 @@ from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
 
-def check_selection(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+def check_selection(
+    context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
+) -> None:
     """Raises WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
     assert isinstance(pass_, SelectRematerializationPass)
     copy = AppliedCopy(module)
-    _apply(copy.module)
+    _apply(context, copy.module)
     for remark in claims_about(remarks, pass_, "sets"):
         _check_counts(remark)
     # Whether there was a profile is told by the module: its only mark may be on what was erased.
@@ -60,25 +62,27 @@ def check_selection(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remar
         require_equal(remark, "recomputations", sum(op not in copy.origin for op in block.ops))
 
 
-def check_application(pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]) -> None:
+def check_application(
+    context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
+) -> None:
     """Raises WrongClaimError where the peak that is left is another one."""
     for remark in claims_about(remarks, pass_, "peak_bytes"):
         assert isinstance(remark.op, FuncOp)
         require_equal(remark, "peak_bytes", block_peak(remark.op.body.block, COUNT))
 
 
-def _apply(module: ModuleOp) -> None:
+def _apply(context: Context, module: ModuleOp) -> None:
     """Carries the decisions out, and checks what that claims."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     before = {function: block_peak(function.body.block, COUNT) for function in functions}
     apply = ApplyRematerializationPass()
     try:
         with collect_remarks() as remarks:
-            apply.apply(Context(), module)
+            apply.apply(context, module)
         verify_module(module)
     except BraidError as error:
         raise WrongClaimError(f"recomputation cannot be applied: {error.message}") from error
-    check_application(apply, module, remarks)
+    check_application(context, apply, module, remarks)
     for remark in claims_about(remarks, apply, "natural_peak_bytes"):
         require_equal(remark, "natural_peak_bytes", before[cast(FuncOp, remark.op)])
 
