@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
+from braid.analysis.structure.model_context import ModelContext
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
@@ -127,7 +128,10 @@ def turned(size: int) -> ModelProto:
 def imported_integers(model: ModelProto) -> ImportedModel:
     imported = import_onnx(model)
     passes = parse_pipeline("inline,simplify,convert-qdq-to-integers,simplify")
-    run_pipeline(make_context(), imported.module, passes)
+    context = make_context()
+    assert isinstance(context, ModelContext)
+    context.parameters = imported.parameters  # Scales by their values, as `braid.compile` does.
+    run_pipeline(context, imported.module, passes)
     return imported
 
 
