@@ -99,29 +99,32 @@ def test_several_streams_are_no_file_of_one() -> None:
 
 
 def test_kernels_of_the_host_read_boxes_of_larger_tensors() -> None:
-    """A slice lies inside of the concatenation, whose other bytes the loop's next trip changes."""
+    """A slice lies inside of the concatenation, whose other bytes the loop's next trip changes.
+
+    There are so few channels that no vectors of up to 64 bytes have other layouts of them chosen.
+    """
     text = """
-    !t = tensor<1x4x6x6xf32>
-    !w = tensor<1x8x6x6xf32>
+    !t = tensor<1x2x6x6xf32>
+    !w = tensor<1x4x6x6xf32>
     func.func @main(%x: !t {braid.name = "x"}) -> (!t {braid.name = "y"}) {
       %first = arith.constant 0 : index
       %last = arith.constant 2 : index
       %step = arith.constant 1 : index
-      %w = braid.parameter {key = "w"} : tensor<4x4x3x3xf32>
+      %w = braid.parameter {key = "w"} : tensor<2x2x3x3xf32>
       %y = scf.for %i = %first to %last step %step iter_args(%c = %x) -> (!t) {
         %a = braid.conv %c, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>,
             pad_low = array<i64: 1, 1>, pad_high = array<i64: 1, 1>, groups = 1 : i64,
-            braid.device = "cpu:0"} : (!t, tensor<4x4x3x3xf32>) -> !t
+            braid.device = "cpu:0"} : (!t, tensor<2x2x3x3xf32>) -> !t
         %b = braid.concat %a, %a {dim = 1 : i64, braid.device = "npu:0"} : (!t, !t) -> !w
-        %d = braid.slice %b {offsets = array<i64: 0, 2, 0, 0>, sizes = array<i64: 1, 4, 6, 6>,
+        %d = braid.slice %b {offsets = array<i64: 0, 1, 0, 0>, sizes = array<i64: 1, 2, 6, 6>,
             strides = array<i64: 1, 1, 1, 1>, braid.device = "npu:0"} : (!w) -> !t
         scf.yield %d : !t
       }
       func.return %y : !t
     }"""
     random = np.random.default_rng(0)
-    x = random.normal(size=(1, 4, 6, 6)).astype(np.float32)
-    given = {"w": random.normal(size=(4, 4, 3, 3)).astype(np.float32)}
+    x = random.normal(size=(1, 2, 6, 6)).astype(np.float32)
+    given = {"w": random.normal(size=(2, 2, 3, 3)).astype(np.float32)}
     with collect_remarks() as remarks:
         model = braid.compile(module(text), parameters=given, target="npu-small", jobs=1)
     storage = [remark for remark in remarks if remark.pass_name == "select-storage"]
