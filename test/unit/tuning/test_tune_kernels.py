@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from llvmlite import binding as llvm
 
 import braid
 import braid.tuning.kernel_tasks
@@ -127,16 +128,22 @@ def no_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
 def test_the_library_is_the_baseline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first to be timed is the default, the second the library's."""
+    """The first to be timed is the default, the second the library's.
+
+    Where the CPU's vectors have the weight in other layouts than the library, the kernel of the
+    library's layouts is searched as well, in the same way.
+    """
     report, said = tune(
         monkeypatch, lambda number: {0: 4.0, 1: 1.0}.get(number, 3.0), model=WITH_WEIGHT
     )
     assert "library 1e+06 µs, default 4e+06 µs" in said[1]
     assert "ratio 0.333" in said[2] and "stops: the ratio is below the threshold" in said[2]
-    assert "the library stays" in said[3] and "a library's are faster than 1" in report
-    record = only_record()
-    assert record.keeps_library and record.library == 1.0
-    assert record.chosen is not None and (record.seconds, record.baseline) == (3.0, 4.0)
+    records = load_tuned().values()
+    assert "the library stays" in said[3] and len(records) in (1, 2)
+    assert f"a library's are faster than {len(records)}" in report
+    for record in records:
+        assert record.keeps_library and record.library == 1.0
+        assert record.chosen is not None and (record.seconds, record.baseline) == (3.0, 4.0)
     module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
     x, w = np.ones((24, 40), np.float32), np.ones((40, 48), np.float32)
     for kernels, calls in (("generated", False), ("best", True)):
@@ -377,6 +384,7 @@ def test_schedules_are_told_apart() -> None:
     assert one != KernelSchedule.of("gemm", {"rows": 4}) and str(one) == "gemm rows=4 vectors=2"
 
 
+HAS_HALVES = llvm.get_host_cpu_features().get("avx512bf16", False)
 NARROW = """
 func.func @main(%x: tensor<24x40x{left}> {{braid.name = "x"}})
     -> (tensor<24x48x{result}> {{braid.name = "y"}}) {{
@@ -394,8 +402,14 @@ func.func @main(%x: tensor<24x40x{left}> {{braid.name = "x"}})
 @pytest.mark.usefixtures("no_library")
 @pytest.mark.parametrize(
     ("left", "element", "result", "zero"),
-    [("bf16", "bf16", "f32", "0.0"), ("ui8", "i8", "i32", "0")],
-)
+    [
+        pytest.param(
+            "bf16", "bf16", "f32", "0.0",
+            marks=pytest.mark.skipif(not HAS_HALVES, reason="this CPU multiplies no pairs of bf16"),
+        ),
+        ("ui8", "i8", "i32", "0"),
+    ],
+)  # fmt: skip
 def test_wrong_kernels_of_narrow_types_are_recorded(
     left: str, element: str, result: str, zero: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
