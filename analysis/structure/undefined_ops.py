@@ -182,13 +182,12 @@ def _divide_by_another(op: Operation) -> None:
     known = constant_integer(divisor)
     if known is not None and known not in (0, -1):
         return
-    type = divisor.type
-    element = cast(AnyTensor, type).element_type if isinstance(type, TensorType) else type
+    type, element = divisor.type, _element_type(divisor.type)
     zero, one = _constant(0, type), _constant(1, type)
     bad = arith.CmpiOp(divisor, zero.result, "eq")
     _insert_before(op, zero, one, bad)
     if op_name(op) in _SIGNED:
-        width = element.width.data if isinstance(element, IntegerType) else 64
+        width = cast(IntegerType, element).width.data if isinstance(element, IntegerType) else 64
         least, minus = _constant(-(2 ** (width - 1)), type), _constant(-1, type)
         is_least = arith.CmpiOp(dividend, least.result, "eq")
         is_minus = arith.CmpiOp(divisor, minus.result, "eq")
@@ -200,11 +199,15 @@ def _divide_by_another(op: Operation) -> None:
     op.operands[1] = other.result
 
 
+def _element_type(type: Attribute) -> Attribute:
+    return cast(AnyTensor, type).element_type if isinstance(type, TensorType) else type
+
+
 def _constant(value: int, type: Attribute) -> arith.ConstantOp:
     if isinstance(type, TensorType):
         return arith.ConstantOp(DenseIntOrFPElementsAttr.from_list(cast(AnyTensor, type), [value]))
     assert isinstance(type, IntegerType | IndexType)
-    return arith.ConstantOp(IntegerAttr(value, type))
+    return arith.ConstantOp(IntegerAttr(value, cast(IntegerType | IndexType, type)))
 
 
 def _insert_before(op: Operation, *ops: Operation) -> None:

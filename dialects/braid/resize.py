@@ -152,6 +152,9 @@ class ResizeOp(DecomposableOp):
         )
         if self.mode.data != "nearest":
             require_computed(element_type_of(self.input))
+        if self.part is not None:
+            entries = len(self.part.get_values())
+            require(entries == 4 * rank, f"part has {entries} entries, expected {4 * rank}")
         self._verify_antialias()
         self._verify_tables()
         self._verify_part()
@@ -183,11 +186,6 @@ class ResizeOp(DecomposableOp):
         if self.part is None:
             return
         shape, sizes = shape_of(self.input), self.result_type().get_shape()
-        entries = self.part.get_values()
-        require(
-            len(entries) == 4 * len(shape),
-            f"part has {len(entries)} entries, expected {4 * len(shape)}",
-        )
         for dim, places in enumerate(self._places()):
             for extent, (most, first) in zip((shape[dim], sizes[dim]), places, strict=True):
                 require(

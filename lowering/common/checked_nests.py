@@ -7,7 +7,7 @@ are so; those that come from upstream need not be.
 
 from collections.abc import Sequence
 from math import prod
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from xdsl.builder import Builder
@@ -47,8 +47,8 @@ def _check_places(nest: linalg.GenericOp) -> None:
     """
     loops = loops_of(nest)
     for map, operand in zip(loops.maps, nest.operands, strict=True):
-        assert isinstance(operand.type, MemRefType)
-        for expr, extent in zip(map.results, operand.type.get_shape(), strict=True):
+        shape = cast(MemRefType[Any], operand.type).get_shape()
+        for expr, extent in zip(map.results, shape, strict=True):
             if not isinstance(expr, AffineBinaryOpExpr):
                 continue
             used = sorted(expr.used_dims())

@@ -50,7 +50,7 @@ from braid.lowering.gpu.kernels.wide_sums import WideSums
 from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 13
+VERSION = 14
 """Of this emitter, as the `version` of a family."""
 
 
