@@ -18,7 +18,8 @@ from braid.runtime.artifact import Artifact, read_artifact, write_artifact
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import NO_KERNELS, Manifest, RecordCount, TensorSpec
-from braid.runtime.native import NativeModel, ProfileEntry, emulating, register_plugins
+from braid.runtime.native import NativeModel, emulating, register_plugins
+from braid.runtime.profile_entries import ProfileEntry
 from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport

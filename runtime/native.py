@@ -8,9 +8,8 @@ import ctypes
 import math
 import os
 import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -33,29 +32,10 @@ from braid.runtime.dtypes import dtype_name, numpy_dtype
 from braid.runtime.interruption import Interruption
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
 from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
+from braid.runtime.profile_entries import ProfileEntry, profile_entries
 from braid.support.entry_points import DEVICES_GROUP, installed_paths
 from braid.support.errors import BraidError
 from braid.support.lockless import lockless_property
-
-
-@dataclass(frozen=True)
-class ProfileEntry:
-    """How often an op ran, and for how many seconds in all.
-
-    `layouts` has the same for each choice of layouts in which a kernel ran, such as
-    `acdb,cdba->acdb` for those of two operands and a result.
-    """
-
-    count: int
-    seconds: float
-    layouts: Mapping[str, "ProfileEntry"] = field(default_factory=dict[str, "ProfileEntry"])
-
-    def __add__(self, other: "ProfileEntry") -> "ProfileEntry":
-        """Both together."""
-        layouts = dict(self.layouts)
-        for choice, entry in other.layouts.items():
-            layouts[choice] = layouts[choice] + entry if choice in layouts else entry
-        return ProfileEntry(self.count + other.count, self.seconds + other.seconds, layouts)
 
 
 def _close_with(owner: object, close: Callable[[int], None], handle: int) -> None:
@@ -204,20 +184,6 @@ class NativeModel:
         return NativeContext(self, threads)
 
 
-def profile_entries(
-    model: NativeModel, counts: Sequence[int], times: Sequence[int]
-) -> dict[str, ProfileEntry]:
-    """Return the counters of a model by name: executions of each, and nanoseconds."""
-    found: dict[str, ProfileEntry] = {}
-    for i, counter in enumerate(model.counter_names):
-        name, _, choice = counter.partition("\t")
-        entry = ProfileEntry(int(counts[i]), int(times[i]) * 1e-9)
-        if choice:
-            entry = ProfileEntry(entry.count, entry.seconds, {choice: entry})
-        found[name] = found[name] + entry if name in found else entry
-    return found
-
-
 class NativeContext:
     """An arena and a profile for the runs of one thread at a time."""
 
@@ -306,7 +272,7 @@ class NativeContext:
         library = load_library()
         counts = library.braid_context_profile_counts(self._handle)
         times = library.braid_context_profile_times(self._handle)
-        return profile_entries(self.model, counts, times)
+        return profile_entries(self.model.counter_names, counts, times)
 
     def device_seconds(self) -> dict[str, float]:
         """Return how long launches on each device took, by the device's own account."""

@@ -12,8 +12,9 @@ from braid.execution.request_stream import InterpretedStream, RequestStream
 from braid.runtime.buffers import check_apart, check_input, check_output, host_arrays
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import TensorSpec
-from braid.runtime.native import NativeContext, NativeModel, ProfileEntry, profile_entries
+from braid.runtime.native import NativeContext, NativeModel
 from braid.runtime.native_stream import NativeStream, ProfileTotals
+from braid.runtime.profile_entries import ProfileEntry, profile_entries
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
@@ -76,7 +77,8 @@ class NativeExecutor:
         streamed = self._streamed.copy()
         for stream in tuple(self._streams):
             stream.add_profile(streamed)
-        total = profile_entries(self._model, streamed.counts.tolist(), streamed.times.tolist())
+        counts, times = streamed.counts.tolist(), streamed.times.tolist()
+        total = profile_entries(self._model.counter_names, counts, times)
         for context in tuple(self._all):
             for name, entry in context.profile().items():
                 total[name] = total[name] + entry

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from braid.model import Model
-    from braid.runtime.native import ProfileEntry
+    from braid.runtime.profile_entries import ProfileEntry
 
 
 OutputDirOption = Annotated[
