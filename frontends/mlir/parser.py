@@ -1,22 +1,12 @@
-"""xDSL's parser, with the source location of every op kept, and fast on large files."""
+"""xDSL's parser, which locates every op in its file, and is fast on large files."""
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, Self
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    FileLineColLoc,
-    FusedLoc,
-    IntAttr,
-    LocationAttr,
-    ModuleOp,
-    NoneAttr,
-    StringAttr,
-    UnknownLoc,
-)
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import (
     Attribute,
     AttributeInvT,
@@ -27,16 +17,16 @@ from xdsl.ir import (
     TypeAttribute,
 )
 from xdsl.irdl import IRDLOperation, VerificationContext
-from xdsl.parser import Parser, ParserState, UnresolvedOperand
+from xdsl.parser import Parser, UnresolvedOperand
 from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyException
-from xdsl.utils.lexer import Input, Span
-from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
+from xdsl.utils.lexer import Span
+from xdsl.utils.mlir_lexer import MLIRTokenKind
 
-from braid.dialects.float_literals import BitPatternParser
 from braid.dialects.upstream_form import from_upstream_form, is_in_upstream_form, plain_name
 from braid.frontends.collector import collector_paused
 from braid.frontends.mlir.dictionaries import DictionaryReader
 from braid.frontends.mlir.files import MLIRSyntaxError
+from braid.frontends.mlir.location_parser import LocationParser
 from braid.frontends.mlir.repeated_ops import Line, RepeatedOps
 from braid.support.errors import BraidError, Note, SourceLocation
 
@@ -97,8 +87,6 @@ def wrong_attribute(op_type: type[Operation], given: Mapping[str, Attribute]) ->
 
 _BLANKS = re.compile(r"(?:\s+|//[^\n]*)*", re.ASCII)
 _OP_NAME = re.compile(r'"?[A-Za-z_][\w.$]*"?')
-_LOCATION_ALIAS = re.compile(r"^#([\w$.]+) *= *(loc\(.*\))[ \t]*$", re.MULTILINE | re.ASCII)
-_FUSED = re.compile(r"fused\s*<")
 _COMPUTED = "f16, bf16, f32, f64, i1, i8, i16, i32 or i64"
 _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
@@ -145,32 +133,20 @@ def _location(span: Span[str] | Span[bytes], line_offset: int) -> SourceLocation
     return SourceLocation(location.file, location.line + line_offset, location.col)
 
 
-class LinearLexer(MLIRLexer):
-    """xDSL's lexer, whose pattern takes exponential time for a string that does not end."""
-
-    _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
-
-
-class LocatingParser(BitPatternParser):
+class LocatingParser(LocationParser):
     """xDSL's parser, which keeps locations, collects external resources and never crashes."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:
-        super().__init__(context, "", file)
-        self._resume_from(ParserState(LinearLexer(Input(text, file))))
+        super().__init__(context, text, file, line_offset)
         self._scopes = ScopedValues()
         self.ssa_values = self._scopes
         self.external_resources: ExternalResources = {}
-        self._file = StringAttr(file)
-        self._line_offset = line_offset
-        self._line_starts = _line_starts(text)
         self._positions: list[int] = []  # of the names of the ops being parsed, outermost first
         self._first_uses: dict[str, Span] = {}
         self._last_dictionary: dict[str, Attribute] = {}
         self._types: dict[str, TypeAttribute] = {}
         self._dictionaries = DictionaryReader(text, self._attribute_from)
         self._repeated = RepeatedOps(text, self._dictionaries)
-        self._location_aliases = {m[1]: m.start(2) for m in _LOCATION_ALIAS.finditer(text)}
-        self._locations: dict[str, LocationAttr | None] = {}  # None: while it is read
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
         """The module; whatever goes wrong is a `ParseError`."""
@@ -187,7 +163,7 @@ class LocatingParser(BitPatternParser):
             # xDSL lets what attributes and ops find wrong with their parameters escape as is.
             self._raise_from(error)
         if isinstance(module.location, UnknownLoc):
-            module.location = self._attribute_at(0)
+            module.location = self._location_at(0)
         return module
 
     def _raise_from(self, error: Exception) -> NoReturn:
@@ -227,7 +203,7 @@ class LocatingParser(BitPatternParser):
             self._raise_of_op(self._positions[-1], error)
         position = self._positions.pop()
         if isinstance(op.location, UnknownLoc):
-            op.location = self._attribute_at(position)
+            op.location = self._location_at(position)
         return op
 
     def _parse_block_body(self, block: Block) -> None:
@@ -238,7 +214,7 @@ class LocatingParser(BitPatternParser):
                 return
             block.add_op(op)
             if line is not None and self.pos == following:
-                location = self._attribute_at(line.name_start)
+                location = self._location_at(line.name_start)
                 self._repeated.keep(line, op, self._values_of(line), location)
 
     def _read_repeated_ops(self, block: Block) -> tuple[Line | None, int]:
@@ -260,7 +236,7 @@ class LocatingParser(BitPatternParser):
         for name, _ in line.results:
             if name in self.ssa_values or name in self.forward_ssa_references:
                 return False
-        location = self._attribute_at(line.name_start)
+        location = self._location_at(line.name_start)
         op = self._repeated.instantiate(line, self._values_of(line), location)
         if op is None:
             return False
@@ -346,53 +322,6 @@ class LocatingParser(BitPatternParser):
             self._first_uses[name] = operand.span
         return super().resolve_operand(operand, type)
 
-    def _attribute_at(self, position: int) -> FileLineColLoc:
-        line = bisect_right(self._line_starts, position)
-        column = position - self._line_starts[line - 1] + 1
-        return FileLineColLoc(self._file, IntAttr(line + self._line_offset), IntAttr(column))
-
-    def _parse_alias_def(self) -> None:
-        """An alias; those of locations are read where they are used, which may be before."""
-        start = self.pos
-        match = _LOCATION_ALIAS.match(self.lexer.input.content, start)
-        if match is None:
-            super()._parse_alias_def()
-            return
-        self._location_of_alias(match[1])
-        self._resume_from(match.end())
-
-    def _parse_location(self) -> LocationAttr:
-        """A location as upstream prints it: with ranges, metadata of fused ones, and aliases."""
-        token = self._current_token
-        if token.kind is MLIRTokenKind.HASH_IDENT and token.text[1:] in self._location_aliases:
-            self._consume_token()
-            return self._location_of_alias(token.text[1:])
-        match = _FUSED.match(self.lexer.input.content, self.pos)
-        if match is not None:
-            self._resume_from(match.end())
-            self.parse_attribute()  # metadata, which no diagnostic shows
-            self.parse_punctuation(">")
-            locations = self.parse_comma_separated_list(self.Delimiter.SQUARE, self._parse_location)
-            return FusedLoc(tuple(locations), NoneAttr())
-        location = super()._parse_location()
-        if isinstance(location, FileLineColLoc) and self.parse_optional_keyword("to"):
-            self.parse_optional_integer(allow_boolean=False, allow_negative=False)
-            self.parse_punctuation(":")
-            self.parse_integer(False, False)
-        return location
-
-    def _location_of_alias(self, name: str) -> LocationAttr:
-        if name not in self._locations:
-            self._locations[name] = None
-            position = self.pos
-            self._resume_from(self._location_aliases[name])
-            self._locations[name] = self.parse_optional_location()
-            self._resume_from(position)
-        location = self._locations[name]
-        if location is None:
-            self.raise_error(f"the location alias '#{name}' stands for itself")
-        return location
-
     def _parse_external_resources(self) -> None:
         self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_resource_group)
 
@@ -428,12 +357,3 @@ def _skip_blanks(text: str, position: int) -> int:
     match = _BLANKS.match(text, position)
     assert match is not None, "the pattern matches nothing too"
     return match.end()
-
-
-def _line_starts(text: str) -> list[int]:
-    starts = [0]
-    position = text.find("\n")
-    while position != -1:
-        starts.append(position + 1)
-        position = text.find("\n", position + 1)
-    return starts
