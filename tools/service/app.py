@@ -104,6 +104,7 @@ def make_app(service: Service, names: Iterable[str] = ()) -> FastAPI:
     _add_events(app)
     _add_ends(app)
     _add_results(app)
+    _add_runs(app)
     _add_operation(app)
     add_sessions(app)
     _add_page(app)
@@ -255,6 +256,8 @@ def _add_results(app: FastAPI) -> None:
         headers = {"Content-Security-Policy": _EXPLANATION_POLICY}
         return FileResponse(path, media_type="text/html", headers=headers)
 
+
+def _add_runs(app: FastAPI) -> None:
     @app.post(
         "/tasks/{identity}/run",
         response_class=FileResponse,
