@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -47,18 +48,19 @@ QUICK = [
 ]
 
 
-def check(directory: Path, *cases: str) -> None:
-    """Run cases, by default all, in a process of their own."""
+def check(directory: Path, *cases: str) -> int:
+    """Run cases, by default all, in a process of their own; return how many there were."""
     command = [sys.executable, str(WORKER), str(directory), *cases]
     worker = subprocess.run(command, capture_output=True, text=True, env={**os.environ})
     said = f"status {worker.returncode}\n{worker.stdout[-4000:]}\n{worker.stderr[-2000:]}"
     assert worker.returncode == 0 and ", 0 wrong" in worker.stdout, said
+    return int(worker.stdout.splitlines()[-1].split()[0])
 
 
-def test_some_cases(tmp_path: Path) -> None:
-    check(tmp_path, *QUICK)
+def test_some_cases(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    record_property("cases", check(tmp_path, *QUICK))
 
 
 @pytest.mark.slow
-def test_all_cases(tmp_path: Path) -> None:
-    check(tmp_path)
+def test_all_cases(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    record_property("cases", check(tmp_path))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,10 @@ def damage(case: str, trials: int, seed: int, directory: Path) -> None:
     ("case", "trials"),
     [("artifacts", 8), ("kernels", 5), ("streams", 10), ("records", 30), ("profiles", 5)],
 )
-def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
+def test_damaged_files(
+    case: str, trials: int, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("cases", trials)
     damage(case, trials, SEED, tmp_path)
 
 
@@ -41,5 +45,8 @@ def test_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
         ("profiles", 150),
     ],
 )
-def test_many_damaged_files(case: str, trials: int, tmp_path: Path) -> None:
+def test_many_damaged_files(
+    case: str, trials: int, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("cases", trials)
     damage(case, trials, SEED + 1000, tmp_path)
