@@ -10,7 +10,7 @@ from pathlib import Path
 
 from braid.runtime.artifact import Artifact, read_artifact
 from braid.support.byte_sizes import parse_size
-from braid.support.cache_files import OBJECTS, own_cache_directory, remove, warn_of_damage
+from braid.support.cache_files import own_objects_directory, remove, warn_of_damage
 from braid.support.errors import BraidError
 from braid.support.input_files import reason
 from braid.support.private_files import (
@@ -161,4 +161,4 @@ def default_artifacts() -> ArtifactCache:
         limit = parse_size(text) if text else _DEFAULT_LIMIT
     except ValueError as error:
         raise BraidError(f"{LIMIT} {error}", hint="such as 4GiB; 0 keeps nothing") from error
-    return ArtifactCache(own_cache_directory() / OBJECTS / "models", limit)
+    return ArtifactCache(own_objects_directory() / "models", limit)

@@ -19,6 +19,7 @@ from braid.support.atomic_file import atomic_file
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.input_files import NotRegularError, open_regular
 from braid.support.private_files import (
+    check_private_directories,
     check_private_directory,
     foreign_reason,
     private_directory,
@@ -45,6 +46,16 @@ def own_cache_directory() -> Path:
     directory = cache_directory()
     check_private_directory(directory)
     return directory
+
+
+def own_objects_directory() -> Path:
+    """Return the directory of what was compiled; neither it nor the cache can others write to.
+
+    Raises BraidError as `own_cache_directory`.
+    """
+    directory = cache_directory()
+    check_private_directories(directory, directory / OBJECTS)
+    return directory / OBJECTS
 
 
 def warn_of_damage(message: str) -> None:

@@ -7,10 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from braid.support.cache_files import (
-    OBJECTS,
     SUFFIX,
     DamagedEntryError,
-    own_cache_directory,
+    own_objects_directory,
     read_entry,
     remove,
     warn_of_damage,
@@ -92,7 +91,7 @@ def default_cache() -> ObjectCache:
 
     Raises BraidError where others can write to it.
     """
-    return ObjectCache(own_cache_directory() / OBJECTS)
+    return ObjectCache(own_objects_directory())
 
 
 def _full_key(kind: Kind, key: str) -> str:

@@ -96,9 +96,9 @@ def foreign_reason(path: Path) -> str | None:
 def open_private(path: Path, flags: int = os.O_RDWR) -> int:
     """Return a descriptor of a file, which is made with mode 0600 where it is missing.
 
-    Raises OSError.
+    Raises OSError, also for a link: in a directory that others share it may lead to any file.
     """
-    flags |= os.O_CLOEXEC | os.O_NONBLOCK
+    flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, FILE_MODE)
     except FileExistsError:

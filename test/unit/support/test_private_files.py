@@ -102,7 +102,7 @@ def test_own_directories_are_tightened(cache: Path, tmp_path: Path, mode: int) -
     for directory in directories:
         directory.chmod(mode)
     np.testing.assert_array_equal(compile_model(tmp_path), first)
-    for directory in (cache, cache / OBJECTS / "models"):
+    for directory in (cache, cache / OBJECTS, cache / OBJECTS / "models"):
         assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
@@ -146,6 +146,17 @@ def test_a_shared_directory_stays_as_it_is(cache: Path, tmp_path: Path) -> None:
     compile_model(tmp_path)
     assert stat.S_IMODE(cache.stat().st_mode) == 0o1777
     assert modes(cache)[OBJECTS] == 0o700
+
+
+def test_a_lock_is_never_a_link(tmp_path: Path) -> None:
+    """In a directory that others share, it could lead to any file of this user."""
+    (tmp_path / "other").touch(0o644)
+    (tmp_path / "lock").symlink_to(tmp_path / "other")
+    with pytest.raises(OSError, match="symbolic links"):
+        open_private(tmp_path / "lock")
+    with claims(tmp_path / "lock") as own, own.claim("work") as is_claimed:
+        assert is_claimed  # nobody is locked out
+    assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o644
 
 
 def make_writable(path: Path) -> None:
