@@ -1,4 +1,4 @@
-"""What expressions of parameters are, where the values of the parameters are known."""
+"""Evaluation of expressions of parameters whose values are known at compile time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ Array = NDArray[Any]
 
 
 def parameter_values(context: Context, module: ModuleOp) -> "ParameterValues":
-    """Values by the parameters that `context` knows and what `@prepare` of `module` makes."""
+    """Return an evaluator for the parameters of `context` and the results of `@prepare`."""
     return ParameterValues(parameters_in(context), _prepared(module))
 
 
 def _prepared(module: ModuleOp) -> dict[str, SSAValue]:
-    """What `@prepare` makes, by key."""
+    """Return the results of `@prepare`, by the key under which each is stored."""
     for function in module.ops:
         if not isinstance(function, FuncOp) or function.sym_name.data != PREPARE:
             continue
@@ -41,15 +41,22 @@ def _prepared(module: ModuleOp) -> dict[str, SSAValue]:
 
 @dataclass(frozen=True)
 class ParameterValues:
-    """Evaluates expressions of parameters: by key, or by what makes them in `prepared`."""
+    """An evaluator of expressions of parameters.
+
+    It looks a parameter up in `parameters`, unless `prepared` has the value in `@prepare` that the
+    parameter is made from, which is then evaluated in turn.
+    """
 
     parameters: Mapping[str, Array]
     prepared: Mapping[str, SSAValue]
     _found: dict[SSAValue, Array | None] = field(default_factory=dict[SSAValue, Array | None])
 
     def of(self, value: SSAValue) -> Array | None:
-        """The array; None where `value` is no such expression, or a parameter has no value."""
-        self._found.clear()  # weights are large, and rarely share what they are made of
+        """Return the value of an expression as an array.
+
+        Return None where `value` depends on an input of the model, or a parameter has no value.
+        """
+        self._found.clear()  # weights are large, and rarely share subexpressions
         stack = [value]
         while stack:
             current = stack[-1]

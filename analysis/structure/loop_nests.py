@@ -1,7 +1,7 @@
 """Ops of `linalg` on tensors as loop nests: extents, access maps, and a body of scalar ops.
 
-Named ops are made `linalg.generic` by upstream, all of a module at once, since each call parses a
-text.
+Upstream's `linalg-generalize-named-ops` turns named ops into `linalg.generic`. It is called once
+for all ops of a module, since each call prints and parses the ops as text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,32 +36,38 @@ from braid.support.mlir_bindings import ir, passmanager
 
 @dataclass(frozen=True)
 class TensorNest:
-    """The `linalg.generic` that an op of the model is, or that upstream made of it."""
+    """A loop nest over tensors, as `linalg.generic` describes it.
+
+    `of` is the op of the model. `op` is that op itself, or the generic form of a named op.
+    """
 
     op: GenericOp
     of: Operation
     is_copy: bool = True
-    """Whether the operands of `op` are the arguments of a function that upstream read."""
+    """Whether `op` is a generic form, whose operands are the arguments of a function of its own."""
 
     @property
     def inputs(self) -> tuple[SSAValue, ...]:
-        """What is only read."""
+        """Return the operands of the model that the nest only reads."""
         return tuple(map(self.model_value, self.op.inputs))
 
     @property
     def outputs(self) -> tuple[SSAValue, ...]:
-        """What the results start from."""
+        """Return the operands of the model that hold the initial values of the results."""
         return tuple(map(self.model_value, self.op.outputs))
 
     def model_value(self, value: SSAValue) -> SSAValue:
-        """The model's value, as it is now, for one that the nest reads."""
+        """Return the value of the model that stands for `value`, an operand of the nest."""
         if not self.is_copy or not isinstance(value, BlockArgument):
             return value
         is_own = isinstance(value.owner.parent_op(), FuncOp)
         return _values_read(self.of)[value.index] if is_own else value
 
     def for_result(self, number: int) -> "TensorNest | None":
-        """The nest of one result alone, with a copy of the body; None where it reads others."""
+        """Return a nest that computes one result alone, with a copy of the ops that it needs.
+
+        Return None where the result also depends on the initial values of other results.
+        """
         first = len(self.op.inputs)
         own = self.body.args[first + number]
         block = Block(arg_types=[a.type for a in (*self.body.args[:first], own)])
@@ -95,27 +101,27 @@ class TensorNest:
 
     @property
     def maps(self) -> tuple[AffineMap, ...]:
-        """The access map of each operand."""
+        """Return the access map of each operand, inputs first."""
         return tuple(attribute.data for attribute in self.op.indexing_maps)
 
     @property
     def is_parallel(self) -> tuple[bool, ...]:
-        """Whether the iterations of each loop are independent."""
+        """Return for each loop whether its iterations are independent."""
         return tuple(kind.data == IteratorType.PARALLEL for kind in self.op.iterator_types)
 
     @property
     def body(self) -> Block:
-        """What is computed at one point of the loops."""
+        """Return the block that is computed at each point of the iteration space."""
         return self.op.body.block
 
 
 def op_name(op: Operation) -> str:
-    """The name of an op, also of one that is not registered."""
+    """Return the name of an op, also of one that is not registered in xDSL."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
 
 
 def tensor_nests(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
-    """The nests of those of `ops` that are one."""
+    """Return a loop nest for each of `ops` that is an op of `linalg` with one generic form."""
     nests = {op: TensorNest(op, op, is_copy=False) for op in ops if isinstance(op, GenericOp)}
     named = [op for op in ops if op not in nests and op_name(op).startswith("linalg.")]
     return nests | _generalized(named)
@@ -136,7 +142,7 @@ def _generalized(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
             parsed = ir.Module.parse(text)
             passmanager.PassManager.parse(_PIPELINE).run(parsed.operation)
         except ir.MLIRError:
-            # One that upstream rejects must not keep the others from being read.
+            # Upstream rejects the whole module for one invalid op: halve until only that fails.
             if len(ops) == 1:
                 return {}
             half = len(ops) // 2
@@ -161,7 +167,7 @@ def _generalized(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
 
 
 def _take_constants(nest: GenericOp, made: Sequence[Operation]) -> None:
-    """Put the constants of the body, which upstream moves out of it, back."""
+    """Move constants that upstream hoisted out of the body of `nest` back into it."""
     block = nest.body.block
     for constant in made:
         if isinstance(constant, ConstantOp) and block.first_op is not None:
@@ -173,7 +179,7 @@ _PIPELINE = "builtin.module(func.func(linalg-generalize-named-ops))"
 
 
 def _values_read(op: Operation) -> list[SSAValue]:
-    """Its operands, and what the ops in its region read from around it, in order."""
+    """Return the operands of `op`, then the outer values that its regions read, in order."""
     inside = {value for inner in op.walk() for value in inner.results}
     inside |= {
         argument for region in op.regions for block in region.blocks for argument in block.args
@@ -183,7 +189,7 @@ def _values_read(op: Operation) -> list[SSAValue]:
 
 
 def _function_of(op: Operation, values: Sequence[SSAValue], name: str) -> FuncOp:
-    """A function of what `op` reads that returns its results."""
+    """Return a function that takes `values`, all that `op` reads, and returns its results."""
     types = [value.type for value in values]
     block = Block(arg_types=types)
     copy = op.clone(dict(zip(values, block.args, strict=True)))
@@ -199,7 +205,7 @@ def _function_of(op: Operation, values: Sequence[SSAValue], name: str) -> FuncOp
 
 
 def _values_made(op: Operation) -> Iterator[SSAValue]:
-    """The results of `op` and of the ops in it, and the arguments of its blocks."""
+    """Yield the results of `op` and of the ops nested in it, and all block arguments."""
     for inner in op.walk():
         yield from list(inner.results)
         for region in inner.regions:
@@ -208,10 +214,10 @@ def _values_made(op: Operation) -> Iterator[SSAValue]:
 
 
 def without_sign(type: Attribute) -> Attribute:
-    """The type with integers that have no sign, which are all that upstream computes with.
+    """Return `type` with signless integers, the only ones that upstream computes with.
 
-    Where the operands tell braid whether to compute with signed or unsigned numbers, the maps and
-    the ops of a body are the same.
+    Signedness changes neither the access maps nor the ops of a body; braid takes it from the types
+    of the operands in the model.
     """
     if isinstance(type, TensorType):
         tensor = cast(TensorType[Attribute], type)

@@ -1,4 +1,4 @@
-"""What xDSL's verifiers of ops of `scf` and `tensor` leave out, and lowering relies on."""
+"""Checks of ops of `scf` and `tensor` that lowering relies on and xDSL's verifiers lack."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +13,13 @@ from braid.dialects.braid.base import fits, require
 
 
 def verify_upstream_op(op: Operation) -> None:
-    """Raises VerifyException where the types of `op` are not those of its regions or elements."""
+    """Raise VerifyException where the types of `op` contradict its regions, shapes or elements."""
     verify = _VERIFIERS.get(type(op))
     if verify is not None:
         verify(op)
 
 
-def _same(what: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
+def _require_types(what: str, actual: Sequence[Attribute], expected: Sequence[Attribute]) -> None:
     if tuple(actual) != tuple(expected):
         raise VerifyException(f"{what} ({_listed(actual)}), expected ({_listed(expected)})")
 
@@ -28,8 +28,8 @@ def _listed(types: Sequence[Attribute]) -> str:
     return ", ".join(map(str, types))
 
 
-def _ended(region: Region, kind: type[Operation]) -> Operation:
-    """The terminator of the only block of a region, which must be of this kind."""
+def _terminator(region: Region, kind: type[Operation]) -> Operation:
+    """Return the terminator of a region, which must have one block that ends in op `kind`."""
     blocks = list(region.blocks)
     last = blocks[0].last_op if len(blocks) == 1 else None
     if not isinstance(last, kind):
@@ -39,8 +39,10 @@ def _ended(region: Region, kind: type[Operation]) -> Operation:
 
 def _verify_for(op: Operation) -> None:
     carried = op.operand_types[3:]
-    _same("it carries", carried, op.result_types)
-    _same("its body yields", _ended(op.regions[0], scf.YieldOp).operand_types, op.result_types)
+    _require_types("it carries", carried, op.result_types)
+    _require_types(
+        "its body yields", _terminator(op.regions[0], scf.YieldOp).operand_types, op.result_types
+    )
 
 
 def _verify_if(op: Operation) -> None:
@@ -49,21 +51,21 @@ def _verify_if(op: Operation) -> None:
         require(not op.results, "it has results, expected an else region")
     for region in (then, otherwise):
         if region.blocks:
-            yielded = _ended(region, scf.YieldOp).operand_types
-            _same("a region yields", yielded, op.result_types)
+            yielded = _terminator(region, scf.YieldOp).operand_types
+            _require_types("a region yields", yielded, op.result_types)
 
 
 def _verify_while(op: Operation) -> None:
     before, after = op.regions
-    condition, last = _ended(before, scf.ConditionOp), _ended(after, scf.YieldOp)
-    _same("its first region takes", before.block.arg_types, op.operand_types)
-    _same("its first region passes on", condition.operand_types[1:], op.result_types)
-    _same("its second region takes", after.block.arg_types, op.result_types)
-    _same("its second region yields", last.operand_types, op.operand_types)
+    condition, last = _terminator(before, scf.ConditionOp), _terminator(after, scf.YieldOp)
+    _require_types("its first region takes", before.block.arg_types, op.operand_types)
+    _require_types("its first region passes on", condition.operand_types[1:], op.result_types)
+    _require_types("its second region takes", after.block.arg_types, op.result_types)
+    _require_types("its second region yields", last.operand_types, op.operand_types)
 
 
 def _shape(type: Attribute) -> tuple[int, ...] | None:
-    """The shape of a ranked tensor."""
+    """Return the shape of a ranked tensor type, None for any other type."""
     return cast("TensorType[Any]", type).get_shape() if isinstance(type, TensorType) else None
 
 

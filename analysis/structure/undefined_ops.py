@@ -1,8 +1,8 @@
-"""Ops of upstream dialects that are undefined for some operands, and what they do here instead.
+"""Defined behaviour for ops of upstream dialects that MLIR leaves undefined for some operands.
 
-MLIR leaves open what an index outside of a tensor, a division by zero or a loop that does not go
-forward do; in a model from outside they must neither touch memory beyond a tensor nor end the
-process. Where the operand is a constant of the model, the model is refused.
+An index outside of a tensor, a division by zero and a loop whose step is not positive are undefined
+in MLIR. In a model that nobody trusts they must neither access memory outside of a tensor nor end
+the process. Models where constants make an op undefined are rejected; other ops are rewritten.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ _DIVISIONS = _SIGNED | {"arith.divui", "arith.remui", "arith.ceildivui"}
 
 
 def refuse_undefined(module: Operation) -> None:
-    """Raise BraidError for the first op of a model whose constants make it undefined."""
+    """Raise BraidError for the first op of a model that constant operands make undefined."""
     for op in module.walk():
         fault = _fault(op) if isinstance(op, scf.ForOp | tensor.ExtractOp) else None
         if fault is not None:
@@ -39,6 +39,7 @@ def refuse_undefined(module: Operation) -> None:
 
 
 def _fault(op: scf.ForOp | tensor.ExtractOp) -> str | None:
+    """Return what constant operands make undefined in `op`, None if nothing."""
     if isinstance(op, scf.ForOp):
         step = constant_integer(op.step)
         wrong = step is not None and step <= 0
@@ -53,7 +54,7 @@ def _fault(op: scf.ForOp | tensor.ExtractOp) -> str | None:
 
 
 def constant_integer(value: SSAValue) -> int | None:
-    """The number that `value` is, if it is a constant, maybe in another type."""
+    """Return the value of an integer constant, also through `arith.index_cast`, else None."""
     owner = value.owner
     if isinstance(owner, arith.IndexCastOp):
         return constant_integer(owner.input)
@@ -63,15 +64,19 @@ def constant_integer(value: SSAValue) -> int | None:
 
 
 def define(op: Operation) -> None:
-    """Insert before `op` what makes it defined: a clamped index, a divisor that can divide.
+    """Make `op` defined for all operands, by ops that are inserted before it.
 
-    A division that upstream leaves open divides by 1. Raises BraidError for an op that reads from
-    a tensor that has no elements, or whose size is not known, and for a slice or padding that is
-    not inside of its tensors.
+    Indices of `tensor.extract` are clamped to the tensor. A division that is undefined, by zero or
+    of the least number by -1, divides by 1 instead.
+
+    Raises:
+        BraidError: a tensor that is read has no elements or an unknown size, or a slice or padding
+            is not within its tensors.
+
     """
     if (inside := _INSIDE.get(op_name(op))) is not None and not inside(op):
         raise BraidError(
-            f"'{op_name(op)}' op is not inside of its tensors: {_types(op)}",
+            f"'{op_name(op)}' op is not within its tensors: {_types(op)}",
             location=source_location(op),
         )
     if isinstance(op, tensor.ExtractOp):
@@ -84,10 +89,14 @@ def _types(op: Operation) -> str:
     return ", ".join(str(type) for type in (*op.operand_types, *op.result_types))
 
 
-def _numbers(op: Operation, name: str, segment: int) -> list[int | None]:
-    """Of an attribute that stands for operands where it has no number; None is no constant."""
-    written = {**op.attributes, **op.properties}
-    static, counts = (_integers(written.get(key)) for key in (name, "operandSegmentSizes"))
+def _mixed_static(op: Operation, name: str, segment: int) -> list[int | None]:
+    """Return the values of a mixed static and dynamic list, such as the offsets of a slice.
+
+    `name` is the attribute of the static values, `segment` the operand segment of the dynamic ones.
+    A dynamic value that is not constant is None; a malformed attribute gives `[None]`.
+    """
+    attributes = {**op.attributes, **op.properties}
+    static, counts = (_integers(attributes.get(key)) for key in (name, "operandSegmentSizes"))
     if static is None or counts is None:
         return [None]
     first = sum(counts[:segment])
@@ -109,7 +118,7 @@ def _shape(type: Attribute) -> tuple[int, ...] | None:
 
 def _slice_is_inside(op: Operation, whole: Attribute, first: int) -> bool:
     names = ("static_offsets", "static_sizes", "static_strides")
-    numbers = [_numbers(op, name, first + place) for place, name in enumerate(names)]
+    numbers = [_mixed_static(op, name, first + place) for place, name in enumerate(names)]
     shape = _shape(whole)
     if shape is None or any(len(each) != len(shape) for each in numbers):
         return False
@@ -139,7 +148,7 @@ def _element_is_inside(op: Operation) -> bool:
 
 
 def _padding_is_inside(op: Operation) -> bool:
-    low, high = _numbers(op, "static_low", 1), _numbers(op, "static_high", 2)
+    low, high = _mixed_static(op, "static_low", 1), _mixed_static(op, "static_high", 2)
     old, new = _shape(op.operands[0].type), _shape(op.results[0].type)
     if old is None or new is None or any(len(each) != len(old) for each in (low, high, new)):
         return False
@@ -162,6 +171,7 @@ def _indexed(op: tensor.ExtractOp) -> Iterator[tuple[SSAValue, int]]:
 
 
 def _clamp(op: tensor.ExtractOp) -> None:
+    """Clamp the indices of `op` to its tensor, where they are not constants within it."""
     for place, (value, extent) in enumerate(_indexed(op), 1):
         if extent < 1:
             raise BraidError(
@@ -172,12 +182,13 @@ def _clamp(op: tensor.ExtractOp) -> None:
         index = constant_integer(value)
         if index is None or not 0 <= index < extent:
             last = _constant(extent - 1, value.type)
-            inside = arith.MinUIOp(value, last.result)  # negative ones are large as unsigned
+            inside = arith.MinUIOp(value, last.result)  # a negative index is large as unsigned
             _insert_before(op, last, inside)
             op.operands[place] = inside.result
 
 
 def _divide_by_another(op: Operation) -> None:
+    """Replace the divisor by 1 where it is 0, or -1 with the least number as dividend."""
     dividend, divisor = op.operands
     known = constant_integer(divisor)
     if known is not None and known not in (0, -1):

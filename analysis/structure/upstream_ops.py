@@ -1,4 +1,4 @@
-"""Which ops are computed by upstream's lowering alone: those of its dialects that make tensors."""
+"""Ops of upstream dialects on tensors, which upstream's lowering compiles into kernels."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,14 @@ from braid.support.errors import UnsupportedError
 _DIALECTS = ("arith", "linalg", "math", "tensor")
 
 _INSIDE = ("linalg.yield", "linalg.index", "tensor.extract", "tensor.yield", "scf.if", "scf.yield")
-"""Ops of other dialects than `arith` and `math` that bodies of upstream ops may have."""
+"""Ops that may be in the bodies of upstream ops, besides those of `arith` and `math`."""
 
 
 def is_upstream_compute(op: Operation) -> bool:
-    """Whether `op` is not braid's, makes tensors alone, and is none that the program runs."""
+    """Return whether `op` is of an upstream dialect and computes tensors, and nothing else.
+
+    `tensor.from_elements` is not among these: it is executed by the host program.
+    """
     return (
         not isinstance(op, tensor.FromElementsOp)
         and op_name(op).partition(".")[0] in _DIALECTS
@@ -28,9 +31,9 @@ def is_upstream_compute(op: Operation) -> bool:
 
 
 def require_computing(op: Operation) -> None:
-    """Raise UnsupportedError unless all in the regions of `op` computes numbers of numbers.
+    """Raise UnsupportedError unless the regions of `op` only compute scalars from scalars.
 
-    Upstream's lowering takes ops that read or write any address, or run other code.
+    Upstream's lowering would also accept ops that access arbitrary memory or call other code.
     """
     for region in op.regions:
         for inner in region.walk():
@@ -48,10 +51,10 @@ def require_computing(op: Operation) -> None:
 
 
 def is_free(op: Operation) -> bool:
-    """Whether `op` costs nothing to make again wherever it is read."""
+    """Return whether `op` costs nothing to recompute at each of its uses."""
     return isinstance(op, arith.ConstantOp) or (isinstance(op, tensor.EmptyOp) and not op.operands)
 
 
 def upstream_computes(function: FuncOp) -> Iterator[Operation]:
-    """The ops of a function that become kernels by upstream's lowering."""
+    """Return the ops of a function that upstream's lowering compiles into kernels."""
     return (op for op in function.walk() if is_upstream_compute(op) and not is_free(op))

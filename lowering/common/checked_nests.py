@@ -1,8 +1,9 @@
-"""Loop nests of a model's own ops in the form that emitters assume, or as sequential loops.
+"""Normalization of `linalg.generic` on buffers into the form that emitters assume.
 
-Emitters spread the parallel loops of a nest over threads. They assume that every result has each of
-those once in its map and no others, and that operands are buffers. Nests that braid's ops become
-are so; those that come from upstream need not be.
+Emitters distribute the parallel loops of a nest over threads. They assume that the map of every
+result has each parallel loop once and no reduction loop, and that all operands are buffers. The
+nests of braid's own ops fulfil this; those of upstream ops in a model need not, and become
+sequential loops where they do not.
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,15 @@ from braid.support.errors import UnsupportedError
 
 
 def check_nests(function: FuncOp) -> None:
-    """Brings each nest of a function on buffers into the form that emitters assume."""
+    """Bring each nest of a function on buffers into the form that emitters assume.
+
+    Raises:
+        UnsupportedError: a nest accesses an operand out of bounds, or too much to check it.
+
+    """
     for nest in [op for op in function.walk() if isinstance(op, linalg.GenericOp)]:
         nest = _without_scalars(nest)
-        _check_places(nest)
+        _check_bounds(nest)
         written = [_dims(map.data) for map in list(nest.indexing_maps)[len(nest.inputs) :]]
         if any(dims is None or dims != written[0] for dims in written):
             _as_loops(nest)
@@ -36,14 +42,14 @@ def check_nests(function: FuncOp) -> None:
             _set_kinds(nest, written[0] or frozenset())
 
 
-_MOST_PLACES = 1 << 22
-"""How many places of an operand are looked at before a nest is refused."""
+_MOST_VALUES = 1 << 22
+"""The largest number of values of an index expression that is checked, else it is rejected."""
 
 
-def _check_places(nest: linalg.GenericOp) -> None:
-    """Raises UnsupportedError where a nest leaves an operand within its loops.
+def _check_bounds(nest: linalg.GenericOp) -> None:
+    """Raise UnsupportedError where a nest accesses an operand out of bounds.
 
-    Upstream looks at the first and the last iteration only, which bound no floordiv and no mod.
+    Upstream checks the first and the last iteration only, which do not bound floordiv and mod.
     """
     loops = loops_of(nest)
     for map, operand in zip(loops.maps, nest.operands, strict=True):
@@ -53,7 +59,7 @@ def _check_places(nest: linalg.GenericOp) -> None:
                 continue
             used = sorted(expr.used_dims())
             counts = [loops.extents[dim] for dim in used]
-            if prod(counts) > _MOST_PLACES:
+            if prod(counts) > _MOST_VALUES:
                 raise UnsupportedError(f"{expr} has {prod(counts)} values to check")
             grid = dict(zip(used, np.ogrid[tuple(slice(count) for count in counts)], strict=True))
             dims = [grid.get(dim, 0) for dim in range(map.num_dims)]
@@ -66,7 +72,7 @@ def _check_places(nest: linalg.GenericOp) -> None:
 
 
 def _dims(map: AffineMap) -> frozenset[int] | None:
-    """The loops that a result has; None where it has one twice or something else."""
+    """Return the loops in the map of a result; None if a loop repeats or an index is computed."""
     dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
     others = [expr for expr in map.results if not isinstance(expr, AffineDimExpr)]
     is_plain = all(isinstance(expr, AffineConstantExpr) for expr in others)
@@ -74,7 +80,7 @@ def _dims(map: AffineMap) -> frozenset[int] | None:
 
 
 def _set_kinds(nest: linalg.GenericOp, written: frozenset[int]) -> None:
-    """Say which loops are parallel: those that each result has, whatever the model says."""
+    """Mark exactly the loops in `written` as parallel, whatever the model declares."""
     count = len(nest.iterator_types)
     parallel, reduction = IteratorTypeAttr.parallel(), IteratorTypeAttr.reduction()
     kinds = [parallel if dim in written else reduction for dim in range(count)]
@@ -82,16 +88,16 @@ def _set_kinds(nest: linalg.GenericOp, written: frozenset[int]) -> None:
 
 
 def _without_scalars(nest: linalg.GenericOp) -> linalg.GenericOp:
-    """The nest, which reads operands that are numbers where they are defined."""
-    numbers = [i for i, v in enumerate(nest.inputs) if not isinstance(v.type, MemRefType)]
-    if not numbers:
+    """Return the nest with a body that uses scalar operands directly, and buffers as operands."""
+    scalars = [i for i, v in enumerate(nest.inputs) if not isinstance(v.type, MemRefType)]
+    if not scalars:
         return nest
     block = nest.body.block
-    for index in reversed(numbers):
+    for index in reversed(scalars):
         argument = block.args[index]
         argument.replace_all_uses_with(nest.inputs[index])
         block.erase_arg(argument)
-    kept = [index for index in range(len(nest.inputs)) if index not in numbers]
+    kept = [index for index in range(len(nest.inputs)) if index not in scalars]
     maps = list(nest.indexing_maps)
     made = linalg.GenericOp(
         [nest.inputs[index] for index in kept],
@@ -105,7 +111,7 @@ def _without_scalars(nest: linalg.GenericOp) -> linalg.GenericOp:
 
 
 def _as_loops(nest: linalg.GenericOp) -> None:
-    """One iteration after the other, in the order of the loops."""
+    """Replace a nest by sequential loops, in the order of its iteration space."""
     loops = loops_of(nest)
     builder = Builder(InsertPoint.before(nest))
     point: list[SSAValue] = []

@@ -1,4 +1,4 @@
-"""Ops of a model that upstream's passes alone lower: where they fail, and what that may end."""
+"""Diagnostics and isolation for kernels of upstream ops, which only upstream's passes lower."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -13,22 +13,28 @@ from braid.support.errors import BraidError, UnsupportedError
 
 
 def upstream_ops(group: FusedOp) -> list[Operation]:
-    """The ops of a group that are not braid's and compute."""
+    """Return the ops of a group that compute and are not braid's."""
     ops = group.body.block.ops
     return [op for op in ops if not op_name(op).startswith("braid.") and not is_free(op)]
 
 
 def jobs_for(groups: Iterable[FusedOp], jobs: int) -> int:
-    """How many processes compile the kernels of `groups`; `jobs` is 1 for this one.
+    """Return the number of processes that compile the kernels of `groups`; 1 is this process.
 
-    What upstream and LLVM make of ops that no lowering of braid has seen may end the process.
+    With upstream ops it is at least 2, since upstream's passes and LLVM may crash the process that
+    compiles ops which braid's lowering has not checked.
     """
     return max(2, jobs) if any(map(upstream_ops, groups)) else jobs
 
 
 @contextmanager
 def blamed_on(group: FusedOp) -> Generator[None]:
-    """Errors of lowering a group name its ops that are upstream's, and where they stand."""
+    """Make errors of lowering a group name its upstream op, with location and a hint.
+
+    Raises:
+        UnsupportedError: a BraidError was raised in the block and the group has upstream ops.
+
+    """
     try:
         yield
     except BraidError as error:

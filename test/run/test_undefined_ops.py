@@ -82,15 +82,15 @@ REFUSED = {
     "index 2 of tensor<2xi64>, expected 0 to 1": (
         f"%two = arith.constant 2 : index\n%e = tensor.extract %m[%two] : tensor<2xi64>{TO_TENSOR}"
     ),
-    "'tensor.extract_slice' op is not inside of its tensors": (
+    "'tensor.extract_slice' op is not within its tensors": (
         "%far = arith.constant 1000000 : index\n"
         "%y = tensor.extract_slice %m[%far] [2] [1] : tensor<2xi64> to tensor<2xi64>"
     ),
-    "'tensor.insert_slice' op is not inside of its tensors": (
+    "'tensor.insert_slice' op is not within its tensors": (
         "%far = arith.constant 1000000 : index\n"
         "%y = tensor.insert_slice %m into %m[%far] [2] [1] : tensor<2xi64> into tensor<2xi64>"
     ),
-    "'tensor.pad' op is not inside of its tensors": (
+    "'tensor.pad' op is not within its tensors": (
         "%c = arith.constant 0 : i64\n"
         "%y = tensor.pad %m low[-1] high[1] {\n^bb0(%i: index):\n tensor.yield %c : i64\n"
         "} : tensor<2xi64> to tensor<2xi64>"
