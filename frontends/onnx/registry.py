@@ -19,6 +19,7 @@ _GROUPS = (
     "activation",
     "control_flow",
     "convolution",
+    "einsum",
     "elementwise",
     "fourier",
     "indexing",

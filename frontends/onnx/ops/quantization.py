@@ -17,6 +17,7 @@ from braid.frontends.onnx.expressions import (
     cast,
     matmul,
     normalized,
+    reduce,
     reshape,
     scalar,
     with_rank,
@@ -67,6 +68,24 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
         real = b.insert_one(DequantizeOp.on(narrow, wide, _no_zero(b, i8, x)))
         return cast(b, real, result)
     return cast(b, apply(b, "mul", cast(b, value, f32), wide), result)
+
+
+@importer("DynamicQuantizeLinear")
+def dynamic_quantize_linear(b: Builder, node: Node) -> list[SSAValue]:
+    """8 bits for the range of x, which 0 is in, with its scale and zero point.
+
+    A range of no width has the scale that one of width 1 has, as in ONNX's reference evaluator:
+    by the formulas of the standard the scale is 0, which divides 0 by 0.
+    """
+    x = node.input(0)
+    dims, zero = list(range(len(shape_of(x)))), scalar(b, 0, x)
+    low, high = (apply(b, kind, reduce(b, kind, x, dims), zero) for kind in ("minimum", "maximum"))
+    width = apply(b, "sub", high, low)
+    width = apply(b, "select", apply(b, "eq", high, low), scalar(b, 1, x), width)
+    scale = apply(b, "div", width, scalar(b, 255, x))
+    place = apply(b, "sub", zero, apply(b, "div", low, scale))
+    offset = quantized(b, place, None, from_numpy(np.uint8))
+    return [b.emit(QuantizeOp.on(x, scale, offset)), reshape(b, scale, []), reshape(b, offset, [])]
 
 
 def _wanted_type(node: Node) -> Attribute | None:

@@ -158,7 +158,12 @@ _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False,
 
 @dataclass(frozen=True)
 class _Sequences:
-    """What all directions share: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`."""
+    """What all directions share: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`.
+
+    What is before the first step or after the last of a sequence is not computed: its outputs are
+    0, and so are the last states of a sequence without steps, as in ONNX Runtime. The standard
+    says nothing of them.
+    """
 
     node: Node
     x: SSAValue
@@ -235,7 +240,16 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
 
     name = next((output for output in s.node.proto.output if output), s.node.proto.name)
     keys = {"enter": f"{name}/{direction}/enter", "next": f"{name}/{direction}/next"}
+    if not time:
+        state, dtype = shape_of(starts[0]), to_numpy(element_type_of(s.x))
+        return [
+            broadcast(b, b.constant(np.zeros([1] * len(e), dtype)), e)
+            for e in (*[state] * cell.states, (0, *state))
+        ]
     *states, every = counted_loop(b, time, starts, body, keys)
+    if s.lengths is not None:
+        ran = apply(b, "lt", b.constant(np.zeros((1, 1), np.int64)), s.lengths)
+        states = [apply(b, "select", ran, state, scalar(b, 0, state)) for state in states]
     if backward:
         every = b.emit(SliceOp.get(every, [time - 1, 0, 0], shape_of(every), [-1, 1, 1]))
     return [*states, every]
@@ -256,10 +270,20 @@ def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Wei
         recurrence_bias=None if bias is None else slice_dim(b, bias, 0, size, size),
         peepholes=peepholes,
         activations=activations_of(node, direction),
-        clip=node.number("clip") if node.has("clip") else None,
+        clip=_clip(node),
         is_linear_before_reset=bool(node.integer("linear_before_reset", 0)),
     )
     return weights, inputs
+
+
+def _clip(node: Node) -> float | None:
+    """The largest absolute value of what activations take. Raises BraidError for one below 0."""
+    if not node.has("clip"):
+        return None
+    clip = node.number("clip")
+    if not clip >= 0:
+        node.fail(f"clip is {clip}, expected at least 0")
+    return clip
 
 
 def _at(b: Builder, value: SSAValue | None, direction: int) -> SSAValue | None:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from braid.support.errors import UnsupportedError
+from braid.analysis.interpreter import interpret
+from braid.support.errors import BraidError, UnsupportedError
 
 Check = Callable[..., Any]
 RNG = np.random.default_rng(2)
@@ -42,7 +43,66 @@ def test_recurrent_variants(check_session: Check) -> None:
     check_session("GRU", x, *weights, outputs=2, hidden_size=5, linear_before_reset=1)
     weights = (random(1, 20, 4), random(1, 20, 5), random(1, 40))
     peepholes = (None, None, None, random(1, 15))
-    check_session("LSTM", x, *weights, *peepholes, outputs=3, hidden_size=5, clip=0.3)
+    check_session("LSTM", x, *weights, *peepholes, outputs=3, hidden_size=5)
+
+
+def test_clip_bounds_the_input_of_every_activation(check: Check) -> None:
+    """Gates with their peepholes, and the cell before `h`, as the standard words it.
+
+    It says that clipping "is applied to the input of activations", and lists `h` among those. ONNX
+    Runtime clips the inputs of `f` and `g` alone; ONNX's evaluator ignores `clip`.
+    """
+
+    def expected(_: Any, inputs: dict[str, Any]) -> list[Any]:
+        x, w, r, bias, h, c, peepholes = (inputs[f"x{i}"][...] for i in (0, 1, 2, 3, 5, 6, 7))
+        (p_i, p_o, p_f), h, c = np.split(peepholes[0], 3), h[0], c[0]
+
+        def sigmoid(v: Any) -> Any:
+            return 1 / (1 + np.exp(-np.clip(v, -0.5, 0.5)))
+
+        def tanh(v: Any) -> Any:
+            return np.tanh(np.clip(v, -0.5, 0.5))
+
+        outputs: list[Any] = []
+        for step in x:
+            gates = step @ w[0].T + h @ r[0].T + sum(np.split(bias[0], 2))
+            i, o, f, g = np.split(gates, 4, -1)
+            c = sigmoid(f + p_f * c) * c + sigmoid(i + p_i * c) * tanh(g)
+            h = sigmoid(o + p_o * c) * tanh(c)
+            outputs.append(h)
+        return [np.stack(outputs)[:, None], h[None], c[None]]
+
+    states = (None, random(1, 2, 3), 2 * random(1, 2, 3))
+    arrays = (random(4, 2, 3), random(1, 12, 3), random(1, 12, 3), random(1, 24), *states)
+    check(
+        "LSTM", *arrays, random(1, 9), outputs=3, oracle=expected, hidden_size=3, clip=0.5, opset=14
+    )
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("op_type", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+def test_sequences_without_steps(
+    check: Check, check_session: Check, op_type: str, gates: int, direction: str
+) -> None:
+    """Their last states are 0, as in ONNX Runtime, whatever the first ones are."""
+    ways, states = 2 if direction == "bidirectional" else 1, 2 if op_type == "LSTM" else 1
+    weights = (random(ways, gates * 3, 2), random(ways, gates * 3, 3), random(ways, gates * 6))
+    more = {"hidden_size": 3, "direction": direction, "outputs": 1 + states}
+    starts = [random(ways, 3, 3) for _ in range(states)]
+    lengths = np.array([0, 4, 0], np.int32)
+    check_session(op_type, random(4, 3, 2), *weights, lengths, *starts, **more)
+
+    def zeros(*_: Any) -> list[Any]:  # ONNX Runtime ends the process for a GRU
+        last = np.zeros((ways, 3, 3), np.float32)
+        return [np.zeros((0, ways, 3, 3), np.float32), *[last] * states]
+
+    check(op_type, random(0, 3, 2), *weights, None, *starts, oracle=zeros, **more)
+
+
+def test_a_clip_below_zero_is_refused(check: Check) -> None:
+    x, weights = random(3, 2, 4), (random(1, 5, 4), random(1, 5, 5))
+    with pytest.raises(BraidError, match=r"clip is -1\.0, expected at least 0"):
+        check("RNN", x, *weights, outputs=2, hidden_size=5, clip=-1.0)
 
 
 def test_activations_with_parameters_are_not_supported(check_session: Check) -> None:
@@ -66,10 +126,54 @@ def test_activations_with_parameters_are_not_supported(check_session: Check) -> 
         ("ij,jk->ik", [(0, 3), (3, 4)]),
         ("ij,jk->ik", [(2, 0), (0, 4)]),
         ("...i,...i->...", [(0, 1, 3), (1, 2, 3)]),
+        ("BAj,...JB->Aj...J", [(2, 3, 4), (5, 1, 3, 2)]),  # letters are no dims of the ellipsis
+        ("Ca,AB", [(2, 3), (4, 5)]),
+        ("J", [(3,)]),
+        ("J->...", [(3,)]),
+        ("...ii", [(2, 3, 3)]),
+        ("iJi...i->J...i", [(2, 3, 2, 4, 2)]),
+        ("jjkk->kj", [(2, 2, 3, 3)]),
+        ("ij,jk->ik", [(2, 3), (1, 4)]),
+        ("ij,i->j", [(1, 3), (4,)]),
+        ("...ij,...->i", [(3, 4), ()]),
     ],
 )
 def test_einsum(check: Check, equation: str, shapes: list[tuple[int, ...]]) -> None:
     check("Einsum", *(random(*shape) for shape in shapes), equation=equation, tolerance=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes", "message"),
+    [
+        ("...ii->i", [(2, 3, 3)], "has no ellipsis, which stands for 1 dims of inputs"),
+        ("...i,...->...i", [(2, 3), (2, 3)], "1 dims of input 0, 2 dims of input 1"),
+        ("ij->ii", [(2, 3)], "has 'i' more than once"),
+        ("ij->k", [(2, 3)], "has 'k', which no input has"),
+        ("ij->i", [(2, 3, 4)], "input 0 has rank 3, but its term is 'ij'"),
+        ("ijk->i", [(2, 3)], "input 0 has rank 2, but its term is 'ijk'"),
+        ("ii->i", [(2, 3)], "'i' stands for 2 and for 3 in one input"),
+        ("ii->i", [(1, 3)], "'i' stands for 1 and for 3 in one input"),
+        ("ij,jk->ik", [(2, 3), (4, 5)], "'j' stands for 3 and for 4"),
+        ("i1->i", [(2, 3)], "'i1->i' is not one of letters"),
+        ("......i->i", [(2, 3)], "is not one of letters"),
+        ("i->j->i", [(2,)], "is not one of letters"),
+        ("ij,jk->ik", [(2, 3)], "has 2 terms, expected 1"),
+    ],
+)
+def test_equations_that_say_nothing(
+    check: Check, equation: str, shapes: list[tuple[int, ...]], message: str
+) -> None:
+    """What ONNX Runtime refuses too; numpy takes ellipses of different ranks, ONNX does not."""
+    with pytest.raises(BraidError, match=message):
+        check("Einsum", *(random(*shape) for shape in shapes), equation=equation)
+
+
+@pytest.mark.parametrize("x", [np.zeros((2, 3)), np.full((2, 3), -0.0), np.zeros(())])
+def test_a_range_of_no_width_has_a_scale(check: Check, x: Any) -> None:
+    """1 / 255 as in ONNX's evaluator; the standard's function has 0, ONNX Runtime 1."""
+    imported = check("DynamicQuantizeLinear", x.astype(np.float32), outputs=3)
+    _, scale, _ = interpret(imported.module, {"x0": x.astype(np.float32)})
+    assert scale == np.float32(1) / np.float32(255)
 
 
 def test_quantization(check: Check) -> None:
