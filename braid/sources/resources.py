@@ -1,4 +1,4 @@
-"""Tensors that stand at the end of a file, `dense_resource<name>`, in the ops that name them."""
+"""Elements of `dense_resource<name>` attributes, which a file holds in its last section."""
 
 import threading
 from collections.abc import Generator
@@ -25,14 +25,18 @@ from braid.frontends.mlir.files import MLIRSyntaxError
 from braid.support.errors import UnsupportedError
 
 _ALIGNMENT_BYTES = 4
-"""How many bytes before the elements say how they are aligned."""
+"""The size of the alignment that precedes the elements of a resource."""
 
 
 def inline_resources(context: Context, module: ModuleOp) -> None:
-    """Replaces the attributes `dense_resource<name>` of all ops by their elements.
+    """Replace the attributes `dense_resource<name>` of all ops by `dense<…>` ones.
 
-    They are those of the text that is read within `own_resources`. Raises MLIRSyntaxError, with
-    the op's location, for one that the file does not have or that has another size than its type.
+    The resources are those of the text that was parsed in the same `own_resources` block.
+
+    Raises:
+        MLIRSyntaxError: the file has no such resource, or one of another size than its type.
+        UnsupportedError: the type has a dynamic shape, or elements that braid does not store.
+
     """
     interface = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
     known: dict[DenseResourceAttr, Attribute] = {}
@@ -50,9 +54,9 @@ _LOCK = threading.RLock()
 
 @contextmanager
 def own_resources(context: Context, text: str) -> Generator[None]:
-    """Keep the resources of `text`, read in the block, apart from those of other texts.
+    """Isolate the resources of `text`, which the block parses, from those of other texts.
 
-    xDSL has one table of them for all contexts, in which names of two texts would be mixed up.
+    xDSL has one table of resources for all contexts, in which equal names of two texts collide.
     """
     interface = context.get_dialect("builtin").get_interface(OpAsmDialectInterface)
     if "dense_resource<" not in text or interface is None:

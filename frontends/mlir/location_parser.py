@@ -1,4 +1,4 @@
-"""xDSL's parser with locations as upstream prints them, and places of positions in a file."""
+"""xDSL's parser, extended by all forms of locations and by the locations of tokens."""
 
 import re
 from bisect import bisect_right
@@ -23,13 +23,16 @@ _FUSED = re.compile(r"fused\s*<")
 
 
 class LinearLexer(MLIRLexer):
-    """xDSL's lexer, whose pattern takes exponential time for a string that does not end."""
+    """xDSL's lexer with a string pattern of linear time.
+
+    The original pattern takes exponential time for a string that does not end.
+    """
 
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
 
 class LocationParser(BitPatternParser):
-    """xDSL's parser, which reads every form of location and knows where in the file it is."""
+    """A parser that reads every form of location and maps positions to lines of the file."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:
         """Begin at the start of `text`, which follows `line_offset` lines of `file`."""
@@ -47,7 +50,7 @@ class LocationParser(BitPatternParser):
         return FileLineColLoc(self._file, IntAttr(line + self._line_offset), IntAttr(column))
 
     def _parse_alias_def(self) -> None:
-        """An alias; those of locations are read where they are used, which may be before."""
+        """Parse an alias definition; uses of a location alias may precede it."""
         start = self.pos
         match = _LOCATION_ALIAS.match(self.lexer.input.content, start)
         if match is None:
@@ -57,7 +60,7 @@ class LocationParser(BitPatternParser):
         self._resume_from(match.end())
 
     def _parse_location(self) -> LocationAttr:
-        """A location as upstream prints it: with ranges, metadata of fused ones, and aliases."""
+        """Parse a location, also a file range, a fused one with metadata, and an alias."""
         token = self._current_token
         if token.kind is MLIRTokenKind.HASH_IDENT and token.text[1:] in self._location_aliases:
             self._consume_token()
@@ -85,7 +88,7 @@ class LocationParser(BitPatternParser):
             self._resume_from(position)
         location = self._locations[name]
         if location is None:
-            self.raise_error(f"the location alias '#{name}' stands for itself")
+            self.raise_error(f"the location alias '#{name}' refers to itself")
         return location
 
 

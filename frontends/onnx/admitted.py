@@ -1,4 +1,4 @@
-"""What braid imports although ONNX does not allow it, and what it may leave unread."""
+"""Deviations from ONNX's schemas: types and ops imported in addition, attributes ignored."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ ADMITTED_TYPES: Mapping[tuple[str, str], str] = {
     ("MaxPool", "int64"): _PYTORCH,
     ("TopK", "bool"): "torch.onnx exports it of torch.sort",
     **{
-        (op, kind): "all integers are as simple as those that ONNX has"
+        (op, kind): "the op is defined for every integer type alike"
         for op, kinds in (
             ("Range", ("int8", "uint8", "uint16", "uint32", "uint64")),
             ("ReduceMax", ("int16", "uint16")),
@@ -25,43 +25,43 @@ ADMITTED_TYPES: Mapping[tuple[str, str], str] = {
         )
         for kind in kinds
     },
-    ("Shrink", "bfloat16"): "models converted to bfloat16 have it",
+    ("Shrink", "bfloat16"): "models converted to bfloat16 contain it",
 }
-"""Op type and element type, as ONNX's schemas write it, to why models have them.
+"""Op type and element type, as ONNX's schemas write it, to the reason why models have the pair.
 
-Only ops whose results on that type are right, and tested, may stand here.
+Every entry is tested for correct results on that type.
 """
 
 ADMITTED_OPS: Mapping[tuple[str, str], str] = {
     ("", "LayerNormalization"): "ONNX Runtime writes it into models of opsets before 17",
 }
-"""Domain and op type to why models of opsets before the op's first one have it."""
+"""Domain and op type to the reason why models have the op before the opset that introduced it."""
 
 IGNORED: Mapping[tuple[str, str], str] = {
-    ("BatchNormalization", "momentum"): "it moves running statistics, which only training gives",
-    ("Cast", "round_mode"): "only narrow floats are rounded in another way than to the nearest",
-    ("Cast", "saturate"): "only narrow floats can be out of range in two ways",
-    ("CastLike", "round_mode"): "as of Cast",
-    ("CastLike", "saturate"): "as of Cast",
+    ("BatchNormalization", "momentum"): "only training updates running statistics",
+    ("Cast", "round_mode"): "only float8 types are rounded otherwise than to nearest",
+    ("Cast", "saturate"): "only float8 types distinguish two results out of range",
+    ("CastLike", "round_mode"): "as for Cast",
+    ("CastLike", "saturate"): "as for Cast",
     ("Dropout", "ratio"): "inference drops nothing",
     ("Dropout", "seed"): "inference drops nothing",
-    ("Gemm", "broadcast"): "shapes say whether C is repeated",
-    ("MaxPool", "storage_order"): "it says how indices are counted, which are an optional output",
-    ("TopK", "sorted"): "without it any order is right, and so is a sorted one",
-    ("TreeEnsemble", "nodes_hitrates"): "a hint about speed",
+    ("Gemm", "broadcast"): "the shape of C determines whether it is broadcast",
+    ("MaxPool", "storage_order"): "it only affects the optional output of indices",
+    ("TopK", "sorted"): "0 permits any order, a sorted one included",
+    ("TreeEnsemble", "nodes_hitrates"): "a performance hint",
 }
-"""Op type and attribute to why it says nothing where its importer does not read it.
+"""Op type and attribute to the reason why its importer may ignore the attribute.
 
-Every other attribute that is there, is not its default and is not read is refused.
+Any other attribute that differs from its default and that no importer reads is an error.
 """
 
 
 def may_ignore(op_type: str, attribute: str) -> bool:
-    """Return whether an attribute says nothing where its importer does not read it."""
-    # Opset 1 tells executors with it which inputs they may overwrite.
+    """Return whether an importer may ignore an attribute whatever its value is."""
+    # In opset 1 it names the inputs that an executor may overwrite.
     return attribute == "consumed_inputs" or (op_type, attribute) in IGNORED
 
 
 def admits(op_type: str, element_type: str) -> bool:
-    """Return whether an op takes an element type that ONNX does not allow."""
+    """Return whether braid imports an op on an element type that ONNX does not allow."""
     return (op_type, element_type) in ADMITTED_TYPES

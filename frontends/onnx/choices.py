@@ -1,4 +1,4 @@
-"""The values of attributes that choose, which ONNX's schemas only tell in prose."""
+"""The values of enumerated string attributes, which ONNX's schemas list only in prose."""
 
 from collections.abc import Mapping
 
@@ -50,4 +50,4 @@ CHOICES: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("TfIdfVectorizer", "mode"): ("TF", "IDF", "TFIDF"),
     ("Upsample", "mode"): ("nearest", "linear", "bilinear"),
 }
-"""Op type and attribute to the values; a value that is none of them is refused."""
+"""Op type and attribute to the values that are allowed; any other value is an error."""

@@ -1,4 +1,4 @@
-"""What ONNX's own schemas say of a node: inputs, element types and attributes."""
+"""Checks of nodes against ONNX's schemas: inputs, outputs, element types and attributes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,10 @@ from braid.frontends.onnx.node import Node
 
 @dataclass(frozen=True)
 class Formal:
-    """An input or output of a schema; `variable` is the type variable that it binds, if any."""
+    """A formal parameter of a schema, for one input or output.
+
+    `types` are the types that it allows; `variable` is the type variable that it binds, if any.
+    """
 
     name: str
     types: frozenset[str]
@@ -28,20 +31,23 @@ class Formal:
 
 @dataclass(frozen=True)
 class Values:
-    """The inputs or the outputs of a schema; the last one may stand for any number of values."""
+    """The formal parameters for the inputs, or for the outputs, of a schema.
+
+    A node has from `least` to `most` values; the last formal stands for all further ones.
+    """
 
     formals: tuple[Formal, ...]
     least: int
     most: int
 
     def of(self, index: int) -> Formal:
-        """Return the formal of a value."""
+        """Return the formal parameter for the value at `index`."""
         return self.formals[min(index, len(self.formals) - 1)]
 
 
 @dataclass(frozen=True)
 class AttributeSchema:
-    """An attribute of a schema; `default` is None where it has none."""
+    """An attribute that a schema declares, of type `kind`; `default` is None where it has none."""
 
     kind: int
     is_required: bool
@@ -50,7 +56,7 @@ class AttributeSchema:
 
 @dataclass(frozen=True)
 class Signature:
-    """An op of one version of a domain."""
+    """The schema of an op in one version of its domain."""
 
     inputs: Values
     outputs: Values
@@ -59,7 +65,7 @@ class Signature:
 
 @cache
 def signature(op_type: str, domain: str, opset: int) -> Signature | None:
-    """Return what ONNX says of an op, None for one that is not ONNX's."""
+    """Return the schema of an op in an opset of its domain, None if ONNX has no such op there."""
     try:
         schema: Any = onnx.defs.get_schema(op_type, opset, domain)
     except (onnx.defs.SchemaError, TypeError):
@@ -98,7 +104,7 @@ def _values(formals: Sequence[Any], least: int, most: int) -> Values:
 
 
 def check_given(node: Node, known: Signature) -> None:
-    """Check a node's counts, its attributes' kinds, and the element types of its inputs.
+    """Check the number of a node's inputs and outputs, its attributes, and its element types.
 
     Raises:
         BraidError: ONNX does not allow the node.
@@ -117,10 +123,11 @@ def check_given(node: Node, known: Signature) -> None:
 
 
 def check_made(node: Node, known: Signature, results: Sequence[SSAValue | None]) -> None:
-    """Check what became of a node: every attribute was read, results have the types they must.
+    """Check an imported node: its importer read every attribute, results have allowed types.
 
     Raises:
-        BraidError: an attribute that says something else than its default was not read.
+        UnsupportedError: an attribute that differs from its default was not read.
+        BraidError: ONNX does not allow the type of a result.
 
     """
     for attribute in node.unread_attributes:
@@ -128,8 +135,8 @@ def check_made(node: Node, known: Signature, results: Sequence[SSAValue | None])
         is_default = helper.get_attribute_value(attribute) == schema.default
         if not is_default and not may_ignore(node.op_type, attribute.name):
             node.unsupported(
-                f"nothing reads its attribute '{attribute.name}'",
-                hint="leave it out where the default is meant",
+                f"attribute '{attribute.name}' is supported only with its default value",
+                hint="leave it out if the default is meant",
             )
     bound = dict(node.bound_types)
     for index, value in enumerate(results):
@@ -171,7 +178,7 @@ def _check_attributes(node: Node, known: Signature) -> None:
         if attribute.ref_attr_name:
             node.fail(
                 f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}', an "
-                "attribute of a function, but stands outside of functions"
+                "attribute of a function, but its node is not in a function"
             )
         if attribute.type != schema.kind:
             node.fail(
@@ -225,9 +232,10 @@ def _allows(formal: Formal, name: str) -> bool:
 
 
 def _is_allowed_later(node: Node, formal: Formal, name: str) -> bool:
-    """Return whether the newest version of the op takes the type; importers know all versions.
+    """Return whether the newest version of the op allows the type.
 
-    Models converted to bfloat16 often keep an opset whose schemas do not have it yet.
+    Importers support the types of all versions alike, and models converted to bfloat16 often keep
+    an opset whose schemas do not have that type yet.
     """
     newest = signature(node.op_type, node.domain, onnx.defs.onnx_opset_version())
     formals = (*newest.inputs.formals, *newest.outputs.formals) if newest else ()
@@ -236,13 +244,13 @@ def _is_allowed_later(node: Node, formal: Formal, name: str) -> bool:
 
 @cache
 def onnx_type(element_type: Attribute) -> str:
-    """Return an element type as ONNX's schemas write it, such as `float16`."""
+    """Return the name of an element type in ONNX's schemas, such as `float16`."""
     data_type = helper.np_dtype_to_tensor_dtype(to_numpy(element_type))
     return TensorProto.DataType.Name(data_type).lower()
 
 
 def is_too_new(proto: NodeProto, domain: str, opset: int) -> bool:
-    """Return whether ONNX has the op, but not in this version of its domain."""
+    """Return whether ONNX has the op in a newer version of its domain only."""
     if (domain, proto.op_type) in ADMITTED_OPS:
         return False
     return signature(proto.op_type, domain, opset) is None and onnx.defs.has(

@@ -1,9 +1,9 @@
-"""Calls of functions, a model's own and those by which ONNX defines ops, as graphs.
+"""Inlining of calls of functions: a model's own ones, and those by which ONNX defines ops.
 
-A call is imported like a subgraph: attributes of the call, else the function's defaults, stand
-where the body refers to them. Every name in the body begins with the name of the call's first
-output, so that each call has names of its own and the body sees nothing of the graph around it;
-a graph that the call gives as an attribute keeps its names, which are those of the caller.
+A call is imported like a subgraph. Attribute references in the body are replaced by attributes of
+the call, else by the function's defaults. Every name in the body is prefixed with the name of the
+call's first output, so that calls do not share names and the body cannot refer to the graph around
+it. A graph that the call passes as an attribute keeps its names, since it belongs to the caller.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,29 +15,29 @@ from braid.frontends.onnx.opsets import domain_name, domain_of
 from braid.support.errors import BraidError, SourceLocation
 
 FunctionKey = tuple[str, str, str]
-"""Domain, name and overload."""
+"""Domain, name and overload, which together identify a function."""
 
 
 @dataclass(frozen=True)
 class Body:
-    """What a call runs; `inputs` are names in it, those of inputs that the call leaves out too."""
+    """The inlined body of a call; `inputs` names all inputs of the function, omitted or not."""
 
     graph: GraphProto
     inputs: Sequence[str]
 
 
 def functions_by_key(functions: Iterable[FunctionProto]) -> dict[FunctionKey, FunctionProto]:
-    """Return the functions of a model by what calls name."""
+    """Return the functions of a model by their keys."""
     return {(domain_name(f.domain), f.name, f.overload): f for f in functions}
 
 
 def key_of(node: NodeProto) -> FunctionKey:
-    """Return the function that a node would call."""
+    """Return the key of the function that a node calls, if a function has this key."""
     return domain_of(node), node.op_type, node.overload
 
 
 def called_body(function: FunctionProto, call: NodeProto, location: SourceLocation) -> Body:
-    """Return the body of a model's function for a call of it.
+    """Return the body of a function of the model, inlined for one call.
 
     Raises:
         BraidError: the call has more inputs or outputs than the function, or an attribute that
@@ -69,9 +69,9 @@ def called_body(function: FunctionProto, call: NodeProto, location: SourceLocati
 def body_of(
     function: FunctionProto, call: NodeProto, defaults: Iterable[AttributeProto] = ()
 ) -> Body:
-    """Return the body of a function with the attributes of the call put in."""
+    """Return the body of a function with attribute references replaced and names prefixed."""
     wanted = dict(zip(function.output, call.output, strict=False))
-    # What gives an output of the call has that output's name.
+    # The value that becomes an output of the call takes the name of that output.
     own = {name: outer for name, outer in wanted.items() if outer and name not in function.input}
     names = _Names(next((name for name in call.output if name), call.op_type), own)
     values = {a.name: _attribute_in_call(a, names) for a in defaults if a.name}
@@ -86,7 +86,7 @@ def body_of(
 
 @dataclass(frozen=True)
 class _Names:
-    """What values in the body of a call are named."""
+    """A renaming of the values in a body: outputs as the call names them, others with a prefix."""
 
     prefix: str
     outputs: Mapping[str, str]
@@ -96,7 +96,7 @@ class _Names:
 
 
 def references(nodes: Iterable[NodeProto]) -> set[str]:
-    """Return the names of the attributes that the nodes, and their subgraphs, refer to."""
+    """Return the names of function attributes that nodes, or their subgraphs, refer to."""
     found: set[str] = set()
     for node in nodes:
         for attribute in node.attribute:
@@ -124,7 +124,7 @@ def _node_in_call(
         elif (value := values.get(attribute.ref_attr_name)) is not None:
             copy.attribute.append(value)
             copy.attribute[-1].name = attribute.name
-        # Where the call leaves the attribute out, so does the node.
+        # An attribute that the call omits is omitted in the node too.
     return copy
 
 

@@ -1,4 +1,4 @@
-"""The versions of the domains of ops that a model, or a function of it, uses."""
+"""The opset versions that a model, or one of its functions, imports."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,40 +8,41 @@ from onnx import NodeProto, OperatorSetIdProto
 
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 
-_NO_VERSION = 2**31
-"""Versions are 32-bit numbers in ONNX's schemas."""
+_VERSION_END = 2**31
+"""The end of the range of versions, which are 32-bit integers in ONNX's schemas."""
 
 
 @dataclass(frozen=True)
 class Opsets:
-    """Versions by domain; the default domain is `""`."""
+    """The imported versions by domain; the default domain is `""`."""
 
     versions: Mapping[str, int]
 
     def of(self, domain: str) -> int:
-        """Return the version of a domain; 1 for one that nothing imports."""
+        """Return the version of a domain; 1 if it is not imported."""
         return self.versions.get(domain, 1)
 
     @property
     def default(self) -> int:
-        """The version of the default domain."""
+        """Return the version of the default domain."""
         return self.versions[""]
 
 
 def imported_opsets(
     entries: Iterable[OperatorSetIdProto], location: SourceLocation, outer: Opsets | None = None
 ) -> Opsets:
-    """Return the versions that a model or a function imports; `outer` has those that it does not.
+    """Return the opset versions of a model or function; `outer` has those that it does not import.
 
     Raises:
-        BraidError: a version is no version.
-        UnsupportedError: the installed onnx package does not know the version of its own ops.
+        BraidError: a version is out of range.
+        UnsupportedError: the installed onnx package does not have the version of the default
+            domain.
 
     """
     newest = onnx.defs.onnx_opset_version()
     versions = dict(outer.versions) if outer else {"": newest}
     for entry in entries:
-        if not 0 <= entry.version < _NO_VERSION:
+        if not 0 <= entry.version < _VERSION_END:
             raise BraidError(
                 f"not an ONNX model: domain '{entry.domain}' has version {entry.version}",
                 location=location,
@@ -57,10 +58,10 @@ def imported_opsets(
 
 
 def domain_name(name: str) -> str:
-    """Return a domain's name; the default one has two."""
+    """Return the canonical name of a domain: `ai.onnx` is the default domain."""
     return "" if name == "ai.onnx" else name
 
 
 def domain_of(node: NodeProto) -> str:
-    """Return the domain of a node's op."""
+    """Return the canonical name of the domain of a node's op."""
     return domain_name(node.domain)

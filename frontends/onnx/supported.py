@@ -1,4 +1,4 @@
-"""Which ops of a model have an importer or a function, found before anything is imported."""
+"""A check that every op of a model can be imported, before anything is imported."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from braid.support.errors import UnsupportedError
 
 
 def check_supported(file: ModelFile) -> None:
-    """Raise UnsupportedError that lists all op types without an importer, with counts."""
+    """Raise UnsupportedError if any op has no importer; the message counts them by op type."""
     called: set[FunctionKey] = set()
     counts = Counter(_unsupported(file, file.proto.graph.node, file.opsets, called))
     if counts:
@@ -26,7 +26,7 @@ def check_supported(file: ModelFile) -> None:
 def _unsupported(
     file: ModelFile, nodes: Iterable[NodeProto], opsets: Opsets, called: set[FunctionKey]
 ) -> Iterator[str]:
-    """Yield the ops that are not supported; a function's own ones once, however often called."""
+    """Yield a name for each unsupported op; each function is checked once for all its calls."""
     for node in all_nodes(nodes):
         key, domain = key_of(node), domain_of(node)
         function = file.functions.get(key)
@@ -48,7 +48,7 @@ def _is_supported(op_type: str, domain: str, opset: int) -> bool:
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
-    """Yield every node and those of the subgraphs in them."""
+    """Yield every node, and the nodes of nested subgraphs, in order."""
     for node in nodes:
         yield node
         for subgraph in subgraphs(node):
@@ -56,14 +56,14 @@ def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
 
 
 def subgraphs(node: NodeProto) -> list[GraphProto]:
-    """Return the subgraphs of a node."""
+    """Return the graphs that a node has as attributes."""
     return [a.g for a in node.attribute if a.HasField("g")] + [
         graph for a in node.attribute for graph in a.graphs
     ]
 
 
 def names_used(node: NodeProto) -> set[str]:
-    """Return the names that the node, or a subgraph of it, takes as inputs."""
+    """Return the names of values that a node reads, also in its subgraphs."""
     names = set(node.input)
     for graph in subgraphs(node):
         for inner in graph.node:

@@ -169,7 +169,7 @@ def test_values_of_two_calls_have_names_of_their_own() -> None:
         ("y, z = local.f (x)", "it has 2 outputs, but its function has 1"),
         ("y = local.f <alpha = 1> (x)", "attribute 'alpha' has type INT, expected FLOAT"),
         ("y = local.f <alpha = 1.0> ()", "input 0 .*is missing"),
-        ("y = Elu <alpha: float = @a> (x)", "refers to 'a', .* stands outside of functions"),
+        ("y = Elu <alpha: float = @a> (x)", "refers to 'a', .* is not in a function"),
     ],
 )
 def test_bad_calls(call: str, message: str) -> None:
