@@ -74,7 +74,6 @@ CASES = {
         [1, 1, GIANT],
         {},
     ),
-    "Einsum of a diagonal": (one("Einsum", "x", equation="ii->i"), [2**17, 2**17], {}),
 }
 
 
