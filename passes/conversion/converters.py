@@ -20,8 +20,8 @@ NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
 Converter = Callable[[NodeT], SSAValue | Sequence[SSAValue]]
 """From an op to what its results become."""
 
-_MISFITS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
-"""From lists of other lengths than the shapes, dims that there are not, numbers too large."""
+INVALID_OP_ERRORS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
+"""Raised for attribute lists of wrong length, dims out of range and integers too large."""
 
 
 class Converters(Generic[NodeT]):
@@ -81,7 +81,7 @@ class Converters(Generic[NodeT]):
             converted = convert(node)
         except VerifyException as error:
             node.fail(str(error))
-        except _MISFITS as error:
+        except INVALID_OP_ERRORS as error:
             node.fail(f"its fields, regions and types do not fit together: {error}")
         return [converted] if isinstance(converted, SSAValue) else converted
 

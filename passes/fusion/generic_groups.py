@@ -1,4 +1,4 @@
-"""Groups that no kernel family but the generic loops takes, against what their parts cost."""
+"""Cost comparison of a group computed by generic loops with the kernels of its parts."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ Members = Sequence[Operation]
 
 @contextmanager
 def trial_group(members: Members) -> Generator[FusedOp]:
-    """Give a group of copies of `members`, in the place of the last one while it is looked at."""
+    """Insert a group of copies of `members` at the last one; erase it after the block."""
     group, _ = fused_group(members)
     Rewriter.insert_op(group, InsertPoint.before(members[-1]))
     try:
@@ -31,10 +31,11 @@ def trial_group(members: Members) -> Generator[FusedOp]:
 def is_slower_than_parts(
     members: Members, parts: Callable[[], Iterable[Members]], costs: CostSource
 ) -> bool:
-    """Whether only generic loops compute `members` together, and take longer than `parts` do.
+    """Return whether only generic loops compute `members` as a group, slower than `parts` apart.
 
-    The parts are asked for where no other family takes the group; each is a kernel that is started.
-    Devices without families, or with instructions that are issued op by op, never say so.
+    `parts` is called only if no other kernel family supports the group. Each part is one kernel
+    with its launch overhead. The result is False for devices without kernel families, for those
+    that issue instructions op by op, and for groups with dynamic shapes.
     """
     if len(members) < 2 or not _has_families(members, costs) or is_specialized(members, costs):
         return False
@@ -50,9 +51,9 @@ def is_slower_than_parts(
 
 
 def specialized_parts(members: Members, costs: CostSource) -> list[list[Operation]]:
-    """Cut `members`, which are in order, so that families take the parts, as long as they can be.
+    """Split `members`, in program order, greedily into the longest parts that a family supports.
 
-    An op that only generic loops take is a part of its own.
+    An op that only generic loops support is a part of its own.
     """
     parts: list[list[Operation]] = []
     for op in members:
@@ -64,7 +65,7 @@ def specialized_parts(members: Members, costs: CostSource) -> list[list[Operatio
 
 
 def is_specialized(members: Members, costs: CostSource) -> bool:
-    """Whether a family other than the generic loops takes `members` as a group."""
+    """Return whether a family other than the generic loops supports `members` as a group."""
     with trial_group(members) as group:
         return costs.of(group).kernels.matches.is_specialized(group)
 
@@ -80,9 +81,9 @@ def _has_static_shapes(group: FusedOp) -> bool:
 
 
 def _seconds(group: FusedOp, costs: CostSource, otherwise: float | None) -> float:
-    """The least of a run in any layouts, with what starting it takes.
+    """Return the predicted seconds of a group in its fastest layouts, launch included.
 
-    What no family takes counts as `otherwise`, or by the roofline.
+    If no family supports the group, return `otherwise`, or with None the roofline's estimate.
     """
     device = costs.of(group)
     if otherwise is not None and not device.kernels.options(group):

@@ -1,4 +1,4 @@
-"""How much of a group that is computed by tiles a kernel of its device takes."""
+"""The largest part of a tiled group that one kernel of its device supports."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,40 +10,42 @@ from braid.passes.fusion.generic_groups import Members, is_slower_than_parts, tr
 from braid.targets.costs.cost_source import CostSource
 
 PartsOf = Callable[[Members], Iterable[Members]]
-"""Gives the groups that ops would be in if they were not computed by tiles."""
+"""Returns the groups that ops would form if they were not tiled."""
 
 
 def taken_members(
     members: Sequence[Operation], rules: FusionRules, costs: CostSource, parts_of: PartsOf
 ) -> Sequence[Operation]:
-    """As many of a group of tiles as some kernel of its device takes together: maybe none.
+    """Return the ops of a tiled group that one kernel of its device computes; maybe none.
 
-    All, or those behind its products, such as an attention without what makes its mask, or these
-    without what moves the last product's result, such as the heads of an attention. Generic loops
-    take none that they are slower with than kernels of the parts are, which `parts_of` gives.
-    Groups without a product, and devices without kernel families, take any.
+    Tried in this order are all members; the matmuls and what depends on them, such as an attention
+    without the ops that compute its mask; and these up to the first op that moves the last
+    matmul's result, such as an attention without the transposition that joins its heads. Members
+    that only generic loops support count if these are no slower than the kernels of `parts_of`.
+    All members are returned for a group without a matmul or convolution, and for a device without
+    kernel families.
     """
     device = costs.of(members[-1])
     products = [op for op in members if rules.is_anchor(op)]
     if not products or device.backend.issue is not None or not device.kernels.matches.families:
         return members
     known = {result for op in products for result in op.results}
-    behind: list[Operation] = []
+    dependent: list[Operation] = []
     for op in members:
         if op in products or not known.isdisjoint(op.operands):
-            behind.append(op)
+            dependent.append(op)
             known.update(op.results)
-    parts = [members] if len(behind) == len(members) else [members, behind]
-    if kept := _without_moves(behind, products[-1]):
+    parts = [members] if len(dependent) == len(members) else [members, dependent]
+    if kept := _without_moves(dependent, products[-1]):
         parts.append(kept)
     none: Sequence[Operation] = ()
     return next((part for part in parts if _is_taken(part, costs, parts_of)), none)
 
 
 def _without_moves(members: Sequence[Operation], product: Operation) -> Sequence[Operation]:
-    """The first of `members`, up to the first op behind `product` that is not elementwise.
+    """Return `members` before the first op after `product` that is not elementwise.
 
-    None of them if there is no such op, or one of them is read behind it.
+    Return none if there is no such op, or if a later op reads more than the last result of them.
     """
     start = members.index(product) + 1
     moves = (n for n, op in enumerate(members) if n >= start and not isinstance(op, ElementwiseOp))

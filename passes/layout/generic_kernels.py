@@ -1,4 +1,4 @@
-"""Remarks on groups that generic loops compute and that take a part of the time worth naming."""
+"""Remarks on groups computed by generic loops that take a notable share of the predicted time."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from braid.passes.layout.problem import LayoutProblem
 from braid.targets.costs.layout_costs import LayoutCosts
 
 _SHARE = 0.01
-"""Of the predicted time of a function, above which a group by generic loops is named."""
+"""The share of a function's predicted time above which a group gets a remark."""
 
 
 def remark_generic_kernels(
@@ -24,7 +24,7 @@ def remark_generic_kernels(
     assignment: Sequence[int],
     costs: LayoutCosts,
 ) -> None:
-    """Emit a remark for each group of more than 1 % of the predicted time by generic loops."""
+    """Emit a remark for each group computed by generic loops in over 1 % of the predicted time."""
     chosen = list(zip(problem.variables, assignment, problem.problem.node_costs, strict=False))
     total = sum(float(own[option]) for _, option, own in chosen)
     for variable, option, own in chosen:
@@ -36,12 +36,12 @@ def remark_generic_kernels(
         ops = [op for op in group.body.block.ops if not isinstance(op, ConstantOp)][:-1]
         kinds = ", ".join(dict.fromkeys(op.name.removeprefix("braid.") for op in ops))
         name = next(iter(names_of(group)), "")
-        spared = ", unless select-storage spares it" if _may_be_spared(ops) else ""
+        elided = ", unless select-storage elides it" if _may_be_elided(ops) else ""
         emit_remark(
             group,
             pass_name,
             f"generic loops compute {kinds}{f' of {name!r}' if name else ''}, "
-            f"{cost / total:.1%} of the predicted time in '{func.sym_name.data}'{spared}",
+            f"{cost / total:.1%} of the predicted time in '{func.sym_name.data}'{elided}",
             generic=kinds,
             name=name,
             seconds=cost,
@@ -49,6 +49,6 @@ def remark_generic_kernels(
         )
 
 
-def _may_be_spared(ops: Sequence[Operation]) -> bool:
-    """Whether the group only joins, pads or cuts tensors, which may lie inside others instead."""
+def _may_be_elided(ops: Sequence[Operation]) -> bool:
+    """Return whether the group only concatenates, pads or slices, which views may replace."""
     return len(ops) == 1 and isinstance(ops[0], ConcatOp | PadOp | SliceOp)

@@ -1,1 +1,1 @@
-"""Tensor ops of `linalg`, `tensor`, `arith` and `math` as ops of braid."""
+"""Conversion of tensor ops of `linalg`, `tensor`, `arith` and `math` to ops of braid."""

@@ -1,4 +1,4 @@
-"""Pass `convert-linalg-to-braid`."""
+"""The pass `convert-linalg-to-braid`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +16,7 @@ from braid.analysis.structure.loop_nests import TensorNest, op_name, tensor_nest
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import is_element_type, is_stored_only
 from braid.dialects.braid.names import inherit_names
+from braid.passes.conversion.converters import INVALID_OP_ERRORS
 from braid.passes.linalg.nests import convert_nest
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
 from braid.passes.linalg.scalars import SCALAR_OPS, convert_scalar
@@ -23,18 +24,16 @@ from braid.passes.linalg.tensors import CONVERTERS, splat
 from braid.support.errors import UnsupportedError
 
 _DIALECTS = ("arith", "linalg", "math", "tensor")
-_MISFITS = (IndexError, OverflowError, ValueError, ZeroDivisionError)
-"""From lists of other lengths than the shapes, dims that there are not, numbers too large."""
 
 
 @dataclass(frozen=True)
 class ConvertLinalgToBraidPass(ModulePass):
-    """Rewrites ops of `linalg`, `tensor`, `arith` and `math` on tensors as braid's.
+    """Rewrites ops of `linalg`, `tensor`, `arith` and `math` on tensors as ops of braid.
 
-    Products, convolutions, poolings, reductions and elementwise bodies are found by the maps and
-    the bodies of loop nests, whatever their names; they get the same kernels, on the same devices,
-    as models of other formats. An op that has no counterpart, or open dims, stays as it is:
-    `group-upstream-ops` makes kernels of those by upstream's lowering.
+    Matrix products, convolutions, poolings, reductions and elementwise ops are recognized by the
+    maps and bodies of loop nests, whatever their names. They get the same kernels, on the same
+    devices, as models of other formats. An op that has no counterpart, or dynamic dims, is left
+    unchanged: `group-upstream-ops` compiles it by upstream's lowering.
 
     ```mlir
     %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x8xf32>) -> tensor<4x8xf32>
@@ -48,7 +47,12 @@ class ConvertLinalgToBraidPass(ModulePass):
     name = "convert-linalg-to-braid"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts the ops of `op` that are not in the body of another one, in place."""
+        """Convert the tensor ops in `op` in place.
+
+        Raises:
+            UnsupportedError: an op can neither be converted nor compiled by upstream's lowering.
+
+        """
         ops = [inner for inner in op.walk() if _is_of_tensors(inner)]
         nests = tensor_nests([op for op in ops if _needs_nest(op)])
         for inner in ops:
@@ -59,7 +63,7 @@ class ConvertLinalgToBraidPass(ModulePass):
 
 
 def _is_of_tensors(op: Operation) -> bool:
-    """Whether `op` makes tensors alone, and is not in the body of a loop nest."""
+    """Return whether `op` is of an upstream dialect and all of its results are tensors."""
     is_known = op_name(op).partition(".")[0] in _DIALECTS
     return is_known and bool(op.results) and all(isinstance(v.type, TensorType) for v in op.results)
 
@@ -80,7 +84,7 @@ def _convert(op: Operation, nest: TensorNest | None) -> None:
         values = _values(node, nest)
         if [value.type for value in values] != list(op.result_types):
             node.leave()
-    except (NotConvertedError, UnsupportedError, VerifyException, *_MISFITS):
+    except (NotConvertedError, UnsupportedError, VerifyException, *INVALID_OP_ERRORS):
         node.undo()
         _require_element_types(op)
         return
@@ -92,20 +96,20 @@ def _convert(op: Operation, nest: TensorNest | None) -> None:
 
 
 def _require_element_types(op: Operation) -> None:
-    """Raises UnsupportedError where `op`, which upstream would lower, is on other types."""
+    """Raise UnsupportedError if upstream cannot lower `op` because of its element types."""
     makes_nothing = isinstance(op, tensor.EmptyOp)
     for value in () if makes_nothing else (*op.operands, *op.results):
         if not isinstance(value.type, TensorType):
             continue
         element_type = element_type_of(value)
         is_known = is_element_type(element_type) and not is_stored_only(element_type)
-        # Those that braid has were converted; upstream's lowering knows signless ones alone.
+        # Upstream's lowering supports signless integers only.
         if not is_known or element_type != without_sign(element_type):
             raise UnsupportedError(
                 f"'{op_name(op)}' on element type {element_type}, expected f16, bf16, f32, f64, "
                 "i1, i8, i16, i32 or i64",
                 location=source_location(op),
-                hint="convert the elements before, or bitcast them to signless integers",
+                hint="convert the elements first, or bitcast them to signless integers",
             )
 
 

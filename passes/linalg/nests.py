@@ -1,8 +1,8 @@
-"""Loop nests of `linalg` as ops of braid: what they are is read from their maps and their bodies.
+"""Conversion of loop nests of `linalg` to ops of braid, recognized by their maps and bodies.
 
-A nest whose loops are all in its results is elementwise. One that adds products of two operands is
-a product of matrices or a convolution; any other that combines its result with what is computed
-from the operands is a reduction, or a pooling where an operand is read in windows.
+A nest is elementwise if all loops are in the maps of its results. One that sums products of two
+operands is a matrix product or a convolution. Any other that combines its result with a value
+computed from the operands is a reduction, or a pooling if an operand is read in windows.
 """
 
 from collections.abc import Sequence
@@ -34,19 +34,19 @@ _COMBINES = {
     "arith.muli": "mul",
     "arith.ori": "or",
 }
-"""What reductions combine with."""
+"""The op that combines values in the body of a nest, to the kind of reduction."""
 
 
 def convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:
-    """The results of a nest; raises NotConvertedError where braid has no ops for it."""
+    """Convert a nest and return its results; raise NotConvertedError if braid has no such op."""
     from braid.passes.linalg.windows import convert_windows
 
     own = Nest.of(node, nest)
-    if own.is_elementwise and not own.windows:
+    if own.is_elementwise and not own.has_windows:
         return elementwise_results(own)
     if len(nest.outputs) > 1:
         return [_one_result(node, nest, number) for number in range(len(nest.outputs))]
-    if own.windows:
+    if own.has_windows:
         return [convert_windows(own)]
     combine = own.combination()
     factors = own.factors(combine)
@@ -56,7 +56,7 @@ def convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:
 
 
 def _one_result(node: UpstreamNode, nest: TensorNest, number: int) -> SSAValue:
-    """One of several results, which have other loops, by a nest of its own."""
+    """Convert a nest of several results with different loops for one result alone."""
     alone = nest.for_result(number)
     if alone is None:
         node.leave()
@@ -68,7 +68,10 @@ def _one_result(node: UpstreamNode, nest: TensorNest, number: int) -> SSAValue:
 
 @dataclass(frozen=True)
 class Window:
-    """A place of an operand: `outer · stride + inner · dilation`, of two loops."""
+    """A sliding window: an operand is indexed at `outer · stride + inner · dilation`.
+
+    `outer` is the loop over positions of the window, `inner` the loop within it.
+    """
 
     outer: int
     stride: int
@@ -78,7 +81,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Combination:
-    """The op that combines what the result is so far with a value."""
+    """A reduction step, which combines the accumulated result with `value` by op `kind`."""
 
     kind: str
     value: SSAValue
@@ -86,7 +89,7 @@ class Combination:
 
 @dataclass(frozen=True)
 class Nest:
-    """A nest of known extents whose results have each a map of distinct loops."""
+    """A loop nest being converted: extents are static, maps of results have distinct loops."""
 
     node: UpstreamNode
     nest: TensorNest
@@ -94,7 +97,7 @@ class Nest:
 
     @staticmethod
     def of(node: UpstreamNode, nest: TensorNest) -> "Nest":
-        """Raises NotConvertedError for open dims and for results of other maps."""
+        """Return the nest with its extents; raise NotConvertedError for other shapes or maps."""
         known: dict[int, int] = {}
         for value, map in zip((*nest.inputs, *nest.outputs), nest.maps, strict=True):
             if map.num_symbols:
@@ -113,12 +116,12 @@ class Nest:
 
     @property
     def output_maps(self) -> tuple[AffineMap, ...]:
-        """The maps of the results."""
+        """Return the access maps of the results."""
         return self.nest.maps[len(self.nest.inputs) :]
 
     @property
     def is_elementwise(self) -> bool:
-        """Whether every result has all loops."""
+        """Return whether the map of every result has all loops."""
         rank = len(self.extents)
         return all(
             sum(isinstance(e, AffineDimExpr) for e in map.results) == rank
@@ -126,8 +129,8 @@ class Nest:
         )
 
     @property
-    def windows(self) -> bool:
-        """Whether an operand is read at sums of loops."""
+    def has_windows(self) -> bool:
+        """Return whether an operand is indexed by an expression of several loops."""
         return any(
             not isinstance(expr, AffineDimExpr | AffineConstantExpr)
             for map in self.nest.maps
@@ -136,24 +139,24 @@ class Nest:
 
     @property
     def arguments(self) -> Sequence[BlockArgument]:
-        """Those of the body."""
+        """Return the arguments of the body."""
         return self.nest.body.args
 
     @property
     def result_dims(self) -> list[int]:
-        """The loops of the only result, in the order of its dims."""
+        """Return the loops of the only result, in the order of its dims."""
         if len(self.nest.outputs) != 1:
             self.node.leave()
         return [e.position for e in self.output_maps[0].results if isinstance(e, AffineDimExpr)]
 
     @property
     def reduced(self) -> list[int]:
-        """The loops that the only result does not have."""
+        """Return the loops over which the only result is reduced."""
         kept = self.result_dims
         return [dim for dim in range(len(self.extents)) if dim not in kept]
 
     def plain_dims(self, map: AffineMap, value: SSAValue) -> list[int | None]:
-        """The loop of each dim of an operand, None for a dim of extent 1 that is read at 0."""
+        """Return the loop of each dim of an operand, None for a dim of extent 1 indexed by 0."""
         dims: list[int | None] = []
         for expr, extent in zip(map.results, self.node.static(value), strict=True):
             match expr:
@@ -166,7 +169,7 @@ class Nest:
         return dims
 
     def in_loops(self, value: SSAValue, map: AffineMap) -> SSAValue:
-        """An operand with a dim for each loop, of extent 1 where it does not depend on that."""
+        """Return an operand with one dim for each loop, of extent 1 if it does not depend on it."""
         rank = len(self.extents)
         if not isinstance(value.type, TensorType):
             known = self.node.number_in(value)
@@ -184,7 +187,7 @@ class Nest:
         return self.node.reshape(value, shape)
 
     def scalars(self, count: int | None = None) -> Scalars:
-        """The values of the first `count` arguments of the body that are used, and its places."""
+        """Return the used ones of the first `count` arguments of the body, and loop indices."""
         scalars = Scalars(self.node, len(self.extents), self.nest.model_value)
         for argument in self.arguments[:count]:
             if argument.uses:
@@ -195,7 +198,7 @@ class Nest:
         return scalars
 
     def places(self, op: Operation) -> SSAValue:
-        """The index of the loop that `linalg.index` names."""
+        """Return the indices of the loop that `linalg.index` names, as a tensor."""
         attribute = op.properties.get("dim", op.attributes.get("dim"))
         dim = getattr(getattr(attribute, "value", None), "data", None)
         if not isinstance(dim, int) or not 0 <= dim < len(self.extents):
@@ -206,7 +209,7 @@ class Nest:
         return self.node.reshape(counted, shape)
 
     def combination(self) -> Combination:
-        """How the only result is combined; raises NotConvertedError where it is not."""
+        """Return the reduction step of the only result; raise NotConvertedError if it is none."""
         last = self.nest.body.last_op
         self.result_dims  # noqa: B018  raises where there are several results
         total = self.arguments[-1]
@@ -224,7 +227,7 @@ class Nest:
         return Combination(kind, value)
 
     def factors(self, combine: Combination) -> tuple[SSAValue, SSAValue] | None:
-        """The scalars whose products are added up, None where it is another sum."""
+        """Return the two scalars whose products are summed, None for any other reduction."""
         made = combine.value.owner
         if combine.kind != "add" or not isinstance(made, Operation):
             return None
@@ -234,7 +237,7 @@ class Nest:
         return a, b
 
     def source(self, scalar: SSAValue) -> tuple[BlockArgument, list[Operation]] | None:
-        """The argument that `scalar` is, and the conversions from it on; None for other values."""
+        """Return the argument that `scalar` is converted from, with the conversions, else None."""
         casts: list[Operation] = []
         while isinstance(scalar.owner, Operation):
             if op_name(scalar.owner) not in _CASTS:
@@ -246,19 +249,19 @@ class Nest:
         return scalar, casts[::-1]
 
     def converted(self, argument: BlockArgument, casts: Sequence[Operation]) -> SSAValue:
-        """An operand, in its own dims, after the conversions of its elements."""
+        """Return an operand in its own dims, with the conversions `casts` applied."""
         value = self.operand(argument)[0]
         for op in casts:
             value = convert_scalar(self.node, op, [value])
         return value
 
     def operand(self, argument: BlockArgument) -> tuple[SSAValue, AffineMap]:
-        """The operand of an argument of the body, and its map."""
+        """Return the operand that an argument of the body stands for, and its map."""
         operands = (*self.nest.inputs, *self.nest.outputs)
         return operands[argument.index], self.nest.maps[argument.index]
 
     def with_start(self, value: SSAValue, kind: str) -> SSAValue:
-        """A result in its own dims, combined with what it starts from."""
+        """Return a result in its own dims, combined with its initial value."""
         start = self.nest.outputs[0]
         known = self.node.number_in(start)
         neutral = neutral_of(kind, element_type_of(start))
@@ -271,7 +274,7 @@ _CASTS = ("arith.extf", "arith.extsi", "arith.extui", "arith.sitofp", "arith.uit
 
 
 def elementwise_results(own: Nest) -> list[SSAValue]:
-    """The results of a nest whose loops are all in each of them."""
+    """Return the results of an elementwise nest."""
     results: list[SSAValue] = []
     computed = own.scalars().compute(own.nest.body)
     for value, map, output in zip(computed, own.output_maps, own.nest.outputs, strict=True):
@@ -282,7 +285,7 @@ def elementwise_results(own: Nest) -> list[SSAValue]:
 
 
 def product(own: Nest, left: SSAValue, right: SSAValue) -> SSAValue | None:
-    """A product of matrices, in the dims of the result; None where loops are not those of one."""
+    """Return a matrix product in the dims of the result; None if the loops are of another kind."""
     sources = [found for found in map(own.source, (left, right)) if found is not None]
     if len(sources) < 2 or any(argument is own.arguments[-1] for argument, _ in sources):
         return None
@@ -311,7 +314,7 @@ def product(own: Nest, left: SSAValue, right: SSAValue) -> SSAValue | None:
 def _matrices(
     own: Nest, value: SSAValue, dims: Sequence[int | None], groups: Sequence[Sequence[int]]
 ) -> SSAValue:
-    """An operand with one dim for each group of loops."""
+    """Return an operand with one dim for each group of loops."""
     present = [dim for dim in dims if dim is not None]
     value = own.node.reshape(value, [own.extents[dim] for dim in present])
     ordered = own.node.transpose(value, [present.index(dim) for group in groups for dim in group])
@@ -319,14 +322,14 @@ def _matrices(
 
 
 def in_result_dims(own: Nest, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """A value whose elements go over the loops `dims`, in the dims of the only result."""
+    """Return `value`, whose elements are in the order of loops `dims`, in the result's dims."""
     value = own.node.reshape(value, [own.extents[dim] for dim in dims])
     value = own.node.transpose(value, [dims.index(dim) for dim in own.result_dims])
     return own.node.reshape(value, shape_of(own.nest.outputs[0]))
 
 
 def reduced(own: Nest, combine: Combination) -> SSAValue:
-    """A reduction of what the body computes from the operands alone."""
+    """Return the reduction of the values that the body computes from the inputs."""
     scalars = own.scalars(len(own.nest.inputs))
     value = own.node.broadcast(scalars.computed(own.nest.body, combine.value), own.extents)
     y = own.node.emit(ReduceOp.get(value, combine.kind, own.reduced))

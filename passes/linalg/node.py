@@ -1,4 +1,4 @@
-"""One op of upstream's tensor dialects while it is converted."""
+"""An op of an upstream tensor dialect while it is converted to ops of braid."""
 
 from typing import Any, NoReturn, cast
 
@@ -17,32 +17,35 @@ from braid.passes.conversion.replacement import Replacement
 
 
 class NotConvertedError(Exception):
-    """The op stays as it is: braid has no ops for it, and upstream's lowering may have."""
+    """Raised if braid has no ops for an op, which is then left to upstream's lowering."""
 
 
 class UpstreamNode(Replacement[Operation]):
-    """An op of upstream, and what replaces it."""
+    """An upstream op being converted, with helpers that insert its replacement."""
 
     def leave(self) -> NoReturn:
-        """Leave the op to upstream's lowering."""
+        """Raise NotConvertedError, which leaves the op to upstream's lowering."""
         raise NotConvertedError
 
     def undo(self) -> None:
-        """Erase what was inserted, and what could not be."""
+        """Erase the ops that were inserted, and those that failed verification."""
         values = {value for inner in self.op.walk() for value in inner.operands}
         values.update(result for op in self.inserted for result in op.results)
         for user in {use.operation for value in values for use in value.uses}:
             if not isinstance(user.get_toplevel_object(), ModuleOp):
-                user.drop_all_references()  # an op that was not valid
+                user.drop_all_references()  # an op that failed verification and was never inserted
         for op in reversed(self.inserted):
             Rewriter.erase_op(op)
 
     def attribute(self, name: str) -> Attribute | None:
-        """A property or attribute of the op."""
+        """Return a property or attribute of the op, None if it has neither."""
         return self.op.properties.get(name, self.op.attributes.get(name))
 
     def static(self, value: SSAValue) -> tuple[int, ...]:
-        """The shape of a tensor; an op on open dims, or on types of upstream alone, is left."""
+        """Return the shape of a tensor; raise NotConvertedError for a dynamic one.
+
+        Raise it also for element types that braid does not have.
+        """
         if not isinstance(value.type, TensorType) or DYNAMIC in shape_of(value):
             self.leave()
         if not is_element_type(element_type_of(value)):
@@ -50,9 +53,9 @@ class UpstreamNode(Replacement[Operation]):
         return shape_of(value)
 
     def number_in(self, value: SSAValue) -> float | int | bool | None:
-        """The number that is in all places of `value`, None where that is not known.
+        """Return the constant that all elements of `value` have, None if it is not known.
 
-        An empty tensor that is read holds zeros, as in the interpreter, and never old memory.
+        A `tensor.empty` that is read holds zeros, as in the interpreter, never stale memory.
         """
         owner = value.owner
         match owner:
@@ -73,7 +76,7 @@ class UpstreamNode(Replacement[Operation]):
 
 
 def _number_of(value: Attribute) -> float | int | bool | None:
-    """The number that an attribute of a constant is, or has in all places."""
+    """Return the constant that an attribute is, or that all of its elements are, else None."""
     if isinstance(value, DenseIntOrFPElementsAttr):
         dense = cast(DenseIntOrFPElementsAttr[Any], value)
         return numpy_from_dense(dense).reshape(-1)[0].item() if dense_is_splat(dense) else None

@@ -1,4 +1,4 @@
-"""Scalar ops of `arith` and `math` as elementwise ops of braid on whole tensors."""
+"""Conversion of scalar ops of `arith` and `math` to elementwise ops of braid on tensors."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -69,10 +69,10 @@ _SAME = {
     "math.tan": "tan",
     "math.tanh": "tanh",
 }
-"""What upstream and braid only name differently."""
+"""Ops that upstream and braid define alike, under different names."""
 
 _ON_BOOLS = {"add": "xor", "sub": "xor", "mul": "and"}
-"""What arithmetic modulo 2 is; a signed order of bools has true before false."""
+"""Arithmetic of i1, which is modulo 2. As a signed integer, true is -1 and less than false."""
 
 _UNSIGNED = {
     "arith.divui": "div",
@@ -82,16 +82,16 @@ _UNSIGNED = {
     "arith.shrui": "shift_right",
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge", "lt", "le", "gt", "ge")
-"""By the number of the predicate of `arith.cmpi`; the last four are unsigned."""
+"""Comparisons by the predicate of `arith.cmpi`; the last four are unsigned."""
 
 _ORDERED = {1: "eq", 2: "gt", 3: "ge", 4: "lt", 5: "le", 13: "ne"}
-"""By the number of the predicate of `arith.cmpf`: what is false, or for `ne` true, with a NaN."""
+"""Comparisons by the predicate of `arith.cmpf`: false, or for `ne` true, if an operand is NaN."""
 _NEGATED = {9: "le", 10: "lt", 11: "ge", 12: "gt"}
-"""Likewise: what is true with a NaN, and otherwise the opposite of this."""
+"""Comparisons whose negation is the predicate of `arith.cmpf`, which is true with a NaN."""
 
 
 class Scalars:
-    """The values of a body, as tensors that have one rank or are numbers."""
+    """The scalars in the body of a loop nest, as tensors of rank `rank` that broadcast together."""
 
     def __init__(
         self, node: UpstreamNode, rank: int, outside: Callable[[SSAValue], SSAValue]
@@ -101,14 +101,14 @@ class Scalars:
         self._constants: dict[SSAValue, SSAValue] = {}
 
     def compute(self, block: Block) -> Operands:
-        """What the block yields; raises NotConvertedError where an op has no counterpart."""
+        """Return the values that `block` yields; raise NotConvertedError for an unknown op."""
         last = block.last_op
         if last is None:
             self._node.leave()
         return [self.computed(block, operand) for operand in last.operands]
 
     def computed(self, block: Block, wanted: SSAValue) -> SSAValue:
-        """The value of a scalar of the block, from what it is computed of."""
+        """Return the tensor of a scalar of the block, and convert the ops that it depends on."""
         needed: set[SSAValue] = {wanted}
         for op in reversed(list(block.ops)):
             if not needed.isdisjoint(op.results):
@@ -122,7 +122,7 @@ class Scalars:
         return self.value(wanted)
 
     def value(self, scalar: SSAValue) -> SSAValue:
-        """The tensor of a scalar of the body, or of a constant around it."""
+        """Return the tensor of a scalar of the body, or of a constant outside of it."""
         if scalar in self.values:
             return self.values[scalar]
         owner = self._outside(scalar).owner
@@ -145,7 +145,7 @@ class Scalars:
 
 
 def number(node: UpstreamNode, value: Attribute, rank: int) -> SSAValue:
-    """A number as a tensor of one element."""
+    """Return a constant tensor of `rank` dims with one element."""
     assert isinstance(value, IntegerAttr | FloatAttr)
     element_type = computed_type(cast(Any, value).type)
     with np.errstate(over="ignore"):
@@ -154,18 +154,18 @@ def number(node: UpstreamNode, value: Attribute, rank: int) -> SSAValue:
 
 
 def computed_type(element_type: Attribute) -> Attribute:
-    """The type in which braid computes: places are numbers of 64 bits."""
+    """Return the type in which braid computes `element_type`; `index` is computed as i64."""
     return i64 if isinstance(element_type, IndexType) else element_type
 
 
 def _element(value: SSAValue) -> Attribute:
-    """The element type of an op's result, which is a tensor or a scalar."""
+    """Return the element type of an op's result, which is a tensor or a scalar."""
     type = value.type
     return computed_type(cast(Any, type).element_type if isinstance(type, TensorType) else type)
 
 
 def convert_scalar(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    """The value of `op` on tensors; raises NotConvertedError where it has no counterpart."""
+    """Return the result of `op` on tensors; raise NotConvertedError if it has no counterpart."""
     name = op_name(op)
     if name in _SAME:
         return _same(node, _SAME[name], operands)
@@ -188,7 +188,7 @@ def _same(node: UpstreamNode, name: str, operands: Operands) -> SSAValue:
 
 
 def _on_unsigned(node: UpstreamNode, name: str, operands: Operands) -> SSAValue:
-    """The same bits as unsigned numbers."""
+    """Apply op `name` to the same bits as unsigned integers."""
     element_type = element_type_of(operands[0])
     if element_type == i1:
         if name not in ("maximum", "minimum"):
@@ -199,12 +199,12 @@ def _on_unsigned(node: UpstreamNode, name: str, operands: Operands) -> SSAValue:
 
 
 def unsigned_of(element_type: Attribute) -> IntegerType:
-    """The unsigned type of the same width."""
+    """Return the unsigned type of the same width."""
     return IntegerType(cast(IntegerType, element_type).width.data, Signedness.UNSIGNED)
 
 
 def as_unsigned(node: UpstreamNode, value: SSAValue) -> SSAValue:
-    """The same bits in the unsigned type of that width."""
+    """Return a bitcast of `value` to the unsigned type of the same width."""
     return _bits(node, value, unsigned_of(element_type_of(value)))
 
 
@@ -264,7 +264,7 @@ def _compare_floats(node: UpstreamNode, op: Operation, operands: Operands) -> SS
 
 
 def _cast(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    """A conversion by value; from bools as they are, 0 or 1."""
+    """Convert by value; true becomes 1, or -1 by `arith.extsi` and `arith.sitofp`."""
     source, target = element_type_of(operands[0]), _element(op.results[0])
     name = op_name(op)
     if name in ("arith.extui", "arith.uitofp") and source != i1:
@@ -290,7 +290,7 @@ def _to_signed(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValu
 
 
 def _truncate(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
-    """The low bits."""
+    """Keep the low bits; for i1, test the lowest one."""
     if _element(op.results[0]) != i1:
         return _cast(node, op, operands)
     value = operands[0]
@@ -317,7 +317,7 @@ def _bitcast(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
 
 
 def _number_of(larger: str) -> Converter:
-    """The larger or smaller operand, or the one that is no NaN."""
+    """Return a converter to `larger`, `maximum` or `minimum`, that ignores a NaN operand."""
 
     def convert(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
         a, b = operands
@@ -362,4 +362,4 @@ _CONVERTERS: Mapping[str, Converter] = {
 }
 
 SCALAR_OPS = frozenset({*_SAME, *_UNSIGNED, *_CONVERTERS})
-"""The names of the ops that have a counterpart."""
+"""The names of the scalar ops that have a counterpart in braid."""

@@ -1,4 +1,4 @@
-"""Ops of `tensor` and `linalg` that move elements, and softmax, as ops of braid."""
+"""Conversion of ops of `tensor` and `linalg` that move elements, and of softmax."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
@@ -32,7 +32,7 @@ def _reshape(t: UpstreamNode) -> SSAValue:
 
 
 def _box(t: UpstreamNode) -> tuple[list[int], list[int], list[int]]:
-    """Offsets, sizes and strides, which must all be known."""
+    """Return offsets, sizes and strides; raise NotConvertedError if one is dynamic."""
     lists = [_integers(t, f"static_{name}") for name in ("offsets", "sizes", "strides")]
     if any(number == DYNAMIC_INDEX for numbers in lists for number in numbers):
         t.leave()
@@ -59,7 +59,7 @@ def _extract_slice(t: UpstreamNode) -> SSAValue:
 
 
 def _insert_slice(t: UpstreamNode) -> SSAValue:
-    """Pieces around a box without strides, joined dim by dim from the last one on."""
+    """Concatenate the destination's pieces around the inserted box, from the last dim on."""
     offsets, sizes, strides = _box(t)
     whole = t.static(t.value(1))
     if any(stride != 1 for stride in strides) or 0 in sizes:
@@ -82,7 +82,10 @@ def _piece(
     dim: int,
     bounds: tuple[int, int],
 ) -> list[SSAValue]:
-    """The destination between two places of `dim`, inside of the box in the dims before it."""
+    """Return the destination between two bounds of `dim`, within the box in earlier dims.
+
+    Return an empty list if there is nothing between the bounds.
+    """
     begin, end = bounds
     if begin == end:
         return []
@@ -125,7 +128,7 @@ def _splat(t: UpstreamNode) -> SSAValue:
 
 
 def splat(t: UpstreamNode, number: float, shape: Sequence[int]) -> SSAValue:
-    """One number in all places."""
+    """Return a tensor whose elements are all `number`, of the op's element type."""
 
     from braid.dialects.braid.dtypes import to_numpy
 
@@ -144,17 +147,17 @@ def _softmax(t: UpstreamNode) -> SSAValue:
 
 
 def _tiles(t: UpstreamNode, rank: int) -> tuple[list[int], list[int], list[int]]:
-    """The dims that are tiled, the sizes of their tiles, and the outer order."""
+    """Return the tiled dims, their tile sizes, and the permutation of the outer dims."""
     dims, sizes = _integers(t, "inner_dims_pos"), _integers(t, "static_inner_tiles")
     outer = _integers(t, "outer_dims_perm", ()) or list(range(rank))
-    is_valid = len(dims) == len(sizes) and all(n > 0 for n in sizes)  # open ones are negative
+    is_valid = len(dims) == len(sizes) and all(n > 0 for n in sizes)  # dynamic ones are negative
     if not is_valid or sorted(outer) != list(range(rank)) or len(set(dims)) < len(dims):
         t.leave()
     return dims, sizes, outer
 
 
 def _pack(t: UpstreamNode) -> SSAValue:
-    """Padded to whole tiles, each dim in two, and the inner ones last."""
+    """Pad to whole tiles, split each tiled dim in two, and move the inner dims last."""
     value, result = t.value(0), t.static(t.op.results[0])
     shape = t.static(value)
     rank = len(shape)
@@ -178,7 +181,7 @@ def _pack(t: UpstreamNode) -> SSAValue:
 
 
 def _unpack(t: UpstreamNode) -> SSAValue:
-    """The opposite: what pads the last tiles is cut off."""
+    """Undo `_pack`: move the inner dims back, merge them, and cut off the padding."""
     value, result = t.value(0), t.static(t.op.results[0])
     shape = t.static(value)
     rank = len(result)
@@ -213,4 +216,4 @@ CONVERTERS: Mapping[str, Callable[[UpstreamNode], SSAValue]] = {
     "tensor.pad": _pad,
     "tensor.splat": _splat,
 }
-"""By the name of the op."""
+"""The conversion of each op, by the name of the op."""

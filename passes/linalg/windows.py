@@ -1,4 +1,4 @@
-"""Nests of `linalg` that read an operand in windows: convolutions and poolings."""
+"""Conversion of loop nests that read an operand in sliding windows: convolution, pooling."""
 
 from collections.abc import Sequence
 from math import prod
@@ -23,7 +23,7 @@ _POOLS = {"add": "add", "maximum": "max", "minimum": "max"}
 
 
 def convert_windows(own: Nest) -> SSAValue:
-    """The only result; raises NotConvertedError for what is neither convolution nor pooling."""
+    """Return the only result; raise NotConvertedError if it is no convolution and no pooling."""
     combine = own.combination()
     factors = own.factors(combine)
     if factors is not None:
@@ -35,7 +35,7 @@ def convert_windows(own: Nest) -> SSAValue:
 
 
 def _places(own: Nest, argument: BlockArgument) -> list[Window | int | None]:
-    """For each dim of an operand its window or its loop, None for one of extent 1 read at 0."""
+    """Return a window or loop for each dim of an operand, None for extent 1 indexed by 0."""
     value, map = own.operand(argument)
     places: list[Window | int | None] = []
     for expr, extent in zip(map.results, own.node.static(value), strict=True):
@@ -84,9 +84,9 @@ def _term(own: Nest, expr: AffineExpr) -> tuple[int, int]:
 def _image(
     own: Nest, value: SSAValue, places: Sequence[Window | int | None], leading: Sequence[int]
 ) -> SSAValue:
-    """The operand with its plain dims in the order of `leading` first, then its windows.
+    """Return an operand with the dims of loops `leading` first, then those of its windows.
 
-    What windows do not reach at the end is cut off.
+    Elements at the end of a dim that no window reaches are cut off.
     """
     shape = own.node.static(value)
     sizes = [
@@ -108,6 +108,7 @@ def _image(
 
 
 def _reached(own: Nest, window: Window) -> int:
+    """Return the extent of a dim that the window covers in all of its positions."""
     outer, inner = own.extents[window.outer], own.extents[window.inner]
     if 0 in (outer, inner):
         own.node.leave()
@@ -115,7 +116,7 @@ def _reached(own: Nest, window: Window) -> int:
 
 
 def _merged(own: Nest, value: SSAValue, groups: Sequence[Sequence[int]], rest: int) -> SSAValue:
-    """The first dims, which go over these groups of loops, as one dim each."""
+    """Return `value` with each group of its leading dims merged; `rest` dims follow them."""
     count = sum(map(len, groups))
     shape = own.node.static(value)
     assert len(shape) == count + rest
@@ -194,7 +195,7 @@ def _pooling(own: Nest, kind: str, argument: BlockArgument, casts: Sequence[Oper
 
 
 def _mirrored(own: Nest, kind: str, x: SSAValue) -> SSAValue:
-    """For a minimum, the numbers in the opposite order, of which it is the maximum."""
+    """Reverse the order of the elements for a minimum, which a maximum pooling computes."""
     if kind != "minimum":
         return x
     return own.node.apply("neg" if is_float(element_type_of(x)) else "not", x)

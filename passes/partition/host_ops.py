@@ -1,4 +1,4 @@
-"""Ops that no backend but the host's has code for, and what is said of them."""
+"""Upstream ops, which only the host's backend compiles, and the remark on them."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -18,34 +18,36 @@ from braid.targets.machines.target import Target
 
 @dataclass(frozen=True)
 class HostOps:
-    """The ops of a function that only upstream's lowering computes, and the device they run on."""
+    """The ops of a function that only upstream's lowering compiles, and their device."""
 
     device: str
     ops: tuple[Operation, ...]
 
     @staticmethod
     def of(function: FuncOp, target: Target) -> "HostOps":
-        """Those of `function`, in groups too."""
+        """Return the upstream ops of `function`, those in groups included."""
         default = target.default_device
         on_host = default.own_memory or default.executes_streams
         return HostOps(target.host if on_host else default.name, tuple(upstream_computes(function)))
 
     def are_beside(self, target: Target) -> bool:
-        """Whether there are some, on the host of a target that has other devices."""
+        """Return whether there are such ops on the host of a target with other devices."""
         return bool(self.ops) and self.device == target.host and len(target.devices) > 1
 
     @property
     def why(self) -> str:
-        """Why they are on no other device, and which they are."""
+        """Return why the ops run on the host, with their names and counts."""
         counts = Counter(map(op_name, self.ops))
         names = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
-        return f"braid has none for them: {names}"
+        return f"braid has no ops for them: {names}"
 
 
 def report_host_ops(function: FuncOp, target: Target, pass_name: str) -> None:
-    """Remark which ops of upstream's dialects run on the host though the target has other devices.
+    """Emit a remark on upstream ops that run on the host of a target with other devices.
 
-    Only braid's ops are placed on devices. Raises BraidError for one that says another device.
+    Raises:
+        BraidError: an upstream op names another device; only braid's ops can be placed on devices.
+
     """
     host = HostOps.of(function, target)
     for op in host.ops:
@@ -53,9 +55,9 @@ def report_host_ops(function: FuncOp, target: Target, pass_name: str) -> None:
         if isinstance(device, StringAttr) and device.data != host.device:
             raise BraidError(
                 f"'{op_name(op)}' has {DEVICE} = \"{device.data}\", but runs on '{host.device}': "
-                "braid has no op for it, and only those of braid are placed on devices",
+                "braid has no op for it, and only braid's ops are placed on devices",
                 location=source_location(op),
-                hint=f"leave out {DEVICE}, or write it as other ops",
+                hint=f"remove {DEVICE}, or rewrite it as other ops",
             )
     if host.are_beside(target):
         emit_remark(

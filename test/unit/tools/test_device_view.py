@@ -175,7 +175,7 @@ def test_what_only_the_host_runs_has_a_row_with_the_reason(
     path.write_text(text)
     options = ["explain", str(path), "--devices", "--html", str(page)]
     assert main([*options, "--target", "gpu-h100"]) == 0
-    why = "braid has none for them: math.cbrt (1)"
+    why = "braid has no ops for them: math.cbrt (1)"
     (row,) = (line for line in capsys.readouterr().out.splitlines() if "│ host" in line)
     assert [cell.strip() for cell in row.split("│")[1:5]] == ["host", "cpu:0", "1", why]
     drawn = page.read_text()

@@ -36,7 +36,7 @@ def assigned(device: str, target: str) -> list[str]:
 
 
 def test_an_op_that_braid_has_not_runs_on_the_host_and_a_remark_says_so() -> None:
-    expected = "1 ops run on the host, 'cpu:0', since braid has none for them: linalg.generic (1)"
+    expected = "1 ops run on the host, 'cpu:0', since braid has no ops for them: linalg.generic (1)"
     assert expected in assigned("", "gpu-a100")
     assert expected in assigned("cpu:0", "gpu-a100")
     assert assigned("", "host") == []
