@@ -17,10 +17,11 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import is_element_type, is_stored_only
 from braid.dialects.braid.names import inherit_names
 from braid.passes.conversion.converters import INVALID_OP_ERRORS
-from braid.passes.linalg.nests import convert_nest
+from braid.passes.linalg.nests import Nest, elementwise_results, product, reduced
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
 from braid.passes.linalg.scalars import SCALAR_OPS, convert_scalar
 from braid.passes.linalg.tensors import CONVERTERS, splat
+from braid.passes.linalg.windows import convert_windows
 from braid.support.errors import UnsupportedError
 
 _DIALECTS = ("arith", "linalg", "math", "tensor")
@@ -123,9 +124,36 @@ def _values(node: UpstreamNode, nest: TensorNest | None) -> Sequence[SSAValue]:
             node.leave()
         return [splat(node, number, node.static(node.op.results[0]))]
     if nest is not None:
-        return convert_nest(node, nest)
+        return _convert_nest(node, nest)
     if name in SCALAR_OPS:
         for value in node.op.operands:
             node.static(value)
         return [convert_scalar(node, node.op, list(node.op.operands))]
     node.leave()
+
+
+def _convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:
+    """Convert a nest and return its results; raise NotConvertedError if braid has no such op."""
+    own = Nest.of(node, nest)
+    if own.is_elementwise and not own.has_windows:
+        return elementwise_results(own)
+    if len(nest.outputs) > 1:
+        return [_one_result(node, nest, number) for number in range(len(nest.outputs))]
+    if own.has_windows:
+        return [convert_windows(own)]
+    combine = own.combination()
+    factors = own.factors(combine)
+    if factors is not None and (found := product(own, *factors)) is not None:
+        return [own.with_start(found, "add")]
+    return [reduced(own, combine)]
+
+
+def _one_result(node: UpstreamNode, nest: TensorNest, number: int) -> SSAValue:
+    """Convert a nest of several results with different loops for one result alone."""
+    alone = nest.for_result(number)
+    if alone is None:
+        node.leave()
+    try:
+        return _convert_nest(node, alone)[0]
+    finally:
+        alone.op.drop_all_references()

@@ -37,35 +37,6 @@ _COMBINES = {
 """The op that combines values in the body of a nest, to the kind of reduction."""
 
 
-def convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:
-    """Convert a nest and return its results; raise NotConvertedError if braid has no such op."""
-    from braid.passes.linalg.windows import convert_windows
-
-    own = Nest.of(node, nest)
-    if own.is_elementwise and not own.has_windows:
-        return elementwise_results(own)
-    if len(nest.outputs) > 1:
-        return [_one_result(node, nest, number) for number in range(len(nest.outputs))]
-    if own.has_windows:
-        return [convert_windows(own)]
-    combine = own.combination()
-    factors = own.factors(combine)
-    if factors is not None and (found := product(own, *factors)) is not None:
-        return [own.with_start(found, "add")]
-    return [reduced(own, combine)]
-
-
-def _one_result(node: UpstreamNode, nest: TensorNest, number: int) -> SSAValue:
-    """Convert a nest of several results with different loops for one result alone."""
-    alone = nest.for_result(number)
-    if alone is None:
-        node.leave()
-    try:
-        return convert_nest(node, alone)[0]
-    finally:
-        alone.op.drop_all_references()
-
-
 @dataclass(frozen=True)
 class Window:
     """A sliding window: an operand is indexed at `outer · stride + inner · dilation`.

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.passes.linalg.node import UpstreamNode
@@ -129,9 +130,6 @@ def _splat(t: UpstreamNode) -> SSAValue:
 
 def splat(t: UpstreamNode, number: float, shape: Sequence[int]) -> SSAValue:
     """Return a tensor whose elements are all `number`, of the op's element type."""
-
-    from braid.dialects.braid.dtypes import to_numpy
-
     element_type = cast(TensorType[Any], t.op.results[0].type).element_type
     with np.errstate(over="ignore"):
         one = np.array(number).astype(to_numpy(element_type))
