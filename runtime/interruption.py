@@ -1,8 +1,8 @@
-"""Runs that end before they are done: by Ctrl-C, by what a signal's handler raises, by a limit.
+"""Interruption of runs: by Ctrl-C, by an exception of a signal handler, or by a time limit.
 
-While a loop of a model goes on, the native runtime asks now and then whether the run is to end.
-Python handles signals between two instructions of its own, so that it is Python that has to be
-asked, and has to catch what comes of it.
+While a loop of a model runs, the native runtime polls a callback that tells whether to stop. The
+callback is in Python, since Python runs signal handlers only between its own instructions; it
+catches what they raise and raises it again after the run.
 """
 
 import ctypes
@@ -16,13 +16,13 @@ from math import inf
 from braid.support.errors import BraidError
 
 POLL = ctypes.CFUNCTYPE(ctypes.c_int)
-"""The type of what is asked; nonzero ends the run."""
+"""The type of the callback that the runtime polls; a nonzero result ends the run."""
 _SECONDS: ContextVar[float] = ContextVar("run_seconds", default=inf)
 
 
 @contextmanager
 def limited_runs(seconds: float | None) -> Generator[None]:
-    """End each run whose loops go on for longer than so many seconds, with an error."""
+    """Make runs in the block raise BraidError if their loops take longer than `seconds`."""
     token = _SECONDS.set(inf if seconds is None else seconds)
     try:
         yield
@@ -32,14 +32,14 @@ def limited_runs(seconds: float | None) -> Generator[None]:
 
 @dataclass
 class _State:
-    """What was raised in the run, and when it has to end."""
+    """The exception that a signal handler raised in a run, and the time at which the run ends."""
 
     raised: BaseException | None = None
     end: float = inf
 
 
 class Interruption:
-    """What the runtime asks in the runs of one context."""
+    """The callback that the runtime polls in the runs of one context, with its state."""
 
     def __init__(self) -> None:
         self._state = _State()
@@ -48,27 +48,27 @@ class Interruption:
         self.poll = POLL(answers.__next__)
 
     def begin(self) -> None:
-        """Begin a run."""
+        """Start the time limit of a run."""
         seconds = _SECONDS.get()
         self._state.end = inf if seconds == inf else time.monotonic() + seconds
 
     def check(self) -> None:
-        """Raise what ended the run, if that was asked here: BraidError where it took too long."""
+        """Raise what ended the run: the exception of a signal handler, or BraidError."""
         error, self._state.raised = self._state.raised, None
         if error is not None:
             raise error
         if self._state.end != inf and time.monotonic() > self._state.end:
             raise BraidError(
                 f"the run takes longer than {_SECONDS.get():g} s",
-                hint="a loop of the model may have more steps than it is meant to",
+                hint="a loop of the model may have more iterations than intended",
             )
 
 
 def _answers(state: _State) -> Generator[int, None, None]:
-    """Give an answer each time that one is asked for.
+    """Yield for each poll whether the run is to end: 0 or 1.
 
-    A handler of a signal raises as soon as instructions of Python are executed: in a function that
-    would be before its first line, where nothing catches it; a generator goes on within `try`.
+    A signal handler raises at the first instruction that Python executes. In a function that is
+    before the first line, where no `try` can catch it; a generator resumes within its `try`.
     """
     answer = 0
     while True:

@@ -1,4 +1,4 @@
-"""How often ops of a model ran, and for how long, from the counters of the native runtime."""
+"""Profiles of runs: execution counts and times of ops, from the native runtime's counters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class ProfileEntry:
-    """How often an op ran, and for how many seconds in all.
+    """The number of executions of an op, and their total time in seconds.
 
-    `layouts` has the same for each choice of layouts in which a kernel ran, such as
-    `acdb,cdba->acdb` for those of two operands and a result.
+    `layouts` has an entry for each combination of layouts in which a kernel ran, such as
+    `acdb,cdba->acdb` for two operands and a result.
     """
 
     count: int
@@ -17,7 +17,7 @@ class ProfileEntry:
     layouts: Mapping[str, "ProfileEntry"] = field(default_factory=dict[str, "ProfileEntry"])
 
     def __add__(self, other: "ProfileEntry") -> "ProfileEntry":
-        """Both together."""
+        """Return the sum of two entries, layout by layout."""
         layouts = dict(self.layouts)
         for choice, entry in other.layouts.items():
             layouts[choice] = layouts[choice] + entry if choice in layouts else entry
@@ -27,7 +27,11 @@ class ProfileEntry:
 def profile_entries(
     counter_names: Sequence[str], counts: Sequence[int], times: Sequence[int]
 ) -> dict[str, ProfileEntry]:
-    """Return the counters of a model by name: executions of each, and nanoseconds."""
+    """Return profile entries by op name, from the counters of a model and their values.
+
+    A counter's name is that of an op, or that and a combination of layouts after a tab. `counts`
+    are executions, `times` nanoseconds.
+    """
     found: dict[str, ProfileEntry] = {}
     for i, counter in enumerate(counter_names):
         name, _, choice = counter.partition("\t")

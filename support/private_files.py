@@ -1,8 +1,8 @@
-"""Files and directories of this user alone: caches, records, and what a service keeps.
+"""Private files and directories of the user: caches, records, and the data of the service.
 
-What is read back from them is run, so that nobody else may have written it: directories have mode
-0700 and files 0600, whatever the umask is, which is never changed. The superuser may do anything
-and counts as the user.
+Code is loaded from them, so nobody else may write to them: directories have mode 0700 and files
+0600, independent of the umask, which is never changed. Files of the superuser count as the
+user's own.
 """
 
 import os
@@ -17,10 +17,10 @@ _WRITE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def private_directory(path: Path) -> Path:
-    """Make a directory, and those around it that are missing, and check it; returns `path`.
+    """Create a private directory and its missing parents, check it, and return `path`.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
         BraidError: as `check_private_directory`.
 
     """
@@ -34,18 +34,19 @@ def private_directory(path: Path) -> Path:
             directory.mkdir(DIRECTORY_MODE)
         except FileExistsError:  # another process was faster
             continue
-        directory.chmod(DIRECTORY_MODE)  # the umask may have taken more
+        directory.chmod(DIRECTORY_MODE)  # the umask may have cleared bits of the user
     if not path.is_dir():
-        path.mkdir()  # raises what stands in the way
+        path.mkdir()  # raises FileExistsError, or the error of the parent
     check_private_directory(path)
     return path
 
 
 def check_private_directory(path: Path) -> None:
-    """Make sure that nobody else can change what is in a directory, if there is one.
+    """Check that nobody else can change the files in a directory, if it exists.
 
-    One of this user that others may write to is given mode 0700. A shared one such as `/tmp` stays
-    as it is: nobody replaces what is others' there, and what others have made is told by its owner.
+    A directory of this user that others may write to gets mode 0700. A shared one with the sticky
+    bit, such as `/tmp`, is left unchanged: others cannot replace this user's files there, and files
+    that others create are recognized by their owner.
 
     Raises:
         BraidError: it belongs to another user, or cannot be made private.
@@ -54,7 +55,7 @@ def check_private_directory(path: Path) -> None:
     try:
         status = path.stat()
     except OSError:
-        return  # whoever uses it says why it cannot be
+        return  # its use raises the error
     if not stat.S_ISDIR(status.st_mode):
         return
     if not _is_own(status):
@@ -65,14 +66,14 @@ def check_private_directory(path: Path) -> None:
         path.chmod(DIRECTORY_MODE)
         status = path.stat()
     except OSError as error:
-        why = f"can be written by others, and its mode cannot be changed: {error.strerror}"
+        why = f"is writable by others, and its mode cannot be changed: {error.strerror}"
         raise _refused(path, why) from error
     if status.st_mode & _WRITE_BY_OTHERS:
-        raise _refused(path, "can be written by others, and its file system keeps no modes")
+        raise _refused(path, "is writable by others, and its file system does not store modes")
 
 
 def check_private_directories(outer: Path, inner: Path) -> None:
-    """Check `inner` and all directories around it up to `outer`; raises as for one of them."""
+    """Check `inner` and its parents up to `outer`, each as `check_private_directory` does."""
     check_private_directory(outer)
     at = outer
     for part in inner.relative_to(outer).parts:
@@ -81,9 +82,9 @@ def check_private_directories(outer: Path, inner: Path) -> None:
 
 
 def foreign_reason(path: Path) -> str | None:
-    """Why somebody else may have written the file at `path`; None where nobody can have.
+    """Return why someone else may have written the file at `path`, None if nobody can have.
 
-    Raises OSError where there is none. A link is judged as a link.
+    A symbolic link is checked itself, not its target. Raises OSError if there is no file.
     """
     status = path.lstat()
     if not _is_own(status):
@@ -94,9 +95,10 @@ def foreign_reason(path: Path) -> str | None:
 
 
 def open_private(path: Path, flags: int = os.O_RDWR) -> int:
-    """Return a descriptor of a file, which is made with mode 0600 where it is missing.
+    """Open a file, which is created with mode 0600 if missing, and return its descriptor.
 
-    Raises OSError, also for a link: in a directory that others share it may lead to any file.
+    Raises OSError if it cannot be opened, and for a symbolic link, which in a shared directory may
+    lead to any file.
     """
     flags |= os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW
     try:
@@ -108,15 +110,15 @@ def open_private(path: Path, flags: int = os.O_RDWR) -> int:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file of mode 0600 where there is none. Raises OSError."""
+    """Create an empty file of mode 0600 if there is none. Raises OSError."""
     os.close(open_private(path, os.O_RDONLY))
 
 
 def tighten_file(path: Path) -> None:
-    """Take from others what they may do with a file of this user that they may write to.
+    """Set mode 0600 on a file of this user that others may write to.
 
     Raises:
-        OSError: it cannot be looked at.
+        OSError: it cannot be inspected.
         BraidError: it belongs to another user, or its mode cannot be changed.
 
     """
@@ -130,7 +132,7 @@ def tighten_file(path: Path) -> None:
         try:
             path.chmod(FILE_MODE)
         except OSError as error:
-            raise _refused(path, f"can be written by others: {error.strerror}") from error
+            raise _refused(path, f"is writable by others: {error.strerror}") from error
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -139,7 +141,7 @@ def _is_own(status: os.stat_result) -> bool:
 
 def _refused(path: Path, why: str) -> BraidError:
     return BraidError(
-        f"'{path}' {why}: what braid keeps there could be replaced by others",
-        hint="set BRAID_CACHE_DIR to a directory of your own, or give this one to yourself alone "
+        f"'{path}' {why}: others could replace the files that braid keeps there",
+        hint="set BRAID_CACHE_DIR to a directory of your own, or make this one yours alone "
         f"(chown and chmod go-w '{path}')",
     )

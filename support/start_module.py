@@ -1,8 +1,8 @@
 """The script that runs a module of braid: `start_module.py PACKAGE MODULE ARGUMENTS…`.
 
-PACKAGE is in JSON the file of the package `braid` and its directories. It is imported from there,
-and its parent directory is not put on the search path, where it would come before Python's own
-modules.
+PACKAGE is a JSON list of the file of the package `braid` and its directories. The package is
+imported from there. Its parent directory is not put on the search path, where its files would take
+precedence over Python's own modules.
 """
 
 import importlib.util

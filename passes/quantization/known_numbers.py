@@ -1,4 +1,4 @@
-"""What is known of scales, biases and sums, by their values, where numbers become integers."""
+"""Bounds on scales, biases and accumulators that decide whether integer arithmetic is exact."""
 
 import math
 
@@ -26,24 +26,28 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 
 _SCALES = 2.0**-100, 2.0**40
-"""What of these is multiplied or divided does not overflow: with 31 bits of sums neither."""
+"""The range of usual scales: a product of two of them and a 31-bit sum does not overflow f32."""
 
 _LEAST_NORMAL = 2.0**-126
+"""The smallest normal number of f32."""
 
 _ROUNDING = 2.0**-22
-"""Of products of two scales and a number: three roundings of f32, and a half to spare."""
+"""The relative error of a bias in f32 that is a product of three factors: three roundings of
+f32, with a margin of half a rounding."""
 
 _SHARE = 0.25
-"""Of a step of the result, which a bias may be off by: with all other roundings less than one."""
+"""The share of a quantization step by which a bias may be off; with all other roundings the
+result is off by less than one step."""
 
 _UNKNOWN = 1 << 31
+"""The bound of an i32 of which nothing is known."""
 
 _SMALL = 1 << 16
-"""Elements of arrays that are kept for the next question."""
+"""The largest number of elements of an array that `KnownNumbers` caches."""
 
 
 class KnownNumbers(ParameterExpressions):
-    """Which values are known at compile time, and what they are."""
+    """The values of a module that are known at compile time, which are evaluated on demand."""
 
     def __init__(self, values: ParameterValues) -> None:
         super().__init__()
@@ -51,7 +55,7 @@ class KnownNumbers(ParameterExpressions):
         self._arrays: dict[SSAValue, Array | None] = {}
 
     def array(self, value: SSAValue) -> Array | None:
-        """The value; None where it is computed at run time, or a parameter has no value."""
+        """Return the array of a value; None if it depends on an input or an unknown parameter."""
         if value in self._arrays:
             return self._arrays[value]
         found = self._values.of(value) if self.is_known(value) else None
@@ -60,19 +64,19 @@ class KnownNumbers(ParameterExpressions):
         return found
 
     def is_scale(self, value: SSAValue) -> bool:
-        """Whether this is a scale that integers may be computed with: positive, of usual size.
+        """Return whether integers may be computed with this scale: positive, in `_SCALES`.
 
-        One that is computed at run time is taken for one.
+        A scale that is computed at run time is assumed to be valid.
         """
         return not self.is_known(value) or self.is_positive(value)
 
     def is_positive(self, value: SSAValue) -> bool:
-        """Whether this is known to be a positive scale of usual size, so that it keeps orders."""
+        """Return whether this is known to be positive and in `_SCALES`, so that it keeps order."""
         scale = self.array(value)
         return scale is not None and bool(((scale >= _SCALES[0]) & (scale <= _SCALES[1])).all())
 
     def is_factor(self, value: SSAValue) -> bool:
-        """Whether a scale may be multiplied by this: as `is_positive`, but of either sign."""
+        """Return whether a scale may be multiplied by this: as `is_positive`, of either sign."""
         factor = self.array(value)
         if factor is None:
             return False
@@ -80,9 +84,9 @@ class KnownNumbers(ParameterExpressions):
         return bool(((size >= _SCALES[0]) & (size <= _SCALES[1])).all())
 
     def have_product(self, left: SSAValue, right: SSAValue) -> bool:
-        """Whether the product of two scales has all digits, where both are known.
+        """Return whether the product of two scales is a normal number, or one is not known.
 
-        A smaller one than the normal numbers has fewer, which sums of integers are multiplied by.
+        A subnormal product has fewer digits, and integer accumulators are multiplied by it.
         """
         scales = self.array(left), self.array(right)
         least = [float(np.abs(scale).min(initial=1)) for scale in scales if scale is not None]
@@ -90,9 +94,10 @@ class KnownNumbers(ParameterExpressions):
 
 
 def bias_fits(known: KnownNumbers, bias: SSAValue, sums: SSAValue, step: SSAValue) -> bool:
-    """Whether `bias` is so nearly whole steps of `sums`, the scale's, that nobody sees the rest.
+    """Return whether rounding `bias` to multiples of `step` changes results insignificantly.
 
-    What is left is a rounding of f32, or a small share of each step that the sum is quantized to.
+    `step` is the scale of the integer accumulator `sums`. The remainder may be an error of f32, or
+    a small share of the finest step that `sums` is quantized to.
     """
     values, steps = known.array(bias), known.array(step)
     if values is None or steps is None or not known.is_factor(step):
@@ -108,9 +113,10 @@ def bias_fits(known: KnownNumbers, bias: SSAValue, sums: SSAValue, step: SSAValu
 
 
 def finest_step(known: KnownNumbers, value: SSAValue) -> float:
-    """The least step that `value` is quantized to, in its own unit; 0 where it is not everywhere.
+    """Return the finest step that `value` is quantized to; 0 if a use does not quantize it.
 
-    It may be moved, limited or scaled by known factors before.
+    Between `value` and `braid.quantize` there may be moves, minima, maxima and multiplications by
+    known factors. The step is in the unit of `value`.
     """
     passing = (ReshapeOp, TransposeOp, SliceOp, ELEMENTWISE["maximum"], ELEMENTWISE["minimum"])
     steps: list[float] = []
@@ -131,7 +137,7 @@ def finest_step(known: KnownNumbers, value: SSAValue) -> float:
 
 
 def is_finite(known: KnownNumbers, value: SSAValue) -> bool:
-    """Whether `value` is made of quantized numbers and finite ones alone, by what makes no NaN."""
+    """Return whether `value` is computed from quantized and finite values by ops without NaN."""
     if known.is_known(value):
         array = known.array(value)
         return array is not None and bool(np.isfinite(array.astype(np.float64)).all())
@@ -146,7 +152,7 @@ def is_finite(known: KnownNumbers, value: SSAValue) -> bool:
 
 
 def largest_of(known: KnownNumbers, value: SSAValue) -> int:
-    """A bound of the absolute values of i32 or 8-bit numbers; 2^31 where there is none."""
+    """Return a bound of the absolute values of a quantized or i32 tensor; 2^31 if not known."""
     array = known.array(value) if known.is_known(value) else None
     if array is not None:
         return int(np.abs(array.astype(np.int64)).max(initial=0))

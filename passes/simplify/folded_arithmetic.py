@@ -1,9 +1,9 @@
-"""Where known scales and shifts of a product may be folded, whatever its other operand is.
+"""Conditions under which known scales and shifts of a matmul or convolution may be folded.
 
-A product's own error is bounded relative to the absolute values of its terms, in any order
-(docs/numerics.md). Folding keeps such a bound where folded numbers are finite and rounded like
-normal ones, and where known shifts do not cancel: `(x + k) - k` rounds x to multiples of the last
-place of k, and means to.
+The error of a product is bounded relative to the absolute values of its terms, in any order of
+summation (docs/numerics.md). Folding keeps such a bound, for any input, if the folded constants are
+finite and normal and known shifts do not cancel: `(x + k) - k` rounds x to multiples of the last
+place of k, which a model may intend.
 """
 
 from collections.abc import Sequence
@@ -15,29 +15,29 @@ import numpy as np
 from braid.dialects.braid.relayout import Array
 
 LARGEST_SCALE = 2.0**16
-"""Of what is computed before it is scaled: partial sums must not overflow that did not. Those of
-this share of the largest number are the exception that the documentation names."""
+"""The largest factor by which weights are scaled, since partial sums are scaled with them. Sums
+that exceed the largest number divided by this are the exception that the documentation names."""
 
 _CANCELLATION = 16
-"""How much larger shifts may be than the largest sum of them."""
+"""The largest ratio of the sum of absolute shifts to the absolute sum of the shifts."""
 
 
 def applied(name: str, values: Array, factor: Array) -> Array:
-    """`values` multiplied or divided by `factor`, in their own type."""
+    """Return `values` multiplied (`mul`) or divided (`div`) by `factor`, in their own type."""
     with np.errstate(all="ignore"):
         return np.multiply(values, factor) if name == "mul" else np.divide(values, factor)
 
 
 def can_scale_weights(name: str, weights: Array, factor: Array, summed: Sequence[int]) -> bool:
-    """Whether weights that are scaled are as precise as they were, for all that multiplies them.
+    """Return whether scaled weights are as precise as the original ones, for any other operand.
 
-    All must be finite. What is below the normal numbers then is a rounding of the largest of the
-    weights that are added up with it, along the dims `summed`, which must be normal.
+    All scaled weights must be finite. One may become subnormal if the largest weight that is summed
+    with it, along the dims `summed`, is normal: its error is then below a rounding of that one.
     """
     if weights.dtype.kind not in "fV" or not weights.size:
         return False
     size = np.abs(applied(name, np.ones_like(factor), factor).astype(np.float64))
-    if not (size <= LARGEST_SCALE).all():  # NaN is not, either.
+    if not (size <= LARGEST_SCALE).all():  # false for NaN, too
         return False
     least, largest = _normal_range(weights.dtype)
     result = np.abs(applied(name, weights, factor))
@@ -49,9 +49,9 @@ def can_scale_weights(name: str, weights: Array, factor: Array, summed: Sequence
 
 
 def can_add_first(shifts: Sequence[Array]) -> bool:
-    """Whether shifts that are added one after the other may be added up before.
+    """Return whether shifts that are added in sequence may be summed at compile time.
 
-    They are finite, and the largest of their sums is not far smaller than they are.
+    They must be finite and must not cancel: see `_CANCELLATION`.
     """
     wide = [shift.astype(np.float64) for shift in shifts]
     if not all(np.isfinite(shift).all() for shift in wide):
@@ -66,6 +66,6 @@ def can_add_first(shifts: Sequence[Array]) -> bool:
 
 
 def _normal_range(dtype: np.dtype) -> tuple[float, float]:
-    """The least normal and the largest number of a float type."""
+    """Return the smallest normal and the largest number of a float type."""
     info = cast(Any, ml_dtypes.finfo(dtype))
     return float(info.smallest_normal), float(info.max)

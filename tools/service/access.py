@@ -1,4 +1,4 @@
-"""Who may use the service: those with a token, and browsers with a session that stands for one."""
+"""Authentication of requests: by a bearer token, or by the session cookie of a browser."""
 
 import asyncio
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from braid.tools.service.service_state import Service, ServicePart
 
 COOKIE = "braid_session"
 _LOOK = 1.0
-"""Seconds after which it is looked whether tokens were removed, by another process."""
+"""The interval in seconds of checks whether another process added or removed tokens."""
 _bearer = HTTPBearer(auto_error=False, description="A token: braid serve token add NAME.")
-_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="The page's, by POST /session.")
+_cookie = APIKeyCookie(name=COOKIE, auto_error=False, description="Set by POST /session.")
 
 Bearer = Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)]
 Cookie = Annotated[str | None, Depends(_cookie)]
@@ -24,19 +24,19 @@ Cookie = Annotated[str | None, Depends(_cookie)]
 
 @dataclass(frozen=True)
 class User:
-    """Who asks: the digest of a token, and the session of a browser that has one."""
+    """An authenticated user: the digest of a token, and the session if a browser has one."""
 
     token: str
     login: Login | None = None
 
     def may_go_on(self, service: Service) -> bool:
-        """Whether the token is still known, and the session lasts."""
+        """Return whether the token is still valid and the session has not ended."""
         lasts = self.login is None or service.logins.lasts(self.login)
         return lasts and self.token in service.tokens.digests()
 
 
 def _authorized(request: Request, service: ServicePart, bearer: Bearer, cookie: Cookie) -> User:
-    """Return who asks. Raises HTTPException 401."""
+    """Return the user of a request. Raises HTTPException 401."""
     if bearer is not None:
         token = service.tokens.known_digest(bearer.credentials)
         return User(token) if token is not None else _refuse()
@@ -58,11 +58,11 @@ def _refuse() -> User:
 
 Authorized = Annotated[User, Depends(_authorized)]
 GUARDED: Any = {"dependencies": [Depends(_authorized)]}
-"""What requests need a token for."""
+"""Keyword arguments of a route that requires authentication."""
 
 
 def _set_cookie(request: Request, service: Service, secret: str, age: int | None = None) -> None:
-    """Send the cookie with whatever the answer is; `age` 0 has the browser forget it."""
+    """Set the session cookie on any response; with `age` 0 the browser deletes it."""
     carrier = Response()
     carrier.set_cookie(
         COOKIE,
@@ -76,13 +76,13 @@ def _set_cookie(request: Request, service: Service, secret: str, age: int | None
 
 
 async def still_may(user: User, service: Service) -> None:
-    """Raise HTTPException 401 where the token was removed while a request took its time."""
+    """Raise HTTPException 401 if the token or session ended while the request was processed."""
     if not await asyncio.to_thread(user.may_go_on, service):
         _refuse()
 
 
 async def watch_tokens(service: Service) -> None:
-    """Wake those that follow tasks when a token was added or removed, without end."""
+    """Wake requests that follow tasks whenever a token is added or removed; never return."""
     known = frozenset[str]()
     while True:
         found = await asyncio.to_thread(service.tokens.digests)
@@ -93,11 +93,11 @@ async def watch_tokens(service: Service) -> None:
 
 
 def add_sessions(app: FastAPI) -> None:
-    """Add what begins and ends the session of a browser."""
+    """Add the routes that begin and end the session of a browser."""
 
     @app.post("/session", status_code=204, responses=refusals(401))
     def log_in(request: Request, service: ServicePart, bearer: Bearer, cookie: Cookie) -> Response:
-        """Begin a session of a browser, by a cookie that scripts cannot read, for the page."""
+        """Begin a browser session, by a cookie that scripts cannot read."""
         token = service.tokens.known_digest(bearer.credentials) if bearer is not None else None
         if token is None:
             _refuse()
@@ -109,7 +109,7 @@ def add_sessions(app: FastAPI) -> None:
 
     @app.delete("/session", status_code=204, responses=refusals(401))
     async def log_out(request: Request, service: ServicePart, cookie: Cookie) -> Response:
-        """End the session, also on the server, with the streams that it follows."""
+        """End the session on the server and in the browser, with its open event streams."""
         if not cookie:
             _refuse()
         else:

@@ -1,4 +1,4 @@
-"""What browsers are kept from: names that lead here by accident or deceit, and pages of others."""
+"""Protection against DNS rebinding and cross-site requests from browsers."""
 
 import ipaddress
 import json
@@ -12,7 +12,7 @@ from prometheus_client import Counter
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIES = "cookies"
-"""In the state of a request: values of Set-Cookie for its answer, of whatever kind that is."""
+"""The key in a request's state of the Set-Cookie values for its response, also an error."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:[0-9]{1,5})?")
 _PORTS = {"http": "80", "https": "443"}
 _HEADERS = (
@@ -24,19 +24,19 @@ _HEADERS = (
 
 
 def own_names(more: Iterable[str] = ()) -> frozenset[str]:
-    """Return the names by which this machine is asked, with `more` of them."""
+    """Return the host names by which clients reach this machine, and `more` names."""
     own = socket.gethostname().lower()
     return frozenset({"localhost", own, own.partition(".")[0], *(name.lower() for name in more)})
 
 
 @dataclass
 class Guard:
-    """Refuses requests whose Host is not one of `names`, and those of pages from elsewhere.
+    """ASGI middleware that rejects requests for other hosts and from pages of other sites.
 
-    Anybody's name may lead to this machine, so that a page from there is of the same origin in the
-    eyes of a browser (DNS rebinding); it cannot have the name of another. A number cannot be
-    another's, and is taken. `Origin`, which browsers send with what another page asks, has to be
-    this server, and so does what they say of it in `Sec-Fetch-Site`.
+    `Host` must be one of `names` or an IP address. By DNS rebinding, an attacker's name resolves to
+    this machine, and a browser treats a page from that name as of the same origin; the page cannot
+    send another name as `Host`, nor can an IP address be rebound. `Origin` and `Sec-Fetch-Site`, by
+    which browsers name the page that sends a request, must be this server's.
     """
 
     app: ASGIApp
@@ -44,7 +44,7 @@ class Guard:
     names: frozenset[str] = field(default_factory=own_names)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or refuse it."""
+        """Forward a request to the application, or reject it."""
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
@@ -57,21 +57,21 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
-        """Return status and reason for a request that is refused."""
-        headers = _said(scope)
+        """Return the status and reason with which a request is rejected, None if it is not."""
+        headers = _headers_of(scope)
         host = _host(headers.get("host", ""))
         if host is None:
-            return 400, "the request has no Host, or one that is no name"
+            return 400, "the request has no valid Host header"
         name, port = host
         if not (name in self.names or name.endswith(".localhost") or _is_address(name)):
             known = f"this server is not known as '{name}'"
-            return 421, f"{known}; braid serve --allow-host {name} lets it be"
+            return 421, f"{known}; braid serve --allow-host {name} adds the name"
         if (origin := headers.get("origin")) is not None and not _is_own(origin, name, port):
             return 403, f"a page of '{origin[:200]}' may not use this server"
         site, mode = headers.get("sec-fetch-site", "none"), headers.get("sec-fetch-mode")
         is_link = mode == "navigate" and scope.get("method") in ("GET", "HEAD")
         if site not in ("none", "same-origin") and not is_link:
-            return 403, "a page from elsewhere may not use this server"
+            return 403, "a page of another site may not use this server"
         return None
 
     async def _refuse(self, scope: Scope, send: Send, status: int, reason: str) -> None:
@@ -87,8 +87,8 @@ class Guard:
         await send({"type": "http.response.body", "body": body})
 
 
-def _said(scope: Scope) -> dict[str, str]:
-    """Return the headers; of one that is said twice both, so that it is neither."""
+def _headers_of(scope: Scope) -> dict[str, str]:
+    """Return the headers of a request by name; repeated ones are joined, and so match no check."""
     found: dict[str, str] = {}
     for name, value in cast("list[tuple[bytes, bytes]]", scope["headers"]):
         key, text = name.decode("latin-1").lower(), value.decode("latin-1")
@@ -97,7 +97,7 @@ def _said(scope: Scope) -> dict[str, str]:
 
 
 def _host(text: str) -> tuple[str, str] | None:
-    """Return name and port of a Host, the latter "" where there is none; None for what is none."""
+    """Return name and port of a Host header, port "" if absent; None if it is malformed."""
     match = _HOST.fullmatch(text)
     if match is None:
         return None
@@ -113,7 +113,7 @@ def _is_address(name: str) -> bool:
 
 
 def _is_own(origin: str, name: str, port: str) -> bool:
-    """Whether an origin is this server; a proxy may have made http of its https."""
+    """Return whether an origin is this server, by http or https, as a proxy may end TLS."""
     scheme, separator, rest = origin.partition("://")
     found = _host(rest)
     if not separator or scheme not in _PORTS or found is None:
@@ -123,13 +123,13 @@ def _is_own(origin: str, name: str, port: str) -> bool:
 
 
 def _with_headers(scope: Scope, send: Send) -> Send:
-    """Answers with what is said to browsers of each."""
+    """Return `send` with the security headers and cookies added to each response."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = cast("list[tuple[bytes, bytes]]", list(message.get("headers", ())))
-            said = {name.lower() for name, _ in headers}
-            headers += [each for each in _HEADERS if each[0] not in said]
+            present = {name.lower() for name, _ in headers}
+            headers += [each for each in _HEADERS if each[0] not in present]
             cookies = cast("list[str]", scope["state"].get(COOKIES, []))
             headers += [(b"set-cookie", each.encode("latin-1")) for each in cookies]
             message = {**message, "headers": headers}

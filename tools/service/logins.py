@@ -1,4 +1,4 @@
-"""Sessions of browsers: secrets in cookies that stand for a token for a while."""
+"""Browser sessions: temporary secrets in cookies that authenticate in place of a token."""
 
 import hashlib
 import secrets
@@ -8,16 +8,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 _MOST = 1024
-"""Sessions at a time; the oldest ends when there are more."""
+"""The maximum number of session secrets; beyond it the oldest session ends."""
 _GRACE = 30.0
-"""Seconds for which a secret that was replaced still counts: requests with it are on their way."""
+"""The seconds for which a replaced secret stays valid, for requests already sent with it."""
 
 
 @dataclass
 class Login:
-    """A session of the user whose token has this digest; times are those of the clock of `Logins`.
+    """The session of the user whose token has the digest `token`.
 
-    It lasts until it is ended, unused for some time, or too old.
+    It ends by request, after some time without use, or at a maximum age. Times are of the clock of
+    `Logins`.
     """
 
     token: str
@@ -35,10 +36,10 @@ class _Secret:
 
 @dataclass
 class Logins:
-    """The sessions of one server, which end with it.
+    """The sessions of one server process, kept in memory.
 
-    One ends `idle` seconds after its last request, and `longest` seconds after it began. Its secret
-    is replaced by another every `rotation` seconds.
+    A session ends `idle` seconds after its last request, and `longest` seconds after it began. Its
+    secret is replaced every `rotation` seconds.
     """
 
     idle: float = 1800.0
@@ -49,14 +50,14 @@ class Logins:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self, token: str) -> str:
-        """Return the secret of a new session for the token with this digest."""
+        """Begin a session for the token with this digest and return its secret."""
         now = self.clock()
         with self._lock:
             self._forget(now)
             return self._add(Login(token, now, now), now)
 
     def find(self, secret: str) -> Login | None:
-        """Return the session of a secret, which is used by that."""
+        """Return the session of a secret, None if there is none; this counts as a use of it."""
         now = self.clock()
         with self._lock:
             known = self._secrets.get(_digest(secret))
@@ -66,7 +67,7 @@ class Logins:
             return known.login
 
     def rotated(self, secret: str) -> str | None:
-        """Return the secret that replaces this one, None where it is not old enough yet."""
+        """Replace a secret older than `rotation` and return the new one, else None."""
         now = self.clock()
         with self._lock:
             known = self._secrets.get(_digest(secret))
@@ -76,14 +77,14 @@ class Logins:
             return self._add(known.login, now)
 
     def end(self, secret: str) -> None:
-        """End the session of a secret, under all secrets that it has."""
+        """End the session of a secret; all of its secrets become invalid."""
         with self._lock:
             if (known := self._secrets.get(_digest(secret))) is not None:
                 known.login.is_ended = True
             self._forget(self.clock())
 
     def lasts(self, login: Login) -> bool:
-        """Whether a session still counts."""
+        """Return whether a session is still valid."""
         now = self.clock()
         is_fresh = now - login.used < self.idle and now - login.began < self.longest
         return is_fresh and not login.is_ended
@@ -104,5 +105,5 @@ class Logins:
 
 
 def _digest(secret: str) -> str:
-    """Secrets are looked up by digests, so that no comparison tells how far one is right."""
+    """Return the digest by which a secret is looked up, so that timing reveals no prefix of it."""
     return hashlib.sha256(secret.encode(errors="replace")).hexdigest()

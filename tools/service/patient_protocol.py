@@ -1,4 +1,4 @@
-"""Connections of which the other end has to go on: with a request, its body, and with reading."""
+"""HTTP connections with timeouts for the head of a request, its body, and reading a response."""
 
 import asyncio
 from typing import ClassVar
@@ -7,15 +7,15 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _LEAST_RATE = 1024
-"""Bytes of a body per second at least."""
+"""The minimum rate of a request body, in bytes per second."""
 
 
 class PatientProtocol(H11Protocol):
-    """HTTP/1.1 that waits no longer than `seconds` for the other end, whatever it trickles.
+    """An HTTP/1.1 connection that ends if the client stalls or trickles for `seconds`.
 
-    For the head of a request as a whole, for each `seconds` × 1 KiB of a body, and for the next
-    64 KiB of an answer to be read. Nobody waits for a client while the server does not read, as
-    when the disk is slow. uvicorn itself only ends connections that are idle between requests.
+    The time limit holds for the complete head of a request, for each `seconds` × 1 KiB of a body,
+    and for reading the next 64 KiB of a response. It does not run while the server itself does not
+    read, as with a slow disk. uvicorn only ends connections that are idle between requests.
     """
 
     seconds: ClassVar[float] = 30.0
@@ -25,29 +25,29 @@ class PatientProtocol(H11Protocol):
     _phase = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
-        """Begin to wait."""
+        """Start the time limit of the first request."""
         super().connection_made(transport)
         self._begin()
         self._tick()
 
     def data_received(self, data: bytes) -> None:
-        """Count what comes."""
+        """Count the received bytes."""
         self._received += len(data)
         super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Wait no longer."""
+        """Stop the timer."""
         if self._timer is not None:
             self._timer.cancel()
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Wait for the next request."""
+        """Restart the time limit for the next request."""
         self._begin()
         super().on_response_complete()
 
     def resume_writing(self) -> None:
-        """Wait anew: some of the answer was read."""
+        """Restart the time limit, since the client has read a part of the response."""
         self._begin()
         super().resume_writing()
 
@@ -67,7 +67,7 @@ class PatientProtocol(H11Protocol):
                 self._give_up()
 
     def _awaited(self) -> str:
-        """Return what the other end has to do, "" where it is the server that has to go on."""
+        """Return what the client has to do next, "" if the server is to act."""
         if self.transport.is_closing():
             return "close"
         if self.flow.write_paused:
@@ -79,8 +79,8 @@ class PatientProtocol(H11Protocol):
 
     def _give_up(self) -> None:
         if self._phase == "head" and self.conn.our_state is h11.IDLE:
-            said = h11.Response(status_code=408, headers=[("connection", "close")], reason=b"")
-            self.transport.write(self.conn.send(said) or b"")
+            response = h11.Response(status_code=408, headers=[("connection", "close")], reason=b"")
+            self.transport.write(self.conn.send(response) or b"")
             self.transport.write(self.conn.send(h11.EndOfMessage()) or b"")
             self.transport.close()
         else:
@@ -88,7 +88,7 @@ class PatientProtocol(H11Protocol):
 
 
 def patient_for(seconds: float) -> type[PatientProtocol]:
-    """Return the protocol that waits for so long."""
+    """Return the protocol class with a time limit of `seconds`."""
 
     class Configured(PatientProtocol):
         pass

@@ -1,4 +1,4 @@
-"""The parts of the service that requests work with, and its limits."""
+"""The state of the service that request handlers share, and its resource limits."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -16,7 +16,11 @@ from braid.tools.service.usage import Usage
 
 @dataclass(frozen=True)
 class Limits:
-    """What the server takes: bytes of a body, tasks that wait, what a run uses, runs at a time."""
+    """Resource limits of the server.
+
+    `upload` is the size of a request body in bytes, `queue` the number of waiting tasks, `run` the
+    resources of one run, `runs` and `waiting_runs` the numbers of concurrent and waiting runs.
+    """
 
     upload: int = 512 << 20
     queue: int = 256
@@ -27,7 +31,7 @@ class Limits:
 
 @dataclass
 class Service:
-    """The parts that requests work with."""
+    """The state that request handlers share: task queue, tokens, sessions, runner, and limits."""
 
     queue: TaskQueue
     tokens: Tokens
@@ -44,7 +48,7 @@ class Service:
         self.running = asyncio.Semaphore(self.limits.runs)
 
     async def known(self, identity: str) -> Task:
-        """Return the task. Raises HTTPException 404."""
+        """Return the task with this name. Raises HTTPException 404 if there is none."""
         task = await asyncio.to_thread(self.queue.get, identity)
         if task is None:
             raise HTTPException(404, f"there is no task '{identity}'")

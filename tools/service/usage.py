@@ -1,4 +1,4 @@
-"""What a task or a run may use of the machine, with all processes that it starts."""
+"""Resource limits of a task or run, including all processes that it starts."""
 
 import asyncio
 import contextlib
@@ -13,17 +13,17 @@ from braid.support.byte_sizes import format_size
 from braid.tools.service.sessions import members
 
 _LOOK = 0.5
-"""Seconds between two looks at what is used."""
+"""The interval in seconds at which resource usage is measured."""
 
 
 def half_of_memory() -> int:
-    """Return bytes: half of what this machine has."""
+    """Return half of the physical memory of this machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Limits: seconds, bytes of memory, and bytes of what is written."""
+    """Limits of a task or run: seconds of wall time, bytes of memory, and bytes written to disk."""
 
     seconds: float = 86400.0
     memory: int = field(default_factory=half_of_memory)
@@ -31,9 +31,9 @@ class Usage:
 
 
 def restrict_process(memory: int, output: int) -> None:
-    """Let this process, and each that it starts, allocate and write to a file no more than that.
+    """Limit the memory, in bytes, and the file size of this process and each that it starts.
 
-    What is allocated at once fails at once; `exceeded` looks at what all of them take together.
+    An allocation beyond the limit fails; `exceeded` measures what all processes use together.
     """
     resource.setrlimit(resource.RLIMIT_DATA, (memory, memory))
     resource.setrlimit(resource.RLIMIT_FSIZE, (output, output))
@@ -41,23 +41,23 @@ def restrict_process(memory: int, output: int) -> None:
 
 
 def over_limit(error: BaseException, memory: int, output: int) -> str | None:
-    """Say which of these limits of the process an error is of, None where it is of neither."""
+    """Return which of these limits of the process caused an error, None if neither did."""
     if isinstance(error, MemoryError):
-        return f"out of memory: it takes more than {format_size(memory)}"
+        return f"out of memory: it uses more than {format_size(memory)}"
     if isinstance(error, OSError) and error.errno == errno.EFBIG:
         return f"it writes more than {format_size(output)}"
     return None
 
 
 async def exceeded(session: int, directory: Path, usage: Usage) -> str:
-    """Wait until the processes of a session use more than they may; return what that is.
+    """Wait until the processes of a session exceed a limit; return a message that names it.
 
-    What they write is what `directory` grows by.
+    The growth of `directory` counts as what they write.
     """
     begin, before = time.monotonic(), await asyncio.to_thread(_bytes_in, directory)
     while time.monotonic() - begin <= usage.seconds:
         if await asyncio.to_thread(_memory_of, session) > usage.memory:
-            return f"takes more than {format_size(usage.memory)} of memory"
+            return f"uses more than {format_size(usage.memory)} of memory"
         if await asyncio.to_thread(_bytes_in, directory) - before > usage.output:
             return f"writes more than {format_size(usage.output)}"
         left = usage.seconds - (time.monotonic() - begin)
@@ -66,7 +66,7 @@ async def exceeded(session: int, directory: Path, usage: Usage) -> str:
 
 
 def _memory_of(session: int) -> int:
-    """Return the bytes that its processes have of their own, or share by memory alone."""
+    """Return the bytes of anonymous and shared memory that the processes of a session use."""
     total = 0
     for process in members(session):
         with contextlib.suppress(OSError, ValueError):
@@ -77,7 +77,7 @@ def _memory_of(session: int) -> int:
 
 
 def _bytes_in(directory: Path) -> int:
-    """Return the bytes on the disk of all files in a directory."""
+    """Return the disk usage in bytes of all files in a directory."""
     total = 0
     for folder, _, names in os.walk(directory):
         for name in names:

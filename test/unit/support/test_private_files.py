@@ -137,7 +137,7 @@ def test_a_directory_that_cannot_be_tightened_is_refused(tmp_path: Path) -> None
     )
     command = [sys.executable, "-c", program, str(tmp_path / "open")]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "can be written by others, and its mode cannot be changed" in said and "hint:" in said
+    assert "is writable by others, and its mode cannot be changed" in said and "hint:" in said
 
 
 def test_a_shared_directory_stays_as_it_is(cache: Path, tmp_path: Path) -> None:
