@@ -4,10 +4,16 @@ xDSL's verifier neither says which op it rejects nor checks that definitions dom
 uses; both are added here.
 """
 
+from collections.abc import Iterable
 from itertools import chain
-from typing import cast
+from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseIntOrFPElementsAttr,
+    DictionaryAttr,
+    TensorType,
+)
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -17,7 +23,7 @@ from braid.analysis.structure.dominance import DominatorTree
 from braid.analysis.structure.region_types import verify_upstream_op
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.base import TensorOp, require_rank
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
@@ -46,6 +52,7 @@ def verify_module(module: Operation) -> None:
             continue
         try:
             _verify_elements(op)  # first: printing an op fails where these are wrong
+            _verify_ranks(op)
             _verify_definition(op)
             verify_upstream_op(op)
             _verify_blocks_not_empty(op)
@@ -150,6 +157,14 @@ def _verify_elements(op: Operation) -> None:
             fault = dense_fault(cast(DenseIntOrFPElementsAttr, value))
             if fault is not None:
                 raise VerifyException(fault)
+
+
+def _verify_ranks(op: Operation) -> None:
+    arguments = (block.args for region in op.regions for block in region.blocks)
+    types: Iterable[Attribute] = (value.type for value in chain(op.results, *arguments))
+    for type in types:
+        if isinstance(type, TensorType):
+            require_rank(cast(TensorType[Any], type).get_num_dims())
 
 
 def _verify_blocks_not_empty(op: Operation) -> None:

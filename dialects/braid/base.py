@@ -17,7 +17,7 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.dtypes import i1, is_element_type, is_stored_only
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.structure import Structure, structure_fault
 from braid.dialects.braid.tiling import IterationDim, Reads, Tile, domain_of, structured_reads
@@ -309,7 +309,11 @@ MOST_ELEMENTS = 2**56
 
 
 def require_extents(shape: Sequence[int]) -> None:
-    """Raises VerifyException for extents that are negative, or of more elements than memory has."""
+    """Raise VerifyException for more dims than layouts have, or extents that no tensor has.
+
+    These are negative ones, and those of more elements than memory has.
+    """
+    require_rank(len(shape))
     # Not `require`: the messages would be made for every value of a large graph.
     if any(extent < 0 and extent != DYNAMIC for extent in shape):
         raise VerifyException(f"a result has shape {list(shape)}, expected no negative extents")
@@ -317,6 +321,12 @@ def require_extents(shape: Sequence[int]) -> None:
         raise VerifyException(
             f"a result has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
         )
+
+
+def require_rank(rank: int) -> None:
+    """Raise VerifyException for a tensor of more dims than layouts can name."""
+    if rank > MOST_DIMS:
+        raise VerifyException(f"a tensor has {rank} dims, expected at most {MOST_DIMS}")
 
 
 MOST_NUMBERS = 2**26

@@ -41,6 +41,9 @@ ALIASES = {
 DYNAMIC = DYNAMIC_INDEX
 """An open dim, `?` in a type."""
 
+MOST_DIMS = 26
+"""Dims that a tensor may have: each needs a letter of its own in a tag."""
+
 _ABSTRACT = re.compile(r"[A-Za-z_]\w*[0-9]", re.ASCII)
 """An abstract layout ends in a digit, which no tag does, so a mistyped tag is still an error."""
 

@@ -1,5 +1,6 @@
 """From an ONNX model to a module of the braid dialect."""
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from braid.dialects.braid.attribute_names import NAME
-from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.base import MOST_ELEMENTS, AnyTensor
 from braid.dialects.braid.dtypes import from_numpy
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.dialects.braid.relayout import Array
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder, ParameterStore
@@ -28,9 +29,6 @@ from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile, declared_shape
 from braid.frontends.onnx.supported import check_supported
 from braid.support.errors import BraidError, UnsupportedError
-
-_MOST_ELEMENTS = 2**56
-"""Of an input: a byte count of any element type is then an int64 with room to spare."""
 
 
 @dataclass(frozen=True)
@@ -83,13 +81,25 @@ def import_onnx(
             FunctionType.from_lists(types, [value.type for value in results]),
             Region(block),
             arg_attrs=_names([value.name for value in inputs]),
-            res_attrs=_names([value.name for value in graph.output]),
+            res_attrs=_names(_distinct([value.name for value in graph.output])),
         )
         return ImportedModel(ModuleOp([function]), parameters)
 
 
 def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
     return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Return names of which none stands twice: a graph may list one value as several outputs."""
+    free = (f"_{number}" for number in itertools.count(2))
+    taken, found = set(names), dict[str, None]()
+    for name in names:
+        distinct = name
+        while distinct in found or (distinct != name and distinct in taken):
+            distinct = name + next(free)
+        found[distinct] = None
+    return list(found)
 
 
 def _input_types(
@@ -152,9 +162,14 @@ def _input_type(file: ModelFile, value: ValueInfoProto, given: Sequence[int] | N
             f"input '{value.name}' has shape {shape}, expected no negative size",
             location=file.location,
         )
-    if shape is not None and math.prod(n for n in shape if n != DYNAMIC) > _MOST_ELEMENTS:
+    if shape is not None and len(shape) > MOST_DIMS:
+        raise UnsupportedError(
+            f"input '{value.name}' has {len(shape)} dims, expected at most {MOST_DIMS}",
+            location=file.location,
+        )
+    if shape is not None and math.prod(n for n in shape if n != DYNAMIC) > MOST_ELEMENTS:
         raise BraidError(
-            f"input '{value.name}' has shape {shape}, expected at most {_MOST_ELEMENTS} elements",
+            f"input '{value.name}' has shape {shape}, expected at most {MOST_ELEMENTS} elements",
             location=file.location,
         )
     if shape is None:

@@ -30,6 +30,10 @@ CASES = {
         "func.func @main(%x: tensor<*xf32>) { func.return }",
         r"type tensor<\*xf32>, expected a ranked tensor",
     ),
+    "rank": (
+        f"func.func @main(%x: tensor<{'1x' * 27}f32>) {{ func.return }}",
+        "'func.func' op a tensor has 27 dims, expected at most 26",
+    ),
     "names": (
         """func.func @main(
             %x: tensor<4xf32> {braid.name = "x"}, %y: tensor<4xf32> {braid.name = "x"}

@@ -242,3 +242,24 @@ func.func @main(%x: tensor<4xf32>, %h: tensor<2xf32>, %m: tensor<2x2xf32>) -> te
     with pytest.raises(BraidError, match=message) as raised:
         braid.compile(text.encode())
     assert raised.value.location is not None and raised.value.location.line == 6
+
+
+def test_ranks_that_no_layout_has_are_refused() -> None:
+    model = model_of([node("Relu", ["x"], ["y"])], [1] * 27, {})
+    with pytest.raises(BraidError, match="input 'x' has 27 dims, expected at most 26"):
+        braid.compile(model, jobs=1, cache=False)
+    model = model_of([node("Reshape", ["x", "s"], ["y"])], [1], {"s": np.ones(27, np.int64)})
+    with pytest.raises(BraidError, match="27 dims, expected at most 26"):
+        braid.compile(model, jobs=1, cache=False)
+
+
+def test_a_value_may_be_several_outputs() -> None:
+    model = model_of([node("Relu", ["x"], ["y"]), node("Neg", ["x"], ["y_2"])], [4], {})
+    added = [helper.make_empty_tensor_value_info(name) for name in ("y", "y_2", "y_2")]
+    model.graph.output.extend(added)
+    compiled = braid.compile(model, jobs=1, cache=False)
+    assert [spec.name for spec in compiled.outputs] == ["y", "y_3", "y_2", "y_2_4"]
+    x = np.array([-1, 0, 1, 2], np.float32)
+    right = 2 * [np.maximum(x, 0)] + 2 * [-x]
+    for found, expected in zip(compiled(x), right, strict=True):
+        np.testing.assert_array_equal(found, expected)

@@ -52,7 +52,7 @@ def test_what_a_run_writes_and_allocates_is_limited(server: Server, tmp_path: Pa
     large = compiled(server, tmp_path / "large.mlir", WIDE.format(n=1 << 25))
     with pytest.raises(braid.BraidError, match="writes more than 64 MiB"):
         server.client.run(large, {"input0": x})
-    huge = compiled(server, tmp_path / "huge.mlir", WIDE.format(n=1 << 29))
+    huge = compiled(server, tmp_path / "huge.mlir", WIDE.format(n=1 << 28))
     with pytest.raises(braid.BraidError, match=r"memory.* 1 GiB|more than 1 GiB of memory"):
         server.client.run(huge, {"input0": x})
     body = io.BytesIO()
