@@ -158,12 +158,24 @@ def test_the_command_ends(tmp_path: Path) -> None:
     path = tmp_path / "loop.mlir"
     path.write_text(NESTED)
     command = [sys.executable, "-m", "braid.tools.cli", "run", str(path), "--random"]
+    begin = time.monotonic()
     limited = subprocess.run([*command, "--time-limit", "0.5"], capture_output=True, text=True)
     assert limited.returncode == 1 and "longer than 0.5 s" in limited.stderr, limited.stderr
-    program = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    time.sleep(4)  # the model is in the cache
-    assert program.poll() is None
-    begin = time.monotonic()
-    program.send_signal(signal.SIGINT)
-    assert program.wait(10) == 130 and time.monotonic() - begin < 3
-    assert program.stderr is not None and program.stderr.read() == ""
+    started = time.monotonic() - begin
+    # A shell that runs the tests in the background has them ignore the signal.
+    program = subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    try:
+        time.sleep(started)  # the model is in the cache now, so that it runs by then
+        assert program.poll() is None
+        begin = time.monotonic()
+        program.send_signal(signal.SIGINT)
+        assert program.wait(60) == 130
+        assert time.monotonic() - begin < 30, "other work may take the cores"
+        assert program.stderr is not None and program.stderr.read() == ""
+    finally:
+        program.kill()
