@@ -84,16 +84,14 @@ def reduction(b: Builder, node: Node) -> SSAValue:
     """
     x = node.input(0)
     rank = len(shape_of(x))
-    axes = node.integers_of("axes", 1)
-    if not axes:
-        if node.integer("noop_with_empty_axes", 0):
-            return _REDUCTIONS[node.op_type](b, x, [])
-        axes = range(rank)
+    # Both attributes are read whatever the axes are: one that bears on nothing is valid.
+    keeps_all, keeps_dims = node.integer("noop_with_empty_axes", 0), node.integer("keepdims", 1)
+    axes = node.integers_of("axes", 1) or (() if keeps_all else range(rank))
     if not rank and set(axes) <= {0, -1}:
         axes = ()
     dims = sorted(normalized(axis, rank) for axis in axes)
     y = _REDUCTIONS[node.op_type](b, x, dims)
-    return y if node.integer("keepdims", 1) else drop_dims(b, y, dims)
+    return y if keeps_dims else drop_dims(b, y, dims)
 
 
 def p_power(b: Builder, x: SSAValue, p: int) -> SSAValue:

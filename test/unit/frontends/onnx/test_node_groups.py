@@ -115,6 +115,8 @@ def test_reductions(check: Check, op_type: str, keepdims: int) -> None:
 
 def test_reductions_over_no_axes(check: Check) -> None:
     check("ReduceSum", X, ints(), noop_with_empty_axes=1)
+    check("ReduceSum", X, ints(), noop_with_empty_axes=1, keepdims=0)
+    check("ReduceMean", X, ints(-1), noop_with_empty_axes=1)
     check("ReduceSum", X, ints())
 
 
