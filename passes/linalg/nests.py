@@ -20,21 +20,10 @@ from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.passes.linalg.node import UpstreamNode
-from braid.passes.linalg.scalars import Scalars, convert_scalar, number
+from braid.passes.linalg.scalars import SAME_OPS, Scalars, convert_scalar, number
 
-_COMBINES = {
-    "arith.addf": "add",
-    "arith.addi": "add",
-    "arith.andi": "and",
-    "arith.maximumf": "maximum",
-    "arith.maxsi": "maximum",
-    "arith.minimumf": "minimum",
-    "arith.minsi": "minimum",
-    "arith.mulf": "mul",
-    "arith.muli": "mul",
-    "arith.ori": "or",
-}
-"""The op that combines values in the body of a nest, to the kind of reduction."""
+_REDUCTIONS = frozenset({"add", "and", "maximum", "minimum", "mul", "or"})
+"""The ops of braid that combine values in a reduction."""
 
 
 @dataclass(frozen=True)
@@ -186,12 +175,12 @@ class Nest:
         total = self.arguments[-1]
         assert last is not None
         op = last.operands[0].owner
-        if not isinstance(op, Operation) or op_name(op) not in _COMBINES:
+        kind = SAME_OPS.get(op_name(op)) if isinstance(op, Operation) else None
+        if not isinstance(op, Operation) or kind not in _REDUCTIONS:
             self.node.leave()
         if not total.has_one_use() or total not in op.operands:
             self.node.leave()
         value = next((v for v in op.operands if v is not total), None)
-        kind = _COMBINES[op_name(op)]
         is_bool = str(total.type) == "i1"
         if value is None or (is_bool and kind not in ("and", "or")):
             self.node.leave()

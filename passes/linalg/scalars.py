@@ -23,7 +23,7 @@ from braid.passes.linalg.node import UpstreamNode
 Operands = Sequence[SSAValue]
 Converter = Callable[[UpstreamNode, Operation, Operands], SSAValue]
 
-_SAME = {
+SAME_OPS: Mapping[str, str] = {
     "arith.addf": "add",
     "arith.addi": "add",
     "arith.andi": "and",
@@ -167,8 +167,8 @@ def _element(value: SSAValue) -> Attribute:
 def convert_scalar(node: UpstreamNode, op: Operation, operands: Operands) -> SSAValue:
     """Return the result of `op` on tensors; raise NotConvertedError if it has no counterpart."""
     name = op_name(op)
-    if name in _SAME:
-        return _same(node, _SAME[name], operands)
+    if name in SAME_OPS:
+        return _same(node, SAME_OPS[name], operands)
     if name in _UNSIGNED:
         return _on_unsigned(node, _UNSIGNED[name], operands)
     convert = _CONVERTERS.get(name)
@@ -361,5 +361,5 @@ _CONVERTERS: Mapping[str, Converter] = {
     "math.isfinite": _is_finite,
 }
 
-SCALAR_OPS = frozenset({*_SAME, *_UNSIGNED, *_CONVERTERS})
+SCALAR_OPS = frozenset({*SAME_OPS, *_UNSIGNED, *_CONVERTERS})
 """The names of the scalar ops that have a counterpart in braid."""

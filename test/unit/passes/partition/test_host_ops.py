@@ -1,4 +1,4 @@
-"""Ops that only the host computes, on targets with other devices."""
+"""Ops of upstream dialects, which only the host computes, on targets with other devices."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import braid
+import braid.targets.machines
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.sources.reading import read_mlir
@@ -26,7 +27,7 @@ func.func @main(%q: tensor<4xf32>, %o: tensor<4x4xf32>) -> tensor<4x4xf32> {
 
 
 def assigned(device: str, target: str) -> list[str]:
-    """What `assign-devices` remarks."""
+    """Return the remarks of `assign-devices`."""
     attributes = f'attrs = {{braid.device = "{device}"}}' if device else ""
     context = make_context()
     module = read_mlir(context, NEST.replace("DEVICE", attributes), "nest.mlir")
@@ -35,7 +36,7 @@ def assigned(device: str, target: str) -> list[str]:
     return [remark.message for remark in remarks]
 
 
-def test_an_op_that_braid_has_not_runs_on_the_host_and_a_remark_says_so() -> None:
+def test_an_op_that_braid_does_not_have_runs_on_the_host_with_a_remark() -> None:
     expected = "1 ops run on the host, 'cpu:0', since braid has no ops for them: linalg.generic (1)"
     assert expected in assigned("", "gpu-a100")
     assert expected in assigned("cpu:0", "gpu-a100")
@@ -56,44 +57,18 @@ func.func @main(%a: tensor<8x8xf32>, %c: tensor<8x8xf32>) -> tensor<8x8xf32> {
   return %y : tensor<8x8xf32>
 }
 """
-BARE = """
-name = "bare"
-host = "cpu:0"
-[[device]]
-name = "cpu:0"
-backend = "cpu"
-machine = "native"
-[[device]]
-name = "gpu:0"
-backend = "gpu"
-[[backend]]
-name = "cpu"
-operations = ["*"]
-priority = 2
-[[backend]]
-name = "gpu"
-operations = ["*"]
-priority = 1
-[[backend.unit]]
-name = "cores"
-resource = "flops"
-rate = 1e12
-[[backend.memory]]
-name = "global"
-bytes = 1_000_000_000
-bandwidth = 100e9
-"""
 
 
-def test_products_of_linalg_run_where_they_say() -> None:
+def test_a_matmul_of_linalg_runs_on_the_device_that_it_names() -> None:
     a = np.arange(64, dtype=np.float32).reshape(8, 8)
     model = braid.compile(PRODUCT.encode(), target="gpu-emulated")
     np.testing.assert_allclose(model(a, a), a @ a + a, rtol=1e-5)
 
 
 def test_a_gpu_without_an_architecture_is_a_diagnostic(tmp_path: Path) -> None:
+    text = Path(braid.targets.machines.__file__).with_name("gpu-emulated.toml").read_text()
     path = tmp_path / "bare.toml"
-    path.write_text(BARE)
+    path.write_text(text.replace('machine = "sm_80"\n', ""))
     for jobs in (1, 2):
         with pytest.raises(BraidError, match="without an architecture") as caught:
             braid.compile(PRODUCT.encode(), target=str(path), jobs=jobs)
