@@ -27,7 +27,7 @@ from benchmarks.generators.attention_models import (
     attention_model,
     random_pattern,
 )
-from benchmarks.models.compare import Candidate, interleave, largest_error
+from benchmarks.models.compare import Candidate, interleave_for, largest_error
 from benchmarks.models.inputs import random_inputs
 from benchmarks.models.peers import Inputs, load_ort
 from benchmarks.provenance import provenance
@@ -83,12 +83,7 @@ def measure(seed: int, runs: int) -> Measured:
     candidates = [_load("braid", model, inputs), _load("parts", model, inputs, _PARTS), peer]
     results = [[np.array(array) for array in each.run()] for each in candidates]
     error = max(largest_error(result, results[2]) for result in results[:2])
-    start = time.perf_counter()
-    for each in candidates:
-        each.run()
-    taken = time.perf_counter() - start
-    turns = max(5, min(runs, int(_SECONDS / (2 * taken))))
-    seconds = np.array(interleave(candidates, turns, 1, 1, time.thread_time))
+    seconds = interleave_for(candidates, runs, _SECONDS)
     own, parts, ort = map(float, np.median(seconds, 1))
     by_parts, by_ort = (float(np.median(seconds[0] / seconds[n])) for n in (1, 2))
     if candidates[0].details == candidates[1].details:

@@ -25,7 +25,7 @@ from xdsl.passes import ModulePass
 
 import braid
 from benchmarks.arguments import count, output_file
-from benchmarks.models.compare import Candidate, interleave
+from benchmarks.models.compare import Candidate, interleave_for
 from benchmarks.provenance import provenance
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.dialects.braid.base import shape_of
@@ -118,12 +118,7 @@ def measure(model: str, found: Found, runs: int) -> Measured:
     ]
     again = [replace(p, tiles=False) if isinstance(p, SelectFusionPass) else p for p in again]
     candidates = [_load("together", module, behind), _load("parts", parts, [*again, *behind])]
-    start = time.perf_counter()
-    for each in candidates:
-        each.run()
-    taken = time.perf_counter() - start
-    turns = max(5, min(runs, int(_SECONDS / (2 * taken))))
-    seconds = np.array(interleave(candidates, turns, 1, 1, time.thread_time))
+    seconds = interleave_for(candidates, runs, _SECONDS)
     together, apart = map(float, np.median(seconds, 1))
     ratio = float(np.median(seconds[0] / seconds[1]))
     name = " ".join(_ops(found.group))

@@ -88,6 +88,19 @@ def interleave(
     return seconds
 
 
+def interleave_for(candidates: Sequence[Candidate], runs: int, most: float) -> Array:
+    """Return the seconds of `interleave` by the time of the thread, a row for each candidate.
+
+    There are as many turns as fit into about `most` seconds, but 5 at least and `runs` at most.
+    """
+    start = time.perf_counter()
+    for each in candidates:
+        each.run()
+    taken = time.perf_counter() - start
+    turns = max(5, min(runs, int(most / (2 * taken))))
+    return np.array(interleave(candidates, turns, 1, 1, time.thread_time))
+
+
 def compare(
     path: Path,
     candidates: Sequence[Candidate],
