@@ -4,6 +4,7 @@ xDSL's verifier neither says which op it rejects nor checks that definitions dom
 uses; both are added here.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
 from typing import Any, cast
@@ -46,8 +47,11 @@ def verify_module(module: Operation) -> None:
     """
     valid: set[_Kind] = set()
     numbers = _Numbers()
-    for op in module.walk(region_first=True):
-        kind = _kind(op, numbers)
+    ops = list(module.walk(region_first=True))
+    counts = Counter(map(type, ops))
+    for op in ops:
+        # An op that is alone of its class is of no other's kind.
+        kind = _kind(op, numbers) if counts[type(op)] > 1 else None
         if kind is not None and kind in valid:
             continue
         try:
@@ -180,7 +184,7 @@ def verify_dominance(top: Operation) -> None:
     Raises `InvalidIRError` at the first use, in textual order, that no definition dominates.
     """
     dominance = _ValueDominance(top)
-    for op in top.walk():
+    for op in dominance.ops:
         _verify_readers(op, dominance)
         for index, operand in enumerate(op.operands):
             if not dominance.dominates(operand, op):
@@ -209,6 +213,8 @@ class _ValueDominance:
 
     def __init__(self, top: Operation) -> None:
         self._index = {op: index for index, op in enumerate(top.walk())}
+        self.ops = self._index.keys()
+        """In textual order."""
         self._trees: dict[Region, DominatorTree] = {}
 
     def has(self, op: Operation) -> bool:

@@ -4,6 +4,7 @@ import numpy as np
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float32Type, IntegerType
 from xdsl.ir import Attribute
 from xdsl.irdl import IRDLOperation, opt_attr_def
+from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.base import require, require_computed
 from braid.dialects.braid.dtypes import bytes_of, is_computed_integer, to_numpy
@@ -33,24 +34,27 @@ class AccumulatingOp(IRDLOperation):
             for other in operands[1:]:
                 require(
                     other == operands[0],
-                    f"operands have element types {operands[0]} and {other}; "
+                    "operands have element types {} and {}; "
                     "only integers with an 'accumulator' may differ",
+                    operands[0],
+                    other,
                 )
             return operands[0]
         if isinstance(wider, Float32Type):
             for type in operands:
                 require(
                     isinstance(type, Float16Type | BFloat16Type),
-                    f"an operand has element type {type}, expected f16 or bf16 for sums in f32",
+                    "an operand has element type {}, expected f16 or bf16 for sums in f32",
+                    type,
                 )
-            types = " and ".join(map(str, operands))
-            require(len(set(operands)) == 1, f"operands have element types {types}")
+            if len(set(operands)) != 1:
+                types = " and ".join(map(str, operands))
+                raise VerifyException(f"operands have element types {types}")
             return wider
         for type in operands:
             is_narrow = is_computed_integer(type) and bytes_of(type) < bytes_of(wider)
-            require(
-                is_narrow, f"an operand has element type {type}, expected narrower than {wider}"
-            )
+            message = "an operand has element type {}, expected narrower than {}"
+            require(is_narrow, message, type, wider)
         return wider
 
     def addend(self, index: int) -> Scalar:

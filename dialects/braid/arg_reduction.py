@@ -17,6 +17,7 @@ from braid.dialects.braid.base import (
     require_dim,
     require_one_of,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.dtypes import i1, i64, is_float
 from braid.dialects.braid.reduction import neutral_of, reduce_stage
@@ -67,7 +68,7 @@ class ArgReduceOp(StructuredOp):
         require_dim(dim, len(shape))
         require(shape[dim] != 0, f"dim {dim} has no elements")
         shape[dim] = 1
-        return [TensorType(i64, shape)]
+        return [tensor_type(i64, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's argmax and argmin; the last of equals is the first from the other end."""

@@ -4,6 +4,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar, Self, cast
 from weakref import WeakKeyDictionary
 
@@ -84,20 +85,22 @@ class TensorOp(IRDLOperation, ABC):
         return types
 
     def verify_(self) -> None:
-        """Compares the result types with the inferred ones; checks element types and layouts."""
+        """Compares the result types with the inferred ones; checks extents, elements, layouts."""
         for value in (*self.operands, *self.results):
             verify_layout_rank(value)
+        for operand in self.operands:
+            require_extents(shape_of(operand))
         self.verify_element_types()
         expected = self.checked_result_types()
         count = len(self.results)
-        require(len(expected) == count, f"expected {len(expected)} results, got {count}")
+        require(len(expected) == count, "expected {} results, got {}", len(expected), count)
         for index, (want, result) in enumerate(zip(expected, self.results, strict=True)):
             verify_logical_type(f"result {index}", want, result.type)
 
     def verify_element_types(self) -> None:
         """Raises VerifyException for an operand or result of elements that nothing computes."""
         for type in {element_type_of(value) for value in (*self.operands, *self.results)}:
-            require(is_element_type(type), f"element type {type} is not supported")
+            require(is_element_type(type), "element type {} is not supported", type)
 
     def iteration_domain(self) -> list[IterationDim]:
         """The dims of the loop nest: those of the (first) result, then reduced ones."""
@@ -119,7 +122,7 @@ class TensorOp(IRDLOperation, ABC):
         results: list[AnyTensor] = []
         for index in range(len(self.results)):
             type = self.result_type(index)
-            results.append(TensorType(type.element_type, sizes(box)[: type.get_num_dims()]))
+            results.append(tensor_type(type.element_type, sizes(box)[: type.get_num_dims()]))
         attributes = {**self.attributes, **tile.attributes}
         op = self.__class__.create(operands=operands, result_types=results, attributes=attributes)
         op.location = self.location
@@ -304,6 +307,17 @@ def fits(left: Sequence[int], right: Sequence[int]) -> bool:
     )
 
 
+def tensor_type(element_type: Attribute, shape: Iterable[int]) -> AnyTensor:
+    """Return the type of row-major tensors of this shape."""
+    return _tensor_type(element_type, tuple(shape))
+
+
+@lru_cache(maxsize=4096)
+def _tensor_type(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
+    # Inference makes the types of all ops again; xDSL verifies a type whenever one is made.
+    return TensorType(element_type, shape)
+
+
 MOST_ELEMENTS = 2**56
 """Of a tensor: its bytes, and those between two of its elements, are then an int64."""
 
@@ -316,10 +330,10 @@ def require_extents(shape: Sequence[int]) -> None:
     require_rank(len(shape))
     # Not `require`: the messages would be made for every value of a large graph.
     if any(extent < 0 and extent != DYNAMIC for extent in shape):
-        raise VerifyException(f"a result has shape {list(shape)}, expected no negative extents")
+        raise VerifyException(f"a tensor has shape {list(shape)}, expected no negative extents")
     if math.prod(extent for extent in shape if extent > 0) > MOST_ELEMENTS:
         raise VerifyException(
-            f"a result has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
+            f"a tensor has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
         )
 
 
@@ -345,10 +359,13 @@ def require_table(numbers: int, what: str) -> None:
         )
 
 
-def require(condition: bool, message: str) -> None:
-    """Raises VerifyException with `message` unless `condition` holds."""
+def require(condition: bool, message: str, *values: object) -> None:
+    """Raises VerifyException with `message` unless `condition` holds; `values` replace each `{}`.
+
+    Attributes are given as values: to print one takes longer than to check an op.
+    """
     if not condition:
-        raise VerifyException(message)
+        raise VerifyException(message.format(*values) if values else message)
 
 
 def integers(values: Sequence[int]) -> DenseArrayBase[IntegerType]:
@@ -370,7 +387,8 @@ def require_computed(element_type: Attribute) -> None:
     """Raises VerifyException for a type whose values are moved and bitcast alone."""
     require(
         not is_stored_only(element_type),
-        f"element type {element_type} is stored but not computed with; bitcast it to ui8",
+        "element type {} is stored but not computed with; bitcast it to ui8",
+        element_type,
     )
 
 

@@ -27,6 +27,7 @@ from braid.dialects.braid.base import (
     require,
     require_summable,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.layout import DYNAMIC
@@ -138,7 +139,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         )
         require(min(zeros) >= 0, f"zeros are {zeros}, expected no negative numbers")
         spatial = self.windows.output_shape(x[2:])
-        return [TensorType(element_type, (x[0], w[0], *spatial))]
+        return [tensor_type(element_type, (x[0], w[0], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Sums of products of windows, group by group; 16-bit floats are summed in 32 bits."""

@@ -22,6 +22,7 @@ from braid.dialects.braid.base import (
     element_type_of,
     require,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.layout import DYNAMIC
@@ -131,31 +132,30 @@ class ElementwiseOp(StructuredOp):
             element_type = f32
         elif row.result == "any":
             element_type = element_type_of(self.results[0])
-        return [TensorType(element_type, shape)]
+        return [tensor_type(element_type, shape)]
 
     def _verify_element_types(self) -> None:
         types = [element_type_of(value) for value in self.inputs]
         if self.ROW.name == "bitcast":
             given, wanted = types[0], element_type_of(self.results[0])
-            require(
-                bytes_of(given) == bytes_of(wanted),
-                f"a bitcast of {given} to {wanted}, expected types of the same size",
-            )
+            message = "a bitcast of {} to {}, expected types of the same size"
+            require(bytes_of(given) == bytes_of(wanted), message, given, wanted)
             return
         if self.ROW.result == "any":
             types.append(element_type_of(self.results[0]))
         for narrow in filter(is_stored_only, types):
             require(
                 self.ROW.name == "select",
-                f"'{self.ROW.name}' on element type {narrow}, which is stored but not computed "
-                "with; bitcast it to ui8",
+                "'{}' on element type {}, which is stored but not computed with; bitcast it to ui8",
+                self.ROW.name,
+                narrow,
             )
         types = types[: self.ROW.arity]
         if self.ROW.name == "select":
-            require(types[0] == i1, f"the condition has element type {types[0]}, expected i1")
+            require(types[0] == i1, "the condition has element type {}, expected i1", types[0])
             types = types[1:]
         for other in types[1:]:
-            require(other == types[0], f"operands have element types {types[0]} and {other}")
+            require(other == types[0], "operands have element types {} and {}", types[0], other)
         if _kind_of(types[0]) not in self.ROW.kinds:
             expected = " or ".join(_KINDS[kind] for kind in self.ROW.kinds)
             raise VerifyException(

@@ -18,6 +18,7 @@ from braid.dialects.braid.base import (
     require,
     require_dim,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.dtypes import i1, i64
@@ -33,7 +34,8 @@ def require_index_type(indices: SSAValue) -> None:
     element_type = element_type_of(indices)
     require(
         isinstance(element_type, IntegerType) and element_type != i1,
-        f"the indices have element type {element_type}, expected an integer type",
+        "the indices have element type {}, expected an integer type",
+        element_type_of(indices),
     )
 
 
@@ -90,7 +92,7 @@ class GatherOp(GatherBase):
         require_dim(dim, len(data))
         shape = (*data[:dim], *shape_of(self.indices), *data[dim + 1 :])
         require_addressed(data[dim : dim + 1], shape)
-        return [TensorType(element_type_of(self.data), shape)]
+        return [tensor_type(element_type_of(self.data), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's take."""
@@ -145,7 +147,7 @@ class GatherElementsOp(GatherBase):
         require_dim(dim, len(data))
         require_elements_fit(data, indices, dim)
         require_addressed(data[dim : dim + 1], indices)
-        return [TensorType(element_type_of(self.data), indices)]
+        return [tensor_type(element_type_of(self.data), indices)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays of all dims."""
@@ -210,7 +212,7 @@ class GatherNdOp(GatherBase):
         require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
         shape = (*indices[:-1], *data[batch + length :])
         require_addressed(data[batch : batch + length], shape)
-        return [TensorType(element_type_of(self.data), shape)]
+        return [tensor_type(element_type_of(self.data), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays of the batch dims and of the tuples."""

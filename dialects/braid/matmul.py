@@ -15,6 +15,7 @@ from braid.dialects.braid.base import (
     require,
     require_summable,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.elementwise import repeated_map, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
@@ -63,7 +64,7 @@ class MatmulOp(AccumulatingOp, StructuredOp):
             f"the left operand has {a[-1]} columns, the right one {b[-2]} rows",
         )
         batch = repeated_shape([a[:-2], b[:-2]])
-        return [TensorType(element_type, (*batch, a[-2], b[-1]))]
+        return [tensor_type(element_type, (*batch, a[-2], b[-1]))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's matmul; 16-bit floats are summed in 32 bits."""

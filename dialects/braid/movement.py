@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def, var_operand_def
+from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.base import (
     AnyTensor,
@@ -27,6 +28,7 @@ from braid.dialects.braid.base import (
     integers,
     require,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box, Range, reshaped, sizes
 from braid.dialects.braid.dtypes import number_attribute
@@ -92,7 +94,7 @@ class TransposeOp(StructuredOp):
             sorted(permutation) == list(range(len(shape))),
             f"permutation is {permutation}, expected each of 0 to {len(shape) - 1} once",
         )
-        return [TensorType(element_type_of(self.input), [shape[p] for p in permutation])]
+        return [tensor_type(element_type_of(self.input), [shape[p] for p in permutation])]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's transpose."""
@@ -141,7 +143,7 @@ class BroadcastOp(DeclaredShapeOp, StructuredOp):
             ),
             f"shape {list(source)} cannot be repeated to {list(target)}",
         )
-        return [TensorType(element_type_of(self.input), target)]
+        return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's broadcast."""
@@ -176,7 +178,7 @@ class ReshapeOp(DeclaredShapeOp):
         if DYNAMIC not in (*source, *target):
             before, after = math.prod(source), math.prod(target)
             require(before == after, f"{before} elements cannot take shape {list(target)}")
-        return [TensorType(element_type_of(self.input), target)]
+        return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reshape."""
@@ -238,7 +240,7 @@ class SliceOp(StructuredOp):
                 min(low, last) >= 0 and (extent == DYNAMIC or max(low, last) < extent)
             )
             require(inside, f"dim {dim}: elements {low} to {last} of {extent}")
-        return [TensorType(element_type_of(self.input), self.sizes.get_values())]
+        return [tensor_type(element_type_of(self.input), self.sizes.get_values())]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays, so that negative strides need no special case."""
@@ -315,14 +317,12 @@ class PadOp(StructuredOp):
             require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
             require(min(values, default=0) >= 0, f"padding is {values}, expected no negatives")
         element_type = element_type_of(self.input)
-        require(
-            self.value.type == element_type,
-            f"the value has type {self.value.type}, expected {element_type}",
-        )
+        message = "the value has type {}, expected {}"
+        require(self.value.type == element_type, message, self.value.type, element_type)
         extents = [
             DYNAMIC if s == DYNAMIC else s + a + b for s, a, b in zip(shape, low, high, strict=True)
         ]
-        return [TensorType(element_type, extents)]
+        return [tensor_type(element_type, extents)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's pad."""
@@ -371,14 +371,15 @@ class ConcatOp(TensorOp):
         ranks = {len(shape) for shape in shapes}
         require(len(ranks) == 1, f"operands have ranks {sorted(ranks)}; reshape them")
         types = {element_type_of(value) for value in self.inputs}
-        require(len(types) == 1, f"operands have element types {sorted(map(str, types))}")
+        if len(types) != 1:
+            raise VerifyException(f"operands have element types {sorted(map(str, types))}")
         extents = [shape[dim] for shape in shapes]
         first = shapes[0]
         for shape in shapes:
             shape[dim] = first[dim]
             require(fits(shape, first), f"shapes {shape} and {first} differ outside dim {dim}")
         first[dim] = DYNAMIC if DYNAMIC in extents else sum(extents)
-        return [TensorType(types.pop(), first)]
+        return [tensor_type(types.pop(), first)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's concatenate."""

@@ -25,6 +25,7 @@ from braid.dialects.braid.base import (
     require_computed,
     require_dim,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.elementwise import repeated_map
@@ -58,7 +59,7 @@ def pointwise_stage(
 def require_float(element_type: Attribute) -> None:
     """Raises VerifyException unless this is a floating-point type."""
     require_computed(element_type)
-    require(is_float(element_type), f"element type is {element_type}, expected a float type")
+    require(is_float(element_type), "element type is {}, expected a float type", element_type)
 
 
 @irdl_op_definition
@@ -89,7 +90,7 @@ class SoftmaxOp(StructuredOp):
         shape, element_type = shape_of(self.input), element_type_of(self.input)
         require_float(element_type)
         require_dim(self.dim.value.data, len(shape))
-        return [TensorType(element_type, shape)]
+        return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """By the formula; 16-bit floats are computed in 32 bits."""
@@ -183,11 +184,9 @@ class LayerNormOp(StructuredOp):
                 f"{list(shape)}, or 1s",
             )
             other = element_type_of(value)
-            require(
-                other == element_type,
-                f"the {what} has element type {other}, expected {element_type}",
-            )
-        return [TensorType(element_type, shape)]
+            message = "the {} has element type {}, expected {}"
+            require(other == element_type, message, what, other, element_type)
+        return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """By the formula; 16-bit floats are computed in 32 bits."""

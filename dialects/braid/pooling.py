@@ -23,6 +23,7 @@ from braid.dialects.braid.base import (
     require_one_of,
     require_summable,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.numpy_functions import by_order, from_order
@@ -122,7 +123,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
         require_sum(self.combine, self.accumulator)
         spatial = self.windows.output_shape(shape[2:])
         element_type = self.sum_type(element_type_of(self.input))
-        return [TensorType(element_type, (*shape[:2], *spatial))]
+        return [tensor_type(element_type, (*shape[:2], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reduction of a view of all windows."""

@@ -44,7 +44,7 @@ class QuantizationOp(ElementwiseOp):
 
     def _require_type(self, index: int, what: str, expected: Attribute) -> None:
         found = element_type_of(self.operands[index])
-        require(found == expected, f"{what} has element type {found}, expected {expected}")
+        require(found == expected, "{} has element type {}, expected {}", what, found, expected)
 
 
 def is_quantized(element_type: Attribute) -> bool:
@@ -60,7 +60,8 @@ def is_byte(element_type: Attribute) -> bool:
 def require_quantized(what: str, element_type: Attribute) -> None:
     """Raises VerifyException unless quantized numbers may have this type."""
     fits = is_quantized(element_type)
-    require(fits, f"{what} has element type {element_type}, expected i8, ui8, i16 or ui16")
+    message = "{} has element type {}, expected i8, ui8, i16 or ui16"
+    require(fits, message, what, element_type)
 
 
 def limits_of(element_type: Attribute) -> tuple[int, int]:

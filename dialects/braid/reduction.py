@@ -27,6 +27,7 @@ from braid.dialects.braid.base import (
     require_one_of,
     require_summable,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.dtypes import bytes_of, i1, is_float, is_unsigned
 from braid.dialects.braid.numpy_functions import by_order, from_order
@@ -67,7 +68,9 @@ def require_reducible(kind: str, element_type: Attribute) -> None:
     bitwise = kind in ("and", "or")
     require(
         not (bitwise and is_float(element_type)),
-        f"kind '{kind}' on element type {element_type}, expected an integer type",
+        "kind '{}' on element type {}, expected an integer type",
+        kind,
+        element_type,
     )
     if kind == "add":
         require_summable(element_type)
@@ -160,7 +163,7 @@ class ReduceOp(AccumulatingOp, StructuredOp):
             require_dim(dim, len(shape))
             shape[dim] = 1
         require_sum(self.kind.data, self.accumulator)
-        return [TensorType(self.sum_type(element_type), shape)]
+        return [tensor_type(self.sum_type(element_type), shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's reduction. Floats are summed in f64: numpy adds those apart one by one."""

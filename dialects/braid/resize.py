@@ -29,6 +29,7 @@ from braid.dialects.braid.base import (
     require_one_of,
     require_table,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box, Range
 from braid.dialects.braid.constants import ConstantOp
@@ -162,7 +163,7 @@ class ResizeOp(DecomposableOp):
             0 not in shape_of(self.input) or 0 in sizes,
             f"the result has shape {list(sizes)}, the input no elements",
         )
-        return [TensorType(element_type_of(self.input), sizes)]
+        return [tensor_type(element_type_of(self.input), sizes)]
 
     def _verify_antialias(self) -> None:
         """Filters reach over as many elements as the scale is small."""

@@ -15,6 +15,7 @@ from braid.dialects.braid.base import (
     integer,
     require_dim,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.constants import ConstantOp
@@ -75,7 +76,7 @@ class ScanOp(DecomposableOp):
         shape, element_type = shape_of(self.input), element_type_of(self.input)
         require_reducible(self.kind.data, element_type)
         require_dim(self.dim.value.data, len(shape))
-        return [TensorType(element_type, shape)]
+        return [tensor_type(element_type, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's accumulate; 16-bit floats are summed in 32 bits."""

@@ -18,6 +18,7 @@ from braid.dialects.braid.base import (
     require_one_of,
     require_summable,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.indexing import (
@@ -58,11 +59,9 @@ class ScatterOp(TensorOp):
         if self.reduction.data == "add":
             require_summable(element_type_of(self.data))
         element_type, other = element_type_of(self.data), element_type_of(self.updates)
-        require(
-            other == element_type,
-            f"the updates have element type {other}, expected {element_type}",
-        )
-        return [TensorType(element_type, shape_of(self.data))]
+        message = "the updates have element type {}, expected {}"
+        require(other == element_type, message, other, element_type)
+        return [tensor_type(element_type, shape_of(self.data))]
 
     def require_updates(self, expected: Sequence[int]) -> None:
         """Raises VerifyException unless the updates have this shape."""

@@ -16,6 +16,7 @@ from braid.dialects.braid.base import (
     require_computed,
     require_dim,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.dtypes import i1, i64
@@ -66,7 +67,7 @@ class TopKOp(TensorOp):
             f"k is {k}, expected 0 to {extent}, the extent of dim {dim}",
         )
         shape[dim] = k
-        return [TensorType(element_type_of(self.input), shape), TensorType(i64, shape)]
+        return [tensor_type(element_type_of(self.input), shape), tensor_type(i64, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """A stable sort; the largest come out last and are turned round.

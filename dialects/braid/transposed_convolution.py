@@ -16,6 +16,7 @@ from braid.dialects.braid.base import (
     integers,
     require,
     shape_of,
+    tensor_type,
 )
 from braid.dialects.braid.boxes import Box, Range
 from braid.dialects.braid.constants import ConstantOp
@@ -108,7 +109,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
             all(extent > 0 for extent in spatial if extent != DYNAMIC),
             f"the result has spatial extents {spatial}, expected positive ones",
         )
-        return [TensorType(element_type_of(self.input), (x[0], w[1] * groups, *spatial))]
+        return [tensor_type(element_type_of(self.input), (x[0], w[1] * groups, *spatial))]
 
     def _verify_lists(self, rank: int) -> None:
         for name in ("strides", "dilations", "pad_low", "pad_high", "output_padding"):

@@ -149,7 +149,7 @@ def padding_of(reads: Reads) -> Mapping[str, Attribute]:
 def require_products(input: SSAValue, weight: SSAValue) -> None:
     """Raises VerifyException unless input and weight have one element type, of numbers."""
     given, other = element_type_of(input), element_type_of(weight)
-    require(given == other, f"the input has element type {given}, the weight {other}")
+    require(given == other, "the input has element type {}, the weight {}", given, other)
     require_computed(given)
     require_summable(given)
 

@@ -254,3 +254,24 @@ def test_some_of_what_verifies_is_computed(build: Build, operands: list[Any]) ->
 @pytest.mark.parametrize(("build", "operands"), samples())
 def test_what_verifies_is_computed(build: Build, operands: list[Any]) -> None:
     check(build, operands, 1)
+
+
+@pytest.mark.parametrize(("build", "operands"), samples())
+def test_verifying_a_valid_op_prints_no_attribute(
+    build: Build, operands: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    op = built(build, operands)
+
+    def printed(attribute: Attribute) -> str:
+        raise AssertionError(f"a {type(attribute).__name__} is printed for no message")
+
+    monkeypatch.setattr(Attribute, "__str__", printed)
+    op.verify()
+
+
+def test_operands_have_no_negative_extents() -> None:
+    build, operands = next((build, types) for name, build, types in SAMPLES if name == "pad")
+    op = built(build, operands)
+    # Padded by 3, such a dim would have one element.
+    mutant = ("negative", [TensorType(f32, [-2, 3])], None, dict(op.attributes))
+    assert accepted(op, mutant) is None
