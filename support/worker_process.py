@@ -7,12 +7,17 @@ import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from tempfile import TemporaryFile
 from typing import IO, Any
 
 from braid.support.python_process import python_command, python_environment
+
+_ORDERLY_SECONDS = 0.2
+"""What a worker that is idle has to end by itself, once there are no more requests."""
 
 
 class WorkerEndedError(Exception):
@@ -107,8 +112,10 @@ def worker_process(module: str) -> Generator[WorkerProcess]:
 def serve(answer: Callable[[Any], object], *, idle_seconds: float | None = None) -> None:
     """Answer the requests on the standard input until there are no more, or none for so long.
 
-    What anything here prints meanwhile goes to the standard error.
+    What anything here prints meanwhile goes to the standard error. The process also ends, with
+    those that it has started, soon after the one that asks did, whatever ended that.
     """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers:
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         while select.select([sys.stdin], [], [], idle_seconds)[0]:
@@ -118,6 +125,17 @@ def serve(answer: Callable[[Any], object], *, idle_seconds: float | None = None)
                 return
             pickle.dump(answer(request), answers)
             answers.flush()
+
+
+def _end_with_parent() -> None:
+    """Wait until nobody can ask any more, and end this process and its group."""
+    requests = select.poll()
+    requests.register(sys.stdin, 0)  # no event but the end of the pipe
+    requests.poll()
+    time.sleep(_ORDERLY_SECONDS)
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _ended(status: int) -> str:

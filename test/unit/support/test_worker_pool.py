@@ -1,7 +1,11 @@
 import os
+import signal
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -9,8 +13,11 @@ from braid.support import worker_pool
 from braid.support.worker_pool import WorkerPool
 from braid.support.worker_process import WorkerEndedError
 
+T = TypeVar("T")
+
 WORKER = """
 import os
+import subprocess
 import sys
 from braid.support.worker_process import serve
 
@@ -20,6 +27,10 @@ def answer(request):
         os.abort()
     if request == "say":
         print("much", file=sys.stderr, flush=True)
+    if request == "wait":
+        child = subprocess.Popen(["sleep", "600"])
+        print(os.getpid(), child.pid, file=open("pids", "w"), flush=True)
+        child.wait()
     return os.getpid()
 
 serve(answer, idle_seconds={idle})
@@ -131,3 +142,27 @@ def test_a_child_of_fork_has_none_and_holds_none(pool: WorkerPool, module: str) 
         os.waitpid(child, 0)
         os.close(reader)
         os.close(writer)
+
+
+ASKING = """
+from braid.support.worker_process import worker_process
+with worker_process("answering") as worker:
+    worker.ask("wait")
+"""
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+def test_a_worker_ends_with_whoever_asks(module: str, tmp_path: Path, ending: int) -> None:
+    """Nothing may stay behind when a service manager, or memory that runs out, ends a program."""
+    with subprocess.Popen([sys.executable, "-P", "-c", ASKING], cwd=tmp_path) as program:
+        pids = wait_for(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text())
+        program.send_signal(ending)
+    wait_for(lambda: not any(is_running(int(pid)) for pid in pids.split()))
+
+
+def wait_for(found: Callable[[], T]) -> T:
+    end = time.monotonic() + 60
+    while not (value := found()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return value
