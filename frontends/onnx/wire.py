@@ -94,7 +94,7 @@ def _rewrite(
                 )
             if size > _NAME_BYTES and _is_name(fields.get(field.number)):
                 raise BraidError(
-                    f"a {fields[field.number].name} in a {message.name} has {size:,} bytes, "
+                    f"field '{fields[field.number].name}' of a {message.name} has {size:,} bytes, "
                     f"expected a name of at most {_NAME_BYTES:,}"
                 )
             yield data[field.begin : field.end]
