@@ -44,7 +44,7 @@ class Lowering:
     options: CompileOptions
 
     def within(self, budget: int | None, chosen: Sequence[ModulePass] | None) -> LoweredModel:
-        """The model by the passes `chosen`, or the default ones.
+        """Return the model lowered by the passes `chosen`, or the default ones.
 
         Thresholds that make a plan larger, as where fusion stored less, are left out. Where it
         needs more than `budget` bytes, it is lowered again with recomputation, and if that is not
@@ -116,7 +116,7 @@ class Lowering:
 
 
 def warn_without_library() -> None:
-    """Say that all kernels are generated where no vendor's library can be loaded."""
+    """Warn that all kernels are generated if no vendor library can be loaded."""
     if any(loaded_library(name) is not None for name in (ONEDNN, OPENBLAS)):
         return
     emit(

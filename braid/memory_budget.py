@@ -50,7 +50,7 @@ def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tup
 
 
 def report_thresholds(with_them: Sequence[MemoryReport], without: Sequence[MemoryReport]) -> bool:
-    """Say what thresholds did to the plans, and return whether they made one larger.
+    """Report the effect of thresholds on the memory plans; return whether one became larger.
 
     Both are of the whole pipeline: what is fused or laid out otherwise counts.
     """

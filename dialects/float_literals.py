@@ -49,7 +49,7 @@ class BitPatternParser(Parser):
     def parse_dense_int_or_fp_elements_attr(
         self, type: RankedStructure[AnyDenseElement] | None
     ) -> DenseIntOrFPElementsAttr:
-        """As xDSL's, with the bits of every NaN, which numbers of Python do not keep."""
+        """Parse as xDSL does, but keep the bits of every NaN, which Python's floats lose."""
         self.nans: list[bytes] = []
         dense = super().parse_dense_int_or_fp_elements_attr(type)
         if not self.nans:

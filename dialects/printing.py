@@ -14,7 +14,7 @@ _KEPT: tuple[type[Attribute], ...] = (TensorType, ArrayAttr)
 
 
 def hides_bits(dense: DenseIntOrFPElementsAttr) -> bool:
-    """Whether numbers of Python do not tell these floats: zeros of both signs, bits of NaN."""
+    """Return whether Python floats lose bits of these elements: signs of zeros, bits of NaN."""
     element_type = dense.get_element_type()
     if not isinstance(element_type, AnyFloat) or not dense.data.data:
         return False
@@ -52,7 +52,7 @@ class CachingPrinter(Printer):
         self.stream.write(text)
 
     def print_attribute(self, attribute: Attribute) -> None:
-        """As `Printer.print_attribute`, with the bits of floats whose values do not tell them."""
+        """Print as `Printer.print_attribute`, with the bits of NaN and of signed zeros."""
         if isinstance(attribute, DenseIntOrFPElementsAttr):
             dense = cast(DenseIntOrFPElementsAttr, attribute)
             if hides_bits(dense):

@@ -156,7 +156,7 @@ def write_parameters(file: IO[bytes], parameters: Mapping[str, Array]) -> None:
 
 
 def parameters_of(module: ModuleOp, model: Path) -> Mapping[str, Array]:
-    """Return the parameters that a module read from the file `model` names; empty if it names none.
+    """Return the parameters that a module from the file `model` names, empty if none.
 
     Raises:
         BraidError: the attribute is not a string, or names a file that is outside of the model's

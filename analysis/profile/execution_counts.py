@@ -1,4 +1,4 @@
-"""How often a block is expected to run, from profiles written as attributes.
+"""Expected execution counts of blocks, from profiles in attributes.
 
 `scf.if` carries `braid.branch_probability` (of the first region, or of each), `scf.index_switch`
 `braid.case_probabilities`, `scf.for` and `scf.while` `braid.trip_count`. Bounds that are constants
@@ -130,7 +130,7 @@ def warn_of_other_trips(op: scf.ForOp, profiled: float, constant: int) -> None:
 
 
 def case_probabilities(op: scf.IndexSwitchOp) -> tuple[float, ...] | None:
-    """Probabilities of the cases of `op` and, last, of its default; None where it has none.
+    """Return the probabilities of the cases of `op`, its default last; None if it has none.
 
     Raises BraidError for an attribute that is not one number per region, from 0 to 1, with a sum
     of at most 1: it is less where a profile has runs that took none of the branches it counts.

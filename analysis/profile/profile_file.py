@@ -1,4 +1,4 @@
-"""Profiles as `braid run --profile` writes them, and several of them as one.
+"""Reading and merging of profiles that `braid run --profile` writes.
 
 A file is `{"model": …, "inputs": {"x": [1, 3]}, "ops": {name: {"count": 10, "seconds": 0.1,
 "layouts": {"acdb,cdba->acdb": {"count": 10, "seconds": 0.1}}}}}`; `inputs` are the shapes of the
@@ -21,7 +21,7 @@ _MALFORMED = (LookupError, ValueError, TypeError, AttributeError)
 
 @dataclass(frozen=True)
 class OpRecord:
-    """How often an op ran, for how many seconds in all, and the same by choice of layouts.
+    """The executions of an op, their total seconds, and both by combination of layouts.
 
     `seconds` is None where times were not measured.
     """

@@ -1,4 +1,4 @@
-"""Profiles: how often every op ran and how long it took, from files in three formats.
+"""Reading of execution counts and times of ops from profiles in three formats.
 
 - braid's own, written by `braid run --profile`: `{"ops": {name: {"count": 10, "seconds": 0.1}}}`;
 - a table of TensorFlow's profiler as CSV, of ops ("Operation Name", "#Occurrences", "Total time
@@ -31,7 +31,7 @@ _MALFORMED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticErro
 
 @dataclass(frozen=True)
 class OpStatistics:
-    """Occurrences of an op, and the seconds that all took together; None where not measured."""
+    """The number of executions of an op, and their total seconds, None if not measured."""
 
     count: float
     seconds: float | None

@@ -98,7 +98,7 @@ def tile_sizes(
     target: int = SCRATCH_TARGET,
     cache: int | None = None,
 ) -> tuple[int, ...] | None:
-    """Extents of the tiles of `result`, along the dims of `tiles.tiled_shape`.
+    """Return the extents of the tiles of `result`, along the dims of `tiles.tiled_shape`.
 
     The dims are cut one after the other, first the one that saves most, each as little as
     suffices. None where a tile would need more than `target` bytes, or much more work would be
@@ -177,7 +177,7 @@ def _spread(search: _Search, extents: list[int]) -> tuple[int, ...]:
 
 
 def _in_cache(search: _Search, extents: tuple[int, ...], cache: int | None) -> tuple[int, ...]:
-    """Fewer rows, if then a `cache` holds all that a tile reads, and its scores.
+    """Return fewer rows if `cache` bytes then hold all that a tile reads and its scores.
 
     577 queries and keys with a bias, 40 and 80 wide, take 0.77 to 0.91 of the time on Zen 3, 18 to
     40 queries at once instead of 73. Where no number of rows fits, fewer may take up to 1.1.
@@ -198,7 +198,7 @@ def _in_cache(search: _Search, extents: tuple[int, ...], cache: int | None) -> t
 
 
 def _used_bytes(tile: GroupTile) -> int:
-    """Bytes of all that a tile reads, and of the largest product inside of it."""
+    """Return the bytes that a tile reads, with those of the largest product within it."""
     made = [
         box_bytes(op.results[0], tile.boxes[op.results[0]])
         for op in tile.ops

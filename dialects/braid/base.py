@@ -67,7 +67,7 @@ class TensorOp(IRDLOperation, ABC):
     def declared(
         cls, type: AnyTensor, *operands: SSAValue | Operation, **attributes: Attribute
     ) -> Self:
-        """Builds the op with a result of `type`. Raises VerifyException where it cannot have it."""
+        """Build the op with a result of `type`; raise VerifyException if it cannot have it."""
         values = [SSAValue.get(operand) for operand in operands]
         op = cls.create(operands=values, attributes=attributes)
         set_result_types(op, [type])
@@ -75,7 +75,7 @@ class TensorOp(IRDLOperation, ABC):
         return op
 
     def checked_result_types(self) -> Sequence[AnyTensor]:
-        """The logical result types.
+        """Return the logical result types.
 
         Raises VerifyException as `infer_result_types`, and for extents that no tensor has.
         """
@@ -85,7 +85,7 @@ class TensorOp(IRDLOperation, ABC):
         return types
 
     def verify_(self) -> None:
-        """Compares the result types with the inferred ones; checks extents, elements, layouts."""
+        """Check result types against the inferred ones, extents, element types and layouts."""
         for value in (*self.operands, *self.results):
             verify_layout_rank(value)
         for operand in self.operands:
@@ -98,7 +98,7 @@ class TensorOp(IRDLOperation, ABC):
             verify_logical_type(f"result {index}", want, result.type)
 
     def verify_element_types(self) -> None:
-        """Raises VerifyException for an operand or result of elements that nothing computes."""
+        """Raise VerifyException for element types that are stored but not computed with."""
         for type in {element_type_of(value) for value in (*self.operands, *self.results)}:
             require(is_element_type(type), "element type {} is not supported", type)
 
@@ -348,7 +348,7 @@ MOST_NUMBERS = 2**26
 
 
 def require_table(numbers: int, what: str) -> None:
-    """Raises VerifyException where a table of an op would have more than `MOST_NUMBERS` numbers.
+    """Raise VerifyException if a table of an op has more than `MOST_NUMBERS` entries.
 
     Whatever allocates in proportion to an extent, without being a tensor of the model, asks first:
     extents come from models, which nobody trusts.
@@ -384,7 +384,7 @@ def require_summable(element_type: Attribute) -> None:
 
 
 def require_computed(element_type: Attribute) -> None:
-    """Raises VerifyException for a type whose values are moved and bitcast alone."""
+    """Raise VerifyException for an element type that is only moved and bitcast."""
     require(
         not is_stored_only(element_type),
         "element type {} is stored but not computed with; bitcast it to ui8",

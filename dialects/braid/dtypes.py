@@ -78,7 +78,7 @@ f32 = Float32Type()
 
 
 def is_element_type(element_type: Attribute) -> bool:
-    """Whether braid has tensors of this type: whether it has a counterpart in numpy."""
+    """Return whether tensors may have this element type, which needs a numpy counterpart."""
     if isinstance(element_type, IntegerType):
         integer = cast(IntegerType, element_type)
         return (integer.width.data, is_unsigned(integer)) in _ALL_INTEGERS
@@ -175,7 +175,7 @@ def dense_from_numpy(array: Array) -> DenseIntOrFPElementsAttr:
 
 
 def dense_fault(dense: DenseIntOrFPElementsAttr) -> str | None:
-    """What is wrong with the bytes of an elements attribute; None if they are those of its type."""
+    """Return how the bytes of an elements attribute contradict its type, None if they do not."""
     size, width = len(dense.data.data), dense.get_element_type().compile_time_size
     shape = dense.get_shape()
     if DYNAMIC_INDEX in shape:

@@ -251,7 +251,7 @@ def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) 
 
 
 def require_addressed(extents: Sequence[int], shape: Sequence[int]) -> None:
-    """Raises VerifyException where a result of `shape` is of elements along dims without any."""
+    """Raise VerifyException if a result of `shape` has elements but a dim in `extents` has none."""
     require(
         0 not in extents or 0 in shape,
         f"the indices are along extents {list(extents)}, expected at least one element",

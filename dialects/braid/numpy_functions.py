@@ -62,7 +62,7 @@ def remainder(a: Array, b: Array) -> Array:
 
 
 def power(a: Array, b: Array) -> Array:
-    """a to the power of b; of integers with a negative b the part before the point.
+    """Return a to the power of b; integer results with a negative b are truncated.
 
     Powers of floats are those of C, where numpy takes the square root for a power of one half.
     """
@@ -77,7 +77,7 @@ def power(a: Array, b: Array) -> Array:
 
 
 def maximum(a: Array, b: Array) -> Array:
-    """The larger, NaN if either is NaN; of zeros the positive one, as IEEE 754-2019 says."""
+    """Return the maximum of IEEE 754-2019: NaN if either is NaN, and 0.0 above -0.0."""
     larger = np.maximum(a, b)
     if not holds_floats(larger.dtype):
         return larger
@@ -85,7 +85,7 @@ def maximum(a: Array, b: Array) -> Array:
 
 
 def minimum(a: Array, b: Array) -> Array:
-    """The smaller, NaN if either is NaN; of zeros the negative one, as IEEE 754-2019 says."""
+    """Return the minimum of IEEE 754-2019: NaN if either is NaN, and -0.0 below 0.0."""
     smaller = np.minimum(a, b)
     if not holds_floats(smaller.dtype):
         return smaller
@@ -93,7 +93,7 @@ def minimum(a: Array, b: Array) -> Array:
 
 
 def by_order(kind: str, a: Array) -> Array:
-    """Floats as integers in whose order zeros have signs, other arrays as they are.
+    """Return floats as integers that order -0.0 below 0.0, and other arrays unchanged.
 
     NaN is beyond all other numbers, on the side that reduction `kind` (`maximum` or `minimum`)
     looks for. `from_order` undoes it.
@@ -107,13 +107,13 @@ def by_order(kind: str, a: Array) -> Array:
 
 
 def from_order(bits: Array, dtype: np.dtype[Any]) -> Array:
-    """The floats that `by_order` made `bits` of, or `bits` itself where it left them alone."""
+    """Return the floats that `by_order` converted to `bits`, or `bits` if it did not."""
     is_mapped = bits.dtype.kind == "i" and holds_floats(dtype)
     return _reflected(bits).view(dtype) if is_mapped else bits
 
 
 def _reflected(bits: Array) -> Array:
-    """All bits but the sign flipped in negative integers."""
+    """Return integers with all bits but the sign flipped in the negative ones."""
     return bits ^ ((bits >> (8 * bits.dtype.itemsize - 1)) & np.iinfo(bits.dtype).max)
 
 

@@ -122,7 +122,7 @@ class OpaqueOp(TensorOp):
         return [self.result_type(index) for index in range(len(self.results))]
 
     def verify_element_types(self) -> None:
-        """Any will do: the op is not computed."""
+        """Accept any element type, since the op is not computed."""
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Raises UnsupportedError: what the op computes is not known."""

@@ -140,7 +140,7 @@ def resampling_taps(dim: Dim, how: Resampling) -> Taps:
 
 
 def filter_steps(scale: float, how: Resampling) -> range:
-    """The elements that a filter reads, counted from the one at or before a position."""
+    """Return offsets of the elements that a filter reads, from the one at or before a position."""
     if how.mode == "nearest":
         return range(1)
     radius = 1 if how.mode == "linear" else 2

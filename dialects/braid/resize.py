@@ -166,7 +166,7 @@ class ResizeOp(DecomposableOp):
         return [tensor_type(element_type_of(self.input), sizes)]
 
     def _verify_antialias(self) -> None:
-        """Filters reach over as many elements as the scale is small."""
+        """Check that no scale makes an antialiasing filter reach over too many elements."""
         scales = self.scales.get_values()
         require(
             not self.antialias.value.data or min(scales, default=1) >= _LEAST_SCALE,
@@ -174,7 +174,7 @@ class ResizeOp(DecomposableOp):
         )
 
     def _verify_tables(self) -> None:
-        """Every output along a dim has taps of its own, which `taps` holds."""
+        """Check the size of the table of `taps`, which has entries for every output along a dim."""
         for dim, (places, scale) in enumerate(
             zip(self._places(), self.scales.get_values(), strict=True)
         ):
@@ -266,12 +266,12 @@ class ResizeOp(DecomposableOp):
         return (convert(y, operands[0].dtype),)
 
     def _is_rounded(self) -> bool:
-        """Whether integers are rounded after each dim."""
+        """Return whether integers are rounded after each dim."""
         computes = self.mode.data != "nearest" and not is_float(element_type_of(self.input))
         return computes and bool(self.antialias.value.data)
 
     def _taps_in_order(self) -> dict[int, Taps]:
-        """The taps of every dim that changes, in the order in which they are resampled."""
+        """Return the taps of every dim that changes, in the order of resampling."""
         taps = self.taps()
         return dict(reversed(taps.items())) if self._is_rounded() else taps
 
@@ -296,7 +296,7 @@ class ResizeOp(DecomposableOp):
 
 
 def _rounded(builder: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
-    """Floats rounded to the nearest integer of a type, halves away from zero."""
+    """Return floats rounded to the nearest integer of a type, halves away from zero."""
     half = np.full([1] * len(shape_of(value)), 0.5, to_numpy(element_type_of(value)))
     size = builder.insert(elementwise("abs", value)).output
     whole = builder.insert(

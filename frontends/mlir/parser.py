@@ -344,7 +344,7 @@ class LocatingParser(LocationParser):
 
 
 def _detail(error: Exception, name: str = "") -> str:
-    """What is wrong; xDSL says nothing of `linalg` ops whose body it cannot make."""
+    """Return the text of an error, also of an assertion of xDSL, which has none."""
     if str(error):
         return str(error).splitlines()[0]
     if name.startswith("linalg.") and isinstance(error, AssertionError):

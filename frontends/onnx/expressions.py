@@ -73,7 +73,7 @@ def broadcast(b: Builder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
 
 
 def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
-    """The values one after the other along `dim`, without empty ones; itself if it is one.
+    """Concatenate values along `dim`, without empty ones; a single one is returned unchanged.
 
     Raises VerifyException where they do not fit together, empty ones among them.
     """
@@ -110,7 +110,7 @@ def widened(b: Builder, value: SSAValue) -> SSAValue:
 
 
 def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """Mean over `dims`, which stay with size 1.
+    """Return the mean over `dims`, which are kept with extent 1.
 
     Sums of floats are in f32 at least; means of integers are rounded toward zero.
     """
@@ -124,7 +124,7 @@ def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
 
 
 def drop_dims(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """`value` without `dims`, whose extents are 1; raises ValueError where one is not."""
+    """Return `value` without `dims`; raise ValueError if one has another extent than 1."""
     if any(shape_of(value)[dim] != 1 for dim in dims):
         raise ValueError(f"dims {list(dims)} of {list(shape_of(value))} are not all 1")
     return reshape(b, value, [e for dim, e in enumerate(shape_of(value)) if dim not in dims])
@@ -146,7 +146,7 @@ def matmul(b: Builder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 def normalized(dim: int, rank: int) -> int:
-    """A dim that may count from the end, from the start. Raises ValueError where there is none."""
+    """Return a dim that may be negative as a nonnegative one; raise ValueError if out of range."""
     if not -rank <= dim < rank:
         raise ValueError(f"there is no dim {dim} where there are {rank}")
     return dim + rank if dim < 0 else dim

@@ -36,7 +36,7 @@ _MALFORMED = (LookupError, ValueError, TypeError, ArithmeticError, MemoryError)
 
 
 class GraphImporter:
-    """Imports the graphs of one model, or of one of its functions, whose opsets are its own."""
+    """An importer of the graphs of a model, or of one of its functions with its own opsets."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class GraphImporter:
         inputs: Sequence[SSAValue | None],
         scope: Scope,
     ) -> list[SSAValue]:
-        """Import the body of a function; the outputs that the call asks for."""
+        """Import the body of a function and return the outputs that the call names."""
         given = [*inputs, *[None] * (len(body.inputs) - len(inputs))]
         inner: Scope = dict(zip(body.inputs, given, strict=True))
         opsets = imported_opsets(function.opset_import, self._file.location, self._opsets)

@@ -16,7 +16,7 @@ from braid.support.input_files import map_regular
 
 
 class ModelFile:
-    """A model whose large tensors are still in its file.
+    """An ONNX model whose large tensors are read from its file on demand.
 
     `opsets` are those of its graph; `functions` are the model's own by domain, name and overload.
     """

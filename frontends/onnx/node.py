@@ -19,7 +19,7 @@ SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 
 
 class Node:
-    """One node; `inputs` are None where an optional input is left out.
+    """A node being imported; `inputs` are None where an optional input is omitted.
 
     `opset` is that of ONNX's default domain, `domain_opset` that of the op's own; `bound_types`
     are the element types by the type variables of the op's schema.
@@ -101,20 +101,20 @@ class Node:
         return f"it depends on the data of {inputs}, whatever the shapes are: make that a constant"
 
     def known_integers(self, index: int) -> tuple[int, ...] | None:
-        """Input `index`, a vector or one number, as integers; as `known`."""
+        """Return constant input `index`, a vector or scalar, as integers; see `known`."""
         array = self.known(index)
         if array is not None and array.ndim > 1:
             self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return None if array is None else tuple(int(x) for x in array.reshape(-1))
 
     def known_scalar(self, index: int) -> Array | None:
-        """Input `index`, which has one element; as `known`."""
+        """Return constant input `index`, which must have one element; see `known`."""
         array = self.known(index)
         self.require_scalar(index)
         return array
 
     def require_scalar(self, index: int) -> None:
-        """Raises BraidError where input `index` is there and has more or less than one element."""
+        """Raise BraidError if input `index` is present and does not have exactly one element."""
         value = self.optional(index)
         if value is not None and shape_of(value) not in ((), (1,)):
             self.fail(f"input {index} has shape {list(shape_of(value))}, expected one number")
@@ -125,12 +125,12 @@ class Node:
         return name in self._attributes
 
     def read_all_attributes(self) -> None:
-        """Note that every attribute is read, by what defines the op."""
+        """Mark every attribute as read, which the function that defines the op does."""
         self._asked |= set(self._attributes)
 
     @property
     def unread_attributes(self) -> list[AttributeProto]:
-        """The attributes that nothing has asked for."""
+        """Return the attributes that no importer has read."""
         return [a for name, a in self._attributes.items() if name not in self._asked]
 
     def require_attributes_read(self) -> None:

@@ -26,7 +26,7 @@ def has_function_body(op_type: str, domain: str, opset: int) -> bool:
 
 
 def function_of(node: Node, domain: str, opset: int) -> FunctionProto:
-    """Return the function that ONNX defines the node's op by.
+    """Return the function by which ONNX defines the node's op.
 
     `opset` is the version of the op's domain.
     Raises UnsupportedError where ONNX has no body for these attributes and types.

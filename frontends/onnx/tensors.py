@@ -19,7 +19,7 @@ _DIGITS = 40
 
 
 class TensorReader:
-    """Reads the tensors of one model, a file at `model`; external data is relative to that.
+    """A reader of the tensors of the model at `model`, to which external data is relative.
 
     Arrays are views into memory maps of the files, at whatever alignment the file has, and are
     read-only.

@@ -61,7 +61,7 @@ def declared_windows(
 
 
 def require_kernel_shape(node: Node, kernel: Sequence[int], rank: int) -> None:
-    """Raise BraidError where `kernel`, of the weight, is not `kernel_shape` or has another rank."""
+    """Raise BraidError if `kernel`, the weight's shape, differs from `kernel_shape` or the rank."""
     given = node.integers("kernel_shape", kernel)
     if tuple(given) != tuple(kernel):
         node.fail(f"kernel_shape is {list(given)}, expected {list(kernel)} as in the weight")

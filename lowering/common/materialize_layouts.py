@@ -56,7 +56,7 @@ class MaterializeLayoutsPass(ModulePass):
 
 
 def materialize_layouts(module: ModuleOp, kept: Container[Operation] = ()) -> None:
-    """As the pass; loop nests in `kept`, which are row-major, keep the order of their loops.
+    """Run the pass on a function; row-major nests in `kept` keep the order of their loops.
 
     A nest of a model may have results that depend on that order.
     """

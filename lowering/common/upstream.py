@@ -62,7 +62,7 @@ def generic_form(text: str, passes: Sequence[str]) -> str:
 
 
 def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
-    """The module `text` as LLVM IR; `passes` must leave nothing but the `llvm` dialect.
+    """Return the module `text` as LLVM IR; `passes` must leave only the `llvm` dialect.
 
     What each pass leaves is verified only at the end, which would take longer than the passes.
     Raises BraidError as `run_upstream_passes` does, and where another op is left.
@@ -73,7 +73,7 @@ def to_llvm_ir(text: str, passes: Sequence[str]) -> str:
 
 
 def require_translatable(module: Any) -> None:
-    """Raises BraidError for ops, at any depth of `module`, that do not become LLVM IR.
+    """Raise BraidError for an op in `module`, at any depth, that has no translation to LLVM IR.
 
     The translation ends the process where it meets one.
     """

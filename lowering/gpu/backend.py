@@ -213,7 +213,7 @@ class GpuKernels:
 
 
 def _require_architecture(device: Device) -> None:
-    """Raises BraidError for a device that no code can be made for."""
+    """Raise BraidError for a device without an architecture to compile for."""
     if not gpus.is_gpu(device.machine):
         raise BraidError(
             f"device '{device.name}' of backend '{device.backend}' has machine "

@@ -128,7 +128,7 @@ class BuiltKernels:
         return (Code(OBJECT, tuple(objects), libraries=tuple(called)),)
 
     def _blame(self, emitted: Mapping[str, _Emitted]) -> None:
-        """Raises an error at the op of the model that a kernel cannot be compiled for."""
+        """Raise an error at the op of the model whose kernel cannot be compiled."""
         for order in self._orders:
             if order.key in emitted and upstream_ops(order.group):
                 with blamed_on(order.group):

@@ -138,7 +138,7 @@ class ControlFlow:
     def _fill(
         self, block: Block, source: Block, targets: Sequence[SSAValue], *first: SSAValue
     ) -> None:
-        """Emits `source` into `block`; its terminator hands its values on to `targets`.
+        """Emit `source` into `block`; its terminator passes its values on to `targets`.
 
         Scalars that are no values of the source are handed on as the `first` ones.
         """
@@ -175,7 +175,7 @@ class ControlFlow:
 
 
 def _end_of(lower: SSAValue, upper: SSAValue, step: SSAValue, builder: PointerBuilder) -> SSAValue:
-    """Where a loop ends; one whose step is not positive, which MLIR leaves open, is not entered."""
+    """Return the upper bound of a loop; one without a positive step is not entered."""
     zero = builder.emit(arith.ConstantOp(IntegerAttr(0, cast(IndexType, step.type))))
     forward = builder.emit(arith.CmpiOp(step, zero, "sgt"))
     return builder.emit(arith.SelectOp(forward, upper, lower))

@@ -203,7 +203,7 @@ def _statuses(source: ModuleOp, function: func.FuncOp) -> list[str]:
 
 
 def _is_scalar(op: Operation) -> bool:
-    """Whether `op` computes numbers of numbers: others could read or write any address."""
+    """Return whether `op` computes scalars from scalars; others could access any memory."""
     types = (*op.operand_types, *op.result_types)
     return op_name(op).partition(".")[0] in ("arith", "math") and all(
         isinstance(type, IntegerType | IndexType | AnyFloat) for type in types

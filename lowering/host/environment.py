@@ -37,7 +37,7 @@ class Environment:
         return builder.load(builder.address(self.env, offset), POINTER)
 
     def goes_on(self, builder: PointerBuilder) -> SSAValue:
-        """Whether the run is not to end: an i1."""
+        """Emit a poll of the interruption callback; the result is an i1, true to continue."""
         is_stopped = self.service(builder, IS_STOPPED_OFFSET)
         said = builder.call_pointer(is_stopped, [self.env], i32)
         assert said is not None

@@ -49,7 +49,7 @@ class Values:
             builder.copy(target, source, builder.constant(storage_bytes(value.type)))
 
     def extract(self, op: tensor.ExtractOp, builder: PointerBuilder) -> None:
-        """Reads one element of a row-major tensor: the last one where an index is outside."""
+        """Emit a read of one element of a row-major tensor, the last one if out of bounds."""
         pointer, type = self.tensors[op.tensor], cast(AnyTensor, op.tensor.type)
         stride = bytes_of(type.element_type)
         for index, extent in reversed(list(zip(op.indices, type.get_shape(), strict=True))):
@@ -70,7 +70,7 @@ class Values:
             builder.store(self.scalars[element], builder.address(base, index * stride))
 
     def compute(self, op: Operation, builder: PointerBuilder) -> None:
-        """Emits an op on scalars; it is defined for all of them."""
+        """Emit an op on scalars, made defined for all operands."""
         clone = builder.insert(op.clone(dict(self.scalars)))
         define(clone)
         self.bind_scalars(op.results, clone.results)

@@ -53,7 +53,7 @@ def convolve(b: Builder, node: Node, x: SSAValue, w: SSAValue) -> SSAValue:
 
 @importer("ConvTranspose")
 def transposed_convolution(b: Builder, node: Node) -> SSAValue:
-    """`braid.conv_transpose`, then an add of the bias.
+    """Import ConvTranspose as `braid.conv_transpose` and an addition of the bias.
 
     `output_shape` determines the padding. What is odd goes to the beginning, as ONNX says, unless
     `auto_pad` is SAME_UPPER.
@@ -124,7 +124,7 @@ def with_channel_bias(b: Builder, y: SSAValue, bias: SSAValue | None) -> SSAValu
 
 
 def per_channel(b: Builder, vector: SSAValue, like: SSAValue) -> SSAValue:
-    """A vector `[C]` as `[1, C, 1…]` of the rank of `like`; raises ValueError for another shape."""
+    """Return a vector `[C]` as `[1, C, 1…]` of the rank of `like`; else raise ValueError."""
     rank = len(shape_of(like))
     if rank < 2 or shape_of(vector) != shape_of(like)[1:2]:
         raise ValueError(

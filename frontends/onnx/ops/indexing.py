@@ -103,7 +103,7 @@ def one_hot(b: Builder, node: Node) -> SSAValue:
 
 @importer("TopK")
 def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """The count is an attribute before opset 10, an input since; both orders are sorted.
+    """Import TopK; the count is an attribute before opset 10 and an input since.
 
     Bools, as PyTorch's sort has them, are sorted as bytes: one bit would be a sign.
     """
@@ -136,7 +136,7 @@ def triangle(b: Builder, node: Node) -> SSAValue:
 
 
 def _diagonals(b: Builder, rows: int, columns: int) -> SSAValue:
-    """The diagonal on which each element stands, as the model computes it: for large matrices."""
+    """Return the diagonal of each element, computed at run time for large matrices."""
     kind = TensorType(i64, [rows, columns])
     row, column = (b.emit(IotaOp.of(dim, kind)) for dim in range(2))
     return apply(b, "sub", column, row)

@@ -138,7 +138,7 @@ def max_pool(b: Builder, node: Node) -> list[SSAValue]:
 
 @importer("AveragePool")
 def average_pool(b: Builder, node: Node) -> SSAValue:
-    """A sum, in f32 at least, times the reciprocals of the numbers of elements in the windows.
+    """Import a sum in at least f32, times the reciprocal of the number of elements.
 
     Averages of integers are rounded toward zero, as PyTorch's are.
     """

@@ -72,7 +72,7 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
 
 @importer("DynamicQuantizeLinear")
 def dynamic_quantize_linear(b: Builder, node: Node) -> list[SSAValue]:
-    """8 bits for the range of x, which 0 is in, with its scale and zero point.
+    """Quantize x to 8 bits by its range extended to 0, and return scale and zero point too.
 
     A range of no width has the scale that one of width 1 has, as in ONNX's reference evaluator:
     by the formulas of the standard the scale is 0, which divides 0 by 0.
@@ -89,7 +89,7 @@ def dynamic_quantize_linear(b: Builder, node: Node) -> list[SSAValue]:
 
 
 def _wanted_type(node: Node) -> Attribute | None:
-    """The element type that the node asks for, if it does."""
+    """Return the element type that the node's attributes specify, None if they do not."""
     wanted = node.integer("output_dtype", TensorProto.UNDEFINED)
     return from_numpy(node.dtype("output_dtype")) if wanted != TensorProto.UNDEFINED else None
 

@@ -158,7 +158,7 @@ _DIRECTIONS = {"forward": (False,), "reverse": (True,), "bidirectional": (False,
 
 @dataclass(frozen=True)
 class _Sequences:
-    """What all directions share: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`.
+    """The sequences of both directions: `x` is `[time, batch, inputs]`, `lengths` `[batch, 1]`.
 
     What is before the first step or after the last of a sequence is not computed: its outputs are
     0, and so are the last states of a sequence without steps, as in ONNX Runtime. The standard
@@ -196,7 +196,7 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 
 def _hidden_size(node: Node, x: Sequence[int], directions: int) -> int:
-    """The hidden size. Raises BraidError where a weight or a state has another shape."""
+    """Return the hidden size. Raises BraidError if a weight or state has another shape."""
     cell = CELLS[node.op_type]
     hidden = node.integer("hidden_size", shape_of(node.input(2))[-1])
     size, (_, batch, inputs) = cell.gates * hidden, x
@@ -277,7 +277,7 @@ def _weights(b: Builder, s: _Sequences, direction: int, gates: int) -> tuple[Wei
 
 
 def _clip(node: Node) -> float | None:
-    """The largest absolute value of what activations take. Raises BraidError for one below 0."""
+    """Return the bound of activation inputs, None without one. Raises BraidError if negative."""
     if not node.has("clip"):
         return None
     clip = node.number("clip")

@@ -44,7 +44,7 @@ def _sum_square(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
 
 
 def _in_floats(reduce_floats: _Reduction) -> _Reduction:
-    """A reduction whose results are not whole, of integers in f64 and cut off behind the point."""
+    """Return a reduction that computes integers in f64 and truncates the results."""
 
     def of_any(b: Builder, x: SSAValue, dims: Sequence[int]) -> SSAValue:
         if is_float(element_type_of(x)):
@@ -78,7 +78,7 @@ _REDUCTIONS: dict[str, _Reduction] = {
 
 @importer(*_REDUCTIONS)
 def reduction(b: Builder, node: Node) -> SSAValue:
-    """`axes` are an attribute before opset 18 (13 for ReduceSum), an input since.
+    """Import a reduction; `axes` are an attribute before opset 18 (13 for ReduceSum).
 
     A tensor without dims may be reduced along its first or last, as PyTorch exports it.
     """

@@ -57,7 +57,7 @@ def size(b: Builder, node: Node) -> SSAValue:
 
 
 def _count(steps: int) -> int:
-    """The number of elements, which are a constant of the model."""
+    """Return the number of elements of a tensor as a constant of the model."""
     require_table(steps, "its numbers are constants")
     return max(0, steps)
 

@@ -88,7 +88,7 @@ class TiledFamily(VectorFamily):
         return _Tiles(group, self.unit, members, extents, self.inner, self.machine)
 
     def prefers_parts(self, group: FusedOp) -> bool:
-        """Whether it has attentions whose scores are small.
+        """Return whether all attentions have few queries, few keys or one head.
 
         Beside keys and values, where queries are few, beside queries, where keys are, or in all,
         where they are one matrix: products as a whole read those best.
@@ -167,7 +167,7 @@ class _Tiles(VectorCandidate):
         return tiled_kernel(self.group, symbol, self.unit, codes)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Any: tiles are copied where their elements are not neighbours."""
+        """Return True: tiles whose elements are not contiguous are copied."""
         return True
 
     def _strides(self) -> dict[SSAValue, Strides]:
@@ -201,7 +201,9 @@ def _has_few_queries(op: MatmulOp) -> bool:
 
 
 def _has_few_keys(op: MatmulOp) -> bool:
-    """Whether there are no more scores than elements of the result: 577 queries of 16 keys, 48
+    """Return whether there are no more scores than elements of the result.
+
+        577 queries of 16 keys, 48
     wide, take 1.17 to 1.3 times as long in one kernel, 33 of 33 keys, 40 to 80 wide, 1.01 to 1.18.
     """
     scores, values = shape_of(op.lhs), shape_of(op.rhs)
@@ -210,7 +212,7 @@ def _has_few_keys(op: MatmulOp) -> bool:
 
 
 def _is_one_matrix(op: MatmulOp) -> bool:
-    """Whether there is one head, whose scores are not large.
+    """Return whether there is one head with few scores.
 
     One kernel takes 1.02 to 1.13 times as long as three on Zen 3, for 100 to 1,024 queries of 100
     to 512 keys; with several heads as large it takes 0.93 to 1.1.

@@ -145,12 +145,12 @@ def _linear(name: str, number: float | None, is_right: bool) -> Step | None:
 
 
 def _has_exact_reciprocal(number: float) -> bool:
-    """Whether a division by `number` is the product with a normal number: of powers of two."""
+    """Return whether `number` is a power of two whose reciprocal is a normal number."""
     return abs(math.frexp(number)[0]) == 0.5 and 2.0**-126 <= abs(number) <= 2.0**126
 
 
 def _known_function(value: SSAValue, ops: Sequence[Operation], result: SSAValue) -> str | None:
-    """The function of one number that ops compute of `value`, by its values at many points.
+    """Return the name of the function that ops compute of `value`, found by samples.
 
     The library's is close to it, not the same.
     """

@@ -121,7 +121,7 @@ def _edge_tiles(extent: int, rows: int, window: WindowDim) -> int:
 
 
 def _edged_runs(extent: int, rows: int, window: WindowDim) -> tuple[TileRun, ...]:
-    """Those with a window along the row dim; those between the edges are all alike."""
+    """Return the runs with a window along the row dim; those between the edges are equal."""
     runs: list[TileRun] = []
     tiles = -(-extent // rows)
     inner = _inner_tiles(extent, rows, window)
@@ -140,7 +140,7 @@ def _edged_runs(extent: int, rows: int, window: WindowDim) -> tuple[TileRun, ...
 
 
 def _inner_tiles(extent: int, rows: int, window: WindowDim) -> range:
-    """The tiles all of whose windows lie in the image, or none at all."""
+    """Return the range of tiles whose windows all lie in the image; it may be empty."""
     first = -(-window.begin // window.stride)
     last = (window.end - 1 - (window.size - 1) * window.dilation) // window.stride
     start, stop = max(0, -(-first // rows)), min(extent, last + 1) // rows

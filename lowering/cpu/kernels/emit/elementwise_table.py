@@ -58,7 +58,7 @@ def _compare(predicate: str) -> Emit:
 
 
 def _minimum(e: Emitter, a: Sequence[Value]) -> Value:
-    """The smaller float, of zeros the negative one, NaN where one is NaN.
+    """Emit the minimum of IEEE 754-2019: -0.0 below 0.0, NaN if either operand is NaN.
 
     An instruction of x86 gives its second operand where both are zero or one is NaN. In both
     orders that gives both operands, whose bits together are a negative zero or NaN: three
@@ -69,7 +69,7 @@ def _minimum(e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _maximum(e: Emitter, a: Sequence[Value]) -> Value:
-    """The larger float, of zeros the positive one, NaN where one is NaN.
+    """Emit the maximum of IEEE 754-2019: 0.0 above -0.0, NaN if either operand is NaN.
 
     As `_minimum`, but negative only where both are: with AVX-512 three instructions too, since one
     combines three operands bit by bit.
@@ -82,7 +82,7 @@ def _maximum(e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _in_both_orders(e: Emitter, predicate: str, a: Sequence[Value]) -> list[Value]:
-    """The bits of what `predicate` chooses of two floats, the second where it does not hold."""
+    """Emit the bits of `x if predicate(x, y) else y` for both orders of two floats."""
     type = a[0].type
     integer = IntegerType(_float_bits(type))
     bits = VectorType(integer, type.get_shape()) if isinstance(type, VectorType) else integer
@@ -91,7 +91,7 @@ def _in_both_orders(e: Emitter, predicate: str, a: Sequence[Value]) -> list[Valu
 
 
 def _float_bits(type: Attribute) -> int:
-    """The bits of a float, or of each of a vector of them."""
+    """Return the bits of a float, or of each element of a vector."""
     element = (
         cast(VectorType[Attribute], type).element_type if isinstance(type, VectorType) else type
     )

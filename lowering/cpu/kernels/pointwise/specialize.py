@@ -34,7 +34,7 @@ def splat(op: ConstantOp) -> float | int | None:
 
 
 def specialized(op: ElementwiseOp) -> Emit | None:
-    """How `op` is written for the constant among its operands; None for the general way.
+    """Return an emitter specialized for the constant operand of `op`, None for the general one.
 
     A maximum or minimum with a number is one instruction, where NaN in both operands takes three:
     activations end in it, once per element of a product. A power of f32 is written for constant
@@ -66,7 +66,7 @@ def _limit(op: ElementwiseOp) -> Emit | None:
 
 
 def _not_negative(e: Emitter, x: Value, zero: Value) -> Value:
-    """The larger of x and `zero`; adding it turns a negative zero into a positive one."""
+    """Emit the larger of x and `zero`; adding `zero` turns -0.0 into 0.0."""
     return e.apply(arith.AddfOp, at_least(e, x, zero), zero)
 
 
@@ -92,7 +92,7 @@ def _product(e: Emitter, x: Value, exponent: int) -> Value:
 
 
 def _root(e: Emitter, a: Sequence[Value]) -> Value:
-    """The square root; of negative zero it would be negative, which the power is not."""
+    """Emit the square root with 0.0 for -0.0, as the power has it."""
     x = _without_minus_infinity(e, a[0])
     return e.insert(math_ops.SqrtOp(e.apply(arith.AddfOp, x, e.constant(0.0, x.type))))
 
@@ -104,6 +104,6 @@ def _exponential(e: Emitter, a: Sequence[Value]) -> Value:
 
 
 def _without_minus_infinity(e: Emitter, x: Value) -> Value:
-    """x, but infinity for minus infinity: of both a power that is not whole is the same."""
+    """Emit x with infinity for minus infinity: a fractional power is the same for both."""
     is_lowest = compare(e, "oeq", x, e.constant(-math.inf, x.type))
     return choose(e, is_lowest, e.constant(math.inf, x.type), x)

@@ -20,7 +20,7 @@ from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 
 @dataclass(frozen=True)
 class Port:
-    """What a tile reads or writes outside: `box` of `value`, inside with its dims permuted.
+    """A tensor that a tile reads or writes: `box` of `value`, whose dims the tile permutes.
 
     Dim i inside is dim `permutation[i]` outside; without a permutation nothing is copied if the
     box is contiguous. `number` is that of the box among those of the tile, the result's is -1.
@@ -40,7 +40,7 @@ class Port:
 
     @property
     def _is_contiguous(self) -> bool:
-        """Whether the elements of the box are neighbours in its order."""
+        """Return whether the elements of the box are contiguous."""
         extents = sizes(self.box)
         dims = zip(extents, self.strides, row_major_strides(extents), strict=True)
         return all(extent == 1 or stride == dense for extent, stride, dense in dims)
