@@ -43,7 +43,7 @@ class ArtifactCache:
     limit: int = _DEFAULT_LIMIT
 
     def get(self, key: str) -> Artifact | None:
-        """The artifact under `key`, all of whose digests hold; None where there is none.
+        """Return the artifact under `key` if all of its digests are correct, else None.
 
         Raises BraidError where its directory belongs to another user.
         """
@@ -85,7 +85,7 @@ class ArtifactCache:
         return replace(artifact, data=artifact.data[: -len(mark)])
 
     def put(self, key: str, write: Callable[[Path], object]) -> bool:
-        """Keep what `write` writes, if the directory takes it; then remove what is too much.
+        """Store what `write` writes under `key`, then remove old artifacts beyond the limit.
 
         Returns whether it is kept: not where it could not be written, or is too much alone.
         """
@@ -147,12 +147,12 @@ class ArtifactCache:
 
 
 def _mark(key: str) -> bytes:
-    """Return what stands after the end of the artifact under `key`, which no reader looks at."""
+    """Return the trailer with `key` that follows an artifact, which readers ignore."""
     return b"braidkey" + hashlib.sha256(key.encode()).digest()
 
 
 def default_artifacts() -> ArtifactCache:
-    """The artifacts in `$BRAID_CACHE_DIR`, or in the user's cache directory.
+    """Return the artifact cache in `$BRAID_CACHE_DIR`, or in the user's cache directory.
 
     Raises BraidError where `$BRAID_CACHE_LIMIT` is no size, or others can write to the directory.
     """

@@ -1,4 +1,4 @@
-"""Caches on disk: where they are, and entries that say what they are of.
+"""Caches on disk: their location, and entries that contain their key and a digest.
 
 A file is a magic number, the length of the key, that of the payload, a SHA-256 of all the rest,
 the key and the payload. What was cut off, changed, or put under the name of another entry is found

@@ -35,7 +35,7 @@ def reason(error: Exception) -> str:
 
 
 class OutsideError(ValueError):
-    """A model names a file that is not in its own directory; the message says how."""
+    """Raised if a model names a file that is outside of the model's directory."""
 
 
 def path_beside(model: Path, written: str) -> Path:

@@ -44,7 +44,7 @@ class ObjectCache:
     directory: Path
 
     def get(self, kind: Kind, key: str) -> bytes | None:
-        """What is kept under `key`; None where there is nothing, or nothing that holds.
+        """Return the payload under `key`, None if there is none or it is damaged.
 
         Raises BraidError where the directory of entries belongs to another user.
         """
@@ -87,7 +87,7 @@ class ObjectCache:
 
 
 def default_cache() -> ObjectCache:
-    """The cache in `$BRAID_CACHE_DIR`, or in the user's cache directory.
+    """Return the cache in `$BRAID_CACHE_DIR`, or in the user's cache directory.
 
     Raises BraidError where others can write to it.
     """

@@ -36,7 +36,7 @@ _GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = compile_setting(
 
 
 def default_store() -> RecordStore:
-    """This user's store: at `$BRAID_RECORDS`, else in the cache directory.
+    """Return this user's store, at `$BRAID_RECORDS` or in the cache directory.
 
     Raises BraidError where the variable names no database that braid knows, or others can write to
     the cache directory.

@@ -15,7 +15,7 @@ VARIABLE, PRECISION_VARIABLE = "BRAID_NUMERICS", "BRAID_PRECISION"
 
 
 class Numerics(StrEnum):
-    """Sums in another order and contracted multiply-adds alone, or also what moves roundings.
+    """Which roundings may change: reassociated and fused sums alone, or approximations too.
 
     That is approximate algorithms, of families that say so (`is_approximate`), since their sums
     cancel, and scales and shifts that passes fold into products (docs/numerics.md).

@@ -39,7 +39,7 @@ class Stop(StrEnum):
 
 
 class Final(StrEnum):
-    """Which of what was measured is the result.
+    """Rules that select the result among the measured schedules.
 
     `FASTEST` is the fastest of everything, the baseline included. `THRESHOLD` is the baseline where
     level 0 falls below its threshold, however fast its best schedule is; else the best schedule

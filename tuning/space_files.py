@@ -114,7 +114,7 @@ def find_space(name: str) -> tuple[FamilySpace, ...]:
 
 
 def space_path(name: str) -> Path:
-    """Return the file of this name, or that of an installed package. Raises BraidError."""
+    """Return the path of a space file, or that of an installed package. Raises BraidError."""
     path = Path(name)
     if path.suffix in _SUFFIXES or path.exists():
         return path

@@ -1,4 +1,4 @@
-"""Ops as one group."""
+"""Construction of a group from its ops."""
 
 from collections.abc import Sequence
 

@@ -159,7 +159,7 @@ def _select_tiles(
 
 
 def _parts(members: Members, rules: FusionRules) -> list[list[Operation]]:
-    """Return the groups that `members`, of one block, would be in without tiles."""
+    """Return the groups that `members`, of one block, would form without tiles."""
     block = members[0].parent
     assert block is not None
     given = {op: _given_number(op) for op in members}

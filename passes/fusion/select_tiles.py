@@ -113,7 +113,7 @@ def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
 
 
 def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
-    """The groups of `block` that pay as tiles, each with its members in order.
+    """Return the groups of `block` for which tiles pay off, each with its members in order.
 
     What is known when the model is compiled is not computed again by every tile. Ops that have a
     group already join with all of it or not at all.
@@ -144,7 +144,7 @@ def tile_groups(block: Block, rules: FusionRules) -> list[list[Operation]]:
 
 
 def _cuts_group(members: Sequence[Operation], block: Collection[Operation]) -> bool:
-    """Whether a given group of `block` would lose some of its ops, but not all, to `members`."""
+    """Return whether `members` takes some ops, but not all, of an existing group of `block`."""
     given = {op.attributes[FUSION_GROUP] for op in members if FUSION_GROUP in op.attributes}
     inside = set(members)
     return bool(given) and any(
@@ -153,7 +153,7 @@ def _cuts_group(members: Sequence[Operation], block: Collection[Operation]) -> b
 
 
 def _is_candidate(op: Operation) -> bool:
-    """Whether `op` may be a member: an op of one static result."""
+    """Return whether `op` may be tiled, for which it has one result of static shape."""
     return (
         may_fuse(op)
         and isinstance(op, TensorOp)

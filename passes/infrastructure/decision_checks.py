@@ -37,7 +37,7 @@ _CHECKS = {
 
 
 def check_of(pass_: ModulePass) -> Check | None:
-    """What checks the claims of `pass_`, given its context, the module after it and its remarks.
+    """Return the function that checks the claims of `pass_` in a context, module and remarks.
 
     The context knows the parameters, by whose values passes decide. The check raises
     WrongClaimError. None for a pass that claims nothing.

@@ -35,7 +35,7 @@ class Sum:
 
 
 def sums_of(function: func.FuncOp) -> Iterator[Sum]:
-    """The sums of at least three terms, all computed, in the function's own block."""
+    """Return the sums of at least three terms in the function's block, all computed at run time."""
     expressions = ParameterExpressions()
     for op in function.body.block.ops:
         if _is_addition(op) and not any(_is_inner(value) for value in op.results):

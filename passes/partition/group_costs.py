@@ -1,4 +1,4 @@
-"""What ops cost as parts of the groups that they would be in, found by a trial on a copy.
+"""Costs of ops as members of the groups that passes would form, found by a trial on a copy.
 
 Ops of the copy are named by number, and rewriting keeps names, so that a group tells which ops it
 is made of, whatever passes do to them. Inputs of the copy lose their names: passes name what they

@@ -163,7 +163,7 @@ class _Counts:
         return body
 
     def shares(self, op: _Branch) -> list[float] | str:
-        """The probability of each region of `op`: then and else, or the cases and the default.
+        """Return the probability of each region of `op`: then and else, or cases and default.
 
         Counts that contradict each other are taken as parts of the larger of their sum and the
         condition's count, with a warning: what is missing took no branch that was counted.

@@ -130,7 +130,7 @@ def _limited(
     zero: SSAValue,
     known: KnownNumbers,
 ) -> SSAValue | None:
-    """The limit of what is quantized is the quantized limit: quantizing keeps the order.
+    """Replace a limit before quantization by the quantized limit, since order is kept.
 
     NaN, which is quantized to 0 and then limited, must not be among what is limited so. It is not
     where all is made of quantized numbers, and a limit that is the type's own does nothing.
@@ -162,7 +162,7 @@ def _limited(
 def _quantized(
     known: KnownNumbers, limit: SSAValue, scale: SSAValue, zero: SSAValue
 ) -> Array | None:
-    """A limit as `braid.quantize` makes it, None where it is not known or no number."""
+    """Return a limit as `braid.quantize` rounds it, None if it is unknown or NaN."""
     numbers, step, point = (known.array(value) for value in (limit, scale, zero))
     if numbers is None or step is None or point is None or np.isnan(numbers).any():
         return None
@@ -221,7 +221,7 @@ def _combined(
 
 
 def _is_coarse(known: KnownNumbers, scales: Sequence[SSAValue], step: SSAValue) -> bool:
-    """Whether the units of a sum are so much finer than its result's steps that nobody sees them.
+    """Return whether the units of a sum are insignificant beside the steps of its result.
 
     Scales that nothing is known of may be as large as they like.
     """

@@ -62,7 +62,7 @@ def _biased(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSA
 
 
 def _without_offset(sums: SSAValue, known: KnownNumbers) -> tuple[SSAValue, SSAValue | None]:
-    """Sums, and what is known and taken off them, such as what zero points add."""
+    """Return sums and the known terms to subtract, such as those of zero points."""
     op = sums.owner
     if isinstance(op, ELEMENTWISE["sub"]) and known.is_known(op.operands[1]):
         return op.operands[0], op.operands[1]
@@ -72,7 +72,7 @@ def _without_offset(sums: SSAValue, known: KnownNumbers) -> tuple[SSAValue, SSAV
 def _fits_32_bits(
     known: KnownNumbers, sums: SSAValue, bias: SSAValue, offset: SSAValue | None, scale: SSAValue
 ) -> bool:
-    """Whether sums, whatever they are, and a bias in their steps are 32-bit numbers."""
+    """Return whether the sums of any inputs, with a bias in their steps, fit in 32 bits."""
     values, unit = known.array(bias), known.array(scale)
     if values is None or unit is None:
         return False
@@ -96,7 +96,7 @@ def _is_sum(source: object, op: Operation) -> TypeGuard[DequantizeOp]:
 
 
 def _scaled(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSAValue | None:
-    """A product with known factors is the same integers in another scale.
+    """Replace a product with known factors by the same integers in another scale.
 
     One factor for all must be positive: what takes the largest of some numbers relies on that.
     Neither the factor nor the scale may be so small or large that their product loses digits.

@@ -1,4 +1,4 @@
-"""`fold-scale-into-weights`: scales and shifts of products by weights cost nothing at run time.
+"""`fold-scale-into-weights`: known scales and shifts of a matmul or convolution in its weights.
 
 What is added to a convolution or a matrix product, before and after it is scaled by known values,
 such as a bias and an inference-time batch normalization, is one shift: `y = x · s + t`. The scale
@@ -44,13 +44,13 @@ class _Link:
 
     @property
     def is_scale(self) -> bool:
-        """Whether it scales; else it shifts."""
+        """Return whether the op scales; otherwise it shifts."""
         return self.op.ROW.name in _SCALES
 
 
 @dataclass
 class _Emitter:
-    """Inserts ops before `point`."""
+    """A builder that inserts ops before `point`."""
 
     point: Operation
 
@@ -64,7 +64,7 @@ class _Emitter:
 
 @dataclass(frozen=True)
 class _Known:
-    """What is known at compile time, and what it is."""
+    """The values that are known at compile time, evaluated on demand."""
 
     expressions: ParameterExpressions
     values: ParameterValues
@@ -100,7 +100,7 @@ def _chain(last: _Link, expressions: ParameterExpressions) -> list[_Link]:
 
 
 def _product_of(root: SSAValue, last: Operation, known: _Known) -> ConvOp | MatmulOp | None:
-    """The product by known weights that `root` is, if only the chain reads it."""
+    """Return the product by known weights that `root` is, if only the chain reads it."""
     op = root.owner
     if not isinstance(op, ConvOp | MatmulOp) or op.parent is not last.parent:
         return None
@@ -110,7 +110,7 @@ def _product_of(root: SSAValue, last: Operation, known: _Known) -> ConvOp | Matm
 
 
 def _until_second_scale(links: Sequence[_Link]) -> Sequence[_Link]:
-    """Scales are never merged: what the first one makes infinite or 0 stays that."""
+    """Return the links before the second scale: the first may give infinity or 0, which stays."""
     scales = [index for index, link in enumerate(links) if link.is_scale]
     return links[: scales[1]] if len(scales) > 1 else links
 
@@ -118,7 +118,7 @@ def _until_second_scale(links: Sequence[_Link]) -> Sequence[_Link]:
 def _foldable(
     product: ConvOp | MatmulOp, links: Sequence[_Link], values: ParameterValues
 ) -> Sequence[_Link]:
-    """The first of `links` that become a scale of the weights and one shift; none where it fails.
+    """Return the leading `links` that become a scale of the weights and one shift, maybe none.
 
     All of them, the leading shifts, or the scale alone where that comes first.
     """
@@ -145,7 +145,7 @@ def _foldable(
 def _can_scale(
     product: ConvOp | MatmulOp, link: _Link, factor: Array | None, values: ParameterValues
 ) -> bool:
-    """Whether the scale is one number per output channel, or for all, and right in the weights."""
+    """Return whether the scale is per output channel, or one for all, and exact in the weights."""
     shape, rank = shape_of(link.known), len(shape_of(product.results[0]))
     channel = 1 if isinstance(product, ConvOp) else rank - 1
     if factor is None or any(extent != 1 for dim, extent in enumerate(shape) if dim != channel):
@@ -182,7 +182,7 @@ def _fold(last: _Link, known: _Known) -> None:
 
 
 def _by_scaled_weights(product: ConvOp | MatmulOp, scale: _Link, emit: _Emitter) -> SSAValue:
-    """The product by its weights times the scale."""
+    """Emit the product by its weights times the scale."""
     factor, shape = scale.known, shape_of(scale.known)
     if isinstance(product, ConvOp):
         per_output = (shape[1], *(1,) * (len(shape) - 1))
@@ -194,7 +194,7 @@ def _by_scaled_weights(product: ConvOp | MatmulOp, scale: _Link, emit: _Emitter)
 
 
 def _shift(links: Sequence[_Link], emit: _Emitter) -> SSAValue | None:
-    """The sum of all shifts, those before the scale times that; None where there are none."""
+    """Emit the sum of all shifts, those before the scale multiplied by it; None without any."""
     shift: SSAValue | None = None
     for link in links:
         if link.is_scale:

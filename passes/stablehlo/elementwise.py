@@ -76,7 +76,7 @@ for _name, _same_name in _SAME.items():
 
 @converter("divide")
 def divide(t: StablehloNode) -> SSAValue:
-    """By an integer 0 all bits are ones: -1, or the largest unsigned number."""
+    """Convert a division; by an integer 0 all bits are ones, -1 or the largest unsigned number."""
     dividend, divisor = t.value(0), t.value(1)
     quotient = t.apply("div", dividend, divisor)
     element_type = element_type_of(divisor)
@@ -89,7 +89,7 @@ def divide(t: StablehloNode) -> SSAValue:
 
 @converter("remainder")
 def remainder(t: StablehloNode) -> SSAValue:
-    """By an integer 0 it is the dividend."""
+    """Convert a remainder; by an integer 0 it is the dividend."""
     dividend, divisor = t.value(0), t.value(1)
     rest = t.apply("rem", dividend, divisor)
     if is_float(element_type_of(divisor)) or not _may_be_zero(divisor):
@@ -98,7 +98,7 @@ def remainder(t: StablehloNode) -> SSAValue:
 
 
 def _may_be_zero(value: SSAValue) -> bool:
-    """Whether `value` is no constant, or one that holds a zero."""
+    """Return whether `value` is not constant, or a constant with a zero."""
     owner = value.owner
     while isinstance(owner, BroadcastOp | ReshapeOp):
         owner = owner.input.owner
@@ -107,7 +107,7 @@ def _may_be_zero(value: SSAValue) -> bool:
 
 @converter("shift_right_logical")
 def shift_right_logical(t: StablehloNode) -> SSAValue:
-    """As unsigned numbers."""
+    """Convert a logical shift to the right by way of unsigned integers."""
     element_type = t.element_type
     if not is_computed_integer(element_type):
         t.fail(f"its operands are of {element_type}, expected integers")

@@ -37,7 +37,7 @@ def dot_general(t: StablehloNode) -> SSAValue:
 
 @converter("dot")
 def dot(t: StablehloNode) -> SSAValue:
-    """The last dim of the left operand by the first one of the right operand."""
+    """Convert a dot, which contracts the last dim on the left with the first on the right."""
     left, right = (list(t.extents(t.value(index))) for index in (0, 1))
     if not left or not right or left[-1] != right[0]:
         t.fail(f"operands have extents {left} and {right}")
@@ -141,7 +141,7 @@ def convolution(t: StablehloNode) -> SSAValue:
 def _is_empty(
     t: StablehloNode, x: SSAValue, w: SSAValue, low: Sequence[int], high: Sequence[int]
 ) -> bool:
-    """Whether a window is larger than what it slides over, so that there is no result."""
+    """Return whether a window is larger than its input, so that the result is empty."""
     shape, window = t.extents(x)[2:], t.extents(w)[2:]
     dilations = t.integers("rhs_dilation", [1] * len(window))
     fields = zip(shape, low[2:], high[2:], window, dilations, strict=True)

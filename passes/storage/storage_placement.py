@@ -32,7 +32,7 @@ _DECISION = (STRIDES, BOXES, VIEW_OFFSET)
 
 
 def seconds_as_stored(costs: DeviceCosts) -> EqualGroups[float | None]:
-    """Predicted times of groups' kernels; None where none can take a group's strides.
+    """Return predicted seconds of groups' kernels, None if none supports a group's strides.
 
     A group that families take only with its tensors on their own keeps them so: without a family
     it would be generic loops, for which the roofline is no prediction.

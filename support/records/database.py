@@ -89,7 +89,7 @@ def database_url(text: str) -> URL:
 
 
 def shown(url: URL) -> str:
-    """Return a URL as messages say it: without its password, and parameters that may be one."""
+    """Return a URL for messages, without its password and parameters that may contain one."""
     return url.set(query={}).render_as_string()
 
 

@@ -67,7 +67,7 @@ class LayoutCosts:
         return [self._costed(choice, cost, costs) for choice, cost in costs.choices(op)]
 
     def by_generic_loops(self, group: FusedOp, family: str) -> bool:
-        """Whether the kernel of `group` by `family`, empty for none, is generic loops.
+        """Return whether `family`, empty for none, compiles `group` to generic loops.
 
         Not on devices without kernel families, nor of what is a stream of instructions.
         """

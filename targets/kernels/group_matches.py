@@ -78,7 +78,7 @@ class GroupMatches:
         return any(family_calls.match(family, group) for family in reversed(self._asked(group)))
 
     def is_specialized(self, group: FusedOp) -> bool:
-        """Whether a family other than the generic loops takes `group`; as `any_takes`."""
+        """Return whether a family other than the generic loops takes `group`; see `any_takes`."""
         families = (f for f in reversed(self._asked(group)) if f.name != GENERIC)
         return any(family_calls.match(family, group) for family in families)
 

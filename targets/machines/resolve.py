@@ -71,7 +71,7 @@ def set_target(
 
 
 def confine_target(module: ModuleOp, model: Path | None) -> None:
-    """Let a module that was read from a file name no other target file than one beside that.
+    """Check that a module from a file names no target file but one in its own directory.
 
     Its path is relative to `model`, which is None for a module that came from memory.
 

@@ -96,7 +96,7 @@ def export_records(file: FileArgument, kind: KindOption = None) -> None:
 
 @records.command("import")
 def import_records(file: FileArgument) -> None:
-    """Add the records of a file to those that are here, all or none.
+    """Add the records of a file to the store, all or none.
 
     Those that are here already, or stand in the file once more, are left out.
     """

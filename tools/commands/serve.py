@@ -29,7 +29,7 @@ NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="What the toke
 
 @dataclass(frozen=True)
 class AddressOptions:
-    """Where it listens, and to whom."""
+    """Options for the address and the host names of the server."""
 
     host: Annotated[
         str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 is everywhere.")
@@ -64,7 +64,7 @@ class AddressOptions:
 
 @dataclass(frozen=True)
 class LimitOptions:
-    """What tasks, runs and requests may use."""
+    """Options for the resource limits of tasks, runs and requests."""
 
     workers: Annotated[
         int,

@@ -282,7 +282,7 @@ def tune(
 
 
 def _space_of_task(name: str | None) -> dict[str, str]:
-    """The text of a space, after it was read as it is here. Raises BraidError."""
+    """Return the text of a space after checking it. Raises BraidError if it is malformed."""
     if name is None:
         return {}
     from braid.support.input_files import read_text

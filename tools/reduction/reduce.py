@@ -108,7 +108,7 @@ def _reduce_module(path: Path, oracle: _Oracle) -> Reduction:
 
 
 def _bring(weights: Path, to: Path) -> None:
-    """Put weights beside the candidates: by a second name of the file where that can be."""
+    """Place weights beside the candidates, by a hard link where possible."""
     to.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(os.path.realpath(weights), to)

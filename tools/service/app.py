@@ -71,7 +71,7 @@ def _body(what: str) -> dict[str, Any]:
 
 
 def make_app(service: Service, names: Iterable[str] = ()) -> FastAPI:
-    """The application, which works off the queue while it runs, and is known by `names` too."""
+    """Return the application, which processes the queue while it runs; `names` are its hosts."""
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncGenerator[None]:

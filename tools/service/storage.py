@@ -90,14 +90,14 @@ class Tokens:
             session.delete(row)
 
     def known_digest(self, token: str) -> str | None:
-        """The digest of a token, None where it is none of them; takes as long for any."""
+        """Return the digest of a valid token, else None, in constant time."""
         digest, found = _digest(token), False
         for known in self.digests():
             found |= hmac.compare_digest(known, digest)
         return digest if found else None
 
     def digests(self) -> frozenset[str]:
-        """The digests of all tokens that were not removed."""
+        """Return the digests of all valid tokens."""
         with Session(self.engine) as session:
             return frozenset(session.scalars(select(TokenRow.digest)))
 

@@ -13,7 +13,7 @@ SpaceFormat = Literal["toml", "json"]
 
 
 def _split(value: object) -> object:
-    """Numbers may be given one by one, and several with commas, as on the command line."""
+    """Split numbers that are given one by one or, as on the command line, with commas."""
     values = cast("list[object]", value) if isinstance(value, list) else [value]
     parts = (each.split(",") if isinstance(each, str) else [each] for each in values)
     return [part for each in parts for part in each]

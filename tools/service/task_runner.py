@@ -181,7 +181,7 @@ class TaskRunner:
             await self._finish(task, State.FAILED, error or _last_words(directory, status))
 
     async def _watch(self, task: Task, process: Process) -> None:
-        """End a task that uses more than it may."""
+        """End a task that exceeds a resource limit."""
         reason = await exceeded(process.pid, self.files(task.id), self.usage)
         self._exceeded[task.id] = reason
         await asyncio.to_thread(end_session, process.pid)

@@ -146,7 +146,7 @@ def _tune(
 
 
 def _spaces(directory: Path, options: TaskOptions) -> "tuple[FamilySpace, ...]":
-    """What is searched, from a file beside the model. Raises BraidError."""
+    """Return the search spaces of a task, from a file beside the model. Raises BraidError."""
     from braid.tuning.space_files import read_space
 
     if options.space is None:
