@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import onnx
-from onnx import FunctionProto, TypeProto, helper
+from onnx import FunctionProto, NodeProto, TypeProto, helper, shape_inference
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -29,9 +29,11 @@ def function_of(node: Node, domain: str, opset: int) -> FunctionProto:
     """Return the function by which ONNX defines the node's op.
 
     `opset` is the version of the op's domain.
-    Raises UnsupportedError where ONNX has no body for these attributes and types.
+    Raises UnsupportedError where ONNX has no body for these attributes and types, BraidError where
+    the op does not take these inputs.
     """
     schema = _schema(node.op_type, domain, opset)
+    _require_inferred(node, schema)
     if versions := schema.context_dependent_function_opset_versions:
         types = [_type_of(value).SerializeToString() for value in node.inputs]
         text = schema.get_context_dependent_function_with_opset_version(
@@ -57,6 +59,29 @@ def function_of(node: Node, domain: str, opset: int) -> FunctionProto:
 def _schema(op_type: str, domain: str, opset: int) -> Any:
     """The op's schema; its functions are missing from the type stubs."""
     return onnx.defs.get_schema(op_type, max_inclusive_version=opset, domain=domain)
+
+
+def _require_inferred(node: Node, schema: Any) -> None:
+    """Raise BraidError where ONNX's shape inference of the op refuses the node.
+
+    An importer checks what its op asks for. The ops of a body take more than the op that they
+    define: they repeat extents of 1, and know nothing of ranks and extents that belong together.
+    """
+    proto = NodeProto()
+    proto.CopyFrom(node.proto)
+    types: dict[str, TypeProto] = {}
+    for index, value in enumerate(node.inputs):
+        proto.input[index] = "" if value is None else f"x{index}"
+        if value is not None:
+            types[proto.input[index]] = _type_of(value)
+    versions = {"": node.opset, node.domain: node.domain_opset}
+    opsets = [helper.make_opsetid(*version) for version in versions.items()]
+    try:
+        shape_inference.infer_node_outputs(schema, proto, types, opset_imports=opsets)
+    except shape_inference.InferenceError as error:
+        node.fail(
+            f"its inputs do not fit together: {str(error).partition(']')[2].strip() or error}"
+        )
 
 
 def _newest(versions: Sequence[int], opset: int) -> int:

@@ -18,6 +18,7 @@ from braid.lowering.fpga.floats.select import Selected, select_orders
 from braid.lowering.fpga.operators import vitis_operators
 from braid.lowering.fpga.part import part_of
 from braid.support.errors import BraidError, SourceLocation
+from braid.targets.numerics import Numerics, numerics_chosen
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,9 @@ class LowerFloatsToCppPass(ModulePass):
     a loop nest, and elementwise ones join; the order of loops, what an iteration computes, and
     intervals are those with which the estimator finds the fewest cycles within `dsp` DSPs, or those
     of the target's FPGA. Nests that go through a tensor in one order stream it, others pass it on
-    as a whole. A remark says cycles, DSPs, and a bound. There is no RTL of functions in f32.
+    as a whole. Cycles are those of sums as trees of adders, which Vitis makes of them unless the
+    numerics are strict. A remark says cycles, DSPs, and a bound. There is no RTL of functions in
+    f32.
     Raises UnsupportedError naming what such nests do not have, and BraidError where no design has
     so few DSPs, and where the folder cannot be written.
 
@@ -53,9 +56,12 @@ class LowerFloatsToCppPass(ModulePass):
         graph = graph_of(function, known_values(function, {}, needs_all=False))
         name = top_name_of(function.sym_name.data)
         chosen = select_orders(graph, name, vitis_operators(), self._dsps(op))
-        _say(function, chosen)
+        reorders = numerics_chosen() is not Numerics.STRICT
+        _say(function, chosen, reorders=reorders)
         try:
-            write_float_project(chosen.design, Path(self.output), self.part, self.clock)
+            write_float_project(
+                chosen.design, Path(self.output), self.part, self.clock, reorders=reorders
+            )
         except OSError as error:
             raise BraidError(
                 f"cannot write the design: {error.strerror}", location=SourceLocation(self.output)
@@ -73,14 +79,15 @@ class LowerFloatsToCppPass(ModulePass):
         return int(machine.fact("dsp"))
 
 
-def _say(function: FuncOp, chosen: Selected) -> None:
+def _say(function: FuncOp, chosen: Selected, *, reorders: bool) -> None:
     found = chosen.found
+    order = "" if reorders else "; strict sums are added one after the other, which may take longer"
     emit_remark(
         function,
         LowerFloatsToCppPass.name,
         f"{len(chosen.design.functions)} loop nests in {found.cycles} cycles, at least "
         f"{chosen.lower_bound} with as many DSPs; {found.resources.dsps} DSPs and "
-        f"{found.resources.blocks} blocks of 18 Kbit, estimated",
+        f"{found.resources.blocks} blocks of 18 Kbit, estimated{order}",
         cost=found.cycles,
         lower_bound=chosen.lower_bound,
         gap=(found.cycles - chosen.lower_bound) / found.cycles,

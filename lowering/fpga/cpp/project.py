@@ -60,15 +60,15 @@ def driver_text(design: DesignOp) -> str:
 
 
 def script_text(
-    name: str, part: str, clock: float, *, floats: bool = False, testbench: bool = False
+    name: str, part: str, clock: float, *, reorders: bool = False, testbench: bool = False
 ) -> str:
     """`hls.tcl`: synthesis of the top function for a part; `clock` is a period in ns.
 
-    Sums of `floats` have to become trees of adders: their order is left to the tool. A `testbench`
-    runs before it.
+    With `reorders` the tool chooses the order of float sums, which makes them trees of adders. A
+    `testbench` runs before it.
     """
     checks = (f"add_files -tb {TESTBENCH}\n", "csim_design\n") if testbench else ("", "")
-    options = "config_compile -unsafe_math_optimizations\n" if floats else ""
+    options = "config_compile -unsafe_math_optimizations\n" if reorders else ""
     return f"""open_project -reset {name}_hls
 set_top {name}
 add_files {name}.cpp
@@ -86,7 +86,7 @@ def makefile_text(name: str, *, testbench: bool = False) -> str:
 
     A `testbench` is compiled and run, too.
     """
-    compile = "$(CXX) -std=c++17 -O2 -Wno-unknown-pragmas -I include -o $@"
+    compile = "$(CXX) -std=c++17 -O2 -ffp-contract=off -Wno-unknown-pragmas -I include -o $@"
     lines = [
         ".PHONY: all simulate",
         "all:",

@@ -48,14 +48,19 @@ def _pointer(port: Port, name: str) -> str:
     return f"(float (*){inner}){name}"
 
 
-def write_float_project(design: FloatDesign, folder: Path, part: str, clock: float) -> None:
-    """Writes all files; raises BraidError for a text that breaks a rule of synthesis."""
+def write_float_project(
+    design: FloatDesign, folder: Path, part: str, clock: float, *, reorders: bool
+) -> None:
+    """Write all files; `reorders` leaves the order of sums to the tool.
+
+    Raises BraidError for a text that breaks a rule of synthesis.
+    """
     text = text_of(design)
     check_rules(text)
     texts = {
         f"{design.name}.cpp": text,
         "driver.cpp": driver_text(design),
-        "hls.tcl": script_text(design.name, part, clock, floats=True),
+        "hls.tcl": script_text(design.name, part, clock, reorders=reorders),
         "Makefile": makefile_text(design.name),
         "include/hls_stream.h": header("hls_stream.h"),
     }

@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
 
 from benchmarks.fpga.reader import read_design
+from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.interpreter.interpret import interpret
 from braid.dialects.braid.constants import ParameterOp
 from braid.frontends.onnx import import_onnx
@@ -23,6 +24,7 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.solvers.hls.estimate import estimate
 from braid.support.errors import BraidError, UnsupportedError
+from braid.targets.numerics import with_numerics
 from braid.universe import make_context
 from test.run.fpga.designs import parse, random_like
 from test.run.fpga.exported import separable
@@ -253,6 +255,14 @@ def test_a_project(tmp_path: Path) -> None:
     (expected,) = interpret(module, given)
     (output,) = run_project(tmp_path, selected(main, 60).design, given)
     np.testing.assert_allclose(output, expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+
+
+def test_strict_sums_are_as_written(tmp_path: Path) -> None:
+    passes = parse_pipeline(f"lower-floats-to-cpp{{output={tmp_path} dsp=60}}")
+    with with_numerics("strict"), collect_remarks() as remarks:
+        run_pipeline(make_context(), parse(KERNELS["chain"]), passes)
+    assert "math_optimizations" not in (tmp_path / "hls.tcl").read_text()
+    assert any("added one after the other" in remark.message for remark in remarks)
 
 
 REFUSED = {

@@ -32,6 +32,9 @@ REFUSED = {
 """What no importer reads: nodes that have it, with another value than its default, are refused."""
 
 
+HEADS = {"q_num_heads": 2, "kv_num_heads": 2}
+
+
 @cache
 def texts_of(module: str) -> frozenset[str]:
     """The texts in a module of importers and in those it imports; of formatted ones the parts."""
@@ -155,6 +158,31 @@ def test_refused_nodes(op: str, kinds: list[int], attributes: Any, message: str)
 def test_shapes_that_do_not_fit(op: str, shapes: Any, attributes: Any, message: str) -> None:
     with pytest.raises(BraidError, match=message):
         import_onnx(model_of(op, [1] * len(shapes), shapes, 20, **attributes))
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "kinds", "attributes"),
+    [
+        ("NegativeLogLikelihoodLoss", [[6, 5, 2], [3, 2]], [1, 7], {}),
+        ("SoftmaxCrossEntropyLoss", [[6, 5, 2], [3, 2]], [1, 7], {}),
+        ("Attention", [[2, 3, 8], [2, 8], [2, 3, 8]], [1, 1, 1], HEADS),
+    ],
+)
+def test_ops_that_onnx_defines_by_others_ask_for_their_own_shapes(
+    op: str, shapes: list[list[int]], kinds: list[int], attributes: dict[str, Any]
+) -> None:
+    """What ONNX's shape inference and ONNX Runtime refuse; the ops of the bodies repeat ones."""
+    inputs = [
+        helper.make_tensor_value_info(f"x{i}", kind, shape)
+        for i, (kind, shape) in enumerate(zip(kinds, shapes, strict=True))
+    ]
+    node = helper.make_node(op, [value.name for value in inputs], ["y"], **attributes)
+    graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info("y")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    with pytest.raises(BraidError, match="its inputs do not fit together"):
+        import_onnx(model)
+    with pytest.raises(Exception, match=r"ShapeInferenceError|INVALID_GRAPH"):
+        InferenceSession(model.SerializeToString())
 
 
 def test_choices_are_attributes_of_their_ops() -> None:
