@@ -87,6 +87,7 @@ class TensorOp(IRDLOperation, ABC):
     def verify_(self) -> None:
         """Check result types against the inferred ones, extents, element types and layouts."""
         for value in (*self.operands, *self.results):
+            verify_extents(value)
             verify_layout_rank(value)
         for operand in self.operands:
             require_extents(shape_of(operand))
@@ -274,6 +275,13 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
 def element_type_of(value: SSAValue) -> Attribute:
     """Element type of a tensor value."""
     return cast(AnyTensor, value.type).element_type
+
+
+def verify_extents(value: SSAValue) -> None:
+    """Raises VerifyException for a tensor with an extent below 0, but for that of an open dim."""
+    type = value.type
+    if isinstance(type, TensorType) and min(type.get_shape(), default=0) < DYNAMIC:
+        raise VerifyException(f"type {type} has an extent below 0")
 
 
 def verify_layout_rank(value: SSAValue) -> None:
