@@ -29,6 +29,7 @@ from benchmarks.models.compare import Candidate, interleave_for
 from benchmarks.provenance import provenance
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.clusters import clear_placement
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.graph_pipeline import passes_for
@@ -108,6 +109,8 @@ def _ops(group: FusedOp) -> list[str]:
 def measure(model: str, found: Found, runs: int) -> Measured:
     """Measure a group beside its parts."""
     module = module_of(found.group, device_of(found.group, target_of(found.group)))
+    for op in module.walk():
+        clear_placement(op)  # A launch runs on another thread.
     parts = module.clone()
     _inline(parts)
     passes = list(passes_for(module))

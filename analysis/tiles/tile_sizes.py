@@ -61,9 +61,12 @@ class _Search:
         return tiled_shape(self.members, self.result)
 
     def tile(self, extents: Sequence[int]) -> GroupTile | None:
-        """A tile in the middle, if it is legal and not much is computed repeatedly."""
+        """A tile in the middle, if it is legal and not much is computed repeatedly.
+
+        It is not the last along a dim that is cut: that one may be smaller.
+        """
         tiling = Tiling(self.members, self.result, tuple(extents))
-        tile = tiling.tile([count // 2 for count in tiling.counts])
+        tile = tiling.tile([(count - 1) // 2 for count in tiling.counts])
         if tile is None or not self._is_efficient(tile) or not self._are_boxes(tiling):
             return None
         tiles = math.prod(n / size for n, size in zip(self.shape, extents, strict=True))
