@@ -13,6 +13,8 @@ from braid.support.errors import BraidError
 
 DIRECTORY_MODE = 0o700
 FILE_MODE = 0o600
+OTHERS_BITS = 0o077
+"""The umask of processes all of whose files are private."""
 _WRITE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 

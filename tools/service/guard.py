@@ -59,6 +59,9 @@ class Guard:
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         """Return the status and reason with which a request is rejected, None if it is not."""
         headers = _headers_of(scope)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            # RFC 9112, 6.1: a proxy may take another end of the body than this server does.
+            return 400, "the request has both Content-Length and Transfer-Encoding"
         host = _host(headers.get("host", ""))
         if host is None:
             return 400, "the request has no valid Host header"

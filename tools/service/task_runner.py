@@ -16,6 +16,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from braid.support.byte_sizes import format_size
 from braid.support.errors import BraidError
+from braid.support.private_files import OTHERS_BITS, make_private_file
 from braid.support.python_process import python_command, python_environment
 from braid.tools.service.sessions import end_session
 from braid.tools.service.storage import TaskQueue
@@ -143,6 +144,8 @@ class TaskRunner:
         jobs = max(1, (os.cpu_count() or 1) // self.workers)
         limits = {"memory": self.usage.memory, "output": self.usage.output}
         request = {"options": task.options.model_dump(), "jobs": jobs, **limits}
+        for name in (REQUEST, LOG):
+            make_private_file(directory / name)
         (directory / REQUEST).write_text(json.dumps(request))
         with (directory / LOG).open("wb") as log:
             process = await asyncio.create_subprocess_exec(
@@ -152,6 +155,7 @@ class TaskRunner:
                 stderr=log,
                 start_new_session=True,
                 limit=_LINE_LIMIT,
+                umask=OTHERS_BITS,
                 env={
                     **python_environment(),
                     "TMPDIR": str(directory),
@@ -236,6 +240,7 @@ async def run_artifact(artifact: Path, inputs: Path, outputs: Path, usage: Usage
         stdout=PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         start_new_session=True,
+        umask=OTHERS_BITS,
     )
     answer = asyncio.create_task(process.communicate())
     watch = asyncio.create_task(exceeded(process.pid, outputs.parent, usage))

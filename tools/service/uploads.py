@@ -1,11 +1,13 @@
 """Bodies of requests that go to disk piece by piece, as far as they are allowed to."""
 
+import os
 from pathlib import Path
 
 from fastapi import HTTPException, Request
 from starlette.requests import ClientDisconnect
 
 from braid.support.byte_sizes import format_size
+from braid.support.private_files import FILE_MODE
 
 
 async def receive(request: Request, path: Path, limit: int) -> int:
@@ -21,7 +23,7 @@ async def receive(request: Request, path: Path, limit: int) -> int:
         raise _too_large(limit)
     size = 0
     try:
-        with path.open("xb") as file:
+        with open(path, "xb", opener=_private) as file:
             async for chunk in request.stream():
                 size += len(chunk)
                 if size > limit:
@@ -34,6 +36,10 @@ async def receive(request: Request, path: Path, limit: int) -> int:
         path.unlink(missing_ok=True)
         raise
     return size
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, FILE_MODE)
 
 
 def _too_large(limit: int) -> HTTPException:

@@ -72,6 +72,13 @@ def test_names_of_others_are_refused(server: Server, path: str) -> None:
         assert said.headers["X-Content-Type-Options"] == "nosniff"
 
 
+def test_a_body_with_two_ends_is_refused(server: Server) -> None:
+    both = {"Content_Length": "5", "Transfer_Encoding": "chunked"}
+    said = asked(server, "POST", "/tasks?name=x.mlir", **both, **bearer(server))
+    assert said.status == 400 and said.headers["Connection"] == "close"
+    assert b"both Content-Length and Transfer-Encoding" in said.read()
+
+
 @pytest.mark.parametrize(
     ("method", "path"),
     [
