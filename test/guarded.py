@@ -1,4 +1,4 @@
-"""Running models between pages that nothing may touch, each in a process that may die of it.
+"""Runs of models with guard pages around every buffer, each in a process that may crash.
 
 `run_guarded(cases)` compiles each model twice. Every input, output, weight and intermediate has
 pages of its own, with an inaccessible one before and after: in the first run it ends where that
@@ -38,7 +38,7 @@ _MODEL_OFFSET = 152
 
 
 class Side(StrEnum):
-    """Which of its ends a buffer has at an inaccessible page."""
+    """The end of a buffer that touches an inaccessible page."""
 
     END = "end"
     BEGIN = "begin"
@@ -46,7 +46,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True)
 class Case:
-    """A model and inputs for it; `constants` are values of inputs that are fixed at import."""
+    """A model with inputs; `constants` are values of inputs that are fixed at import."""
 
     name: str
     model: bytes
@@ -58,7 +58,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a case: `outputs` by side, or why there are none, and whether that is bad."""
+    """The outcome of a case: `outputs` by side, or an error and whether it is a failure."""
 
     outputs: dict[str, Arrays]
     refusal: str = ""
@@ -66,7 +66,7 @@ class Outcome:
 
 
 def run_guarded(cases: Sequence[Case], *, seconds: float = 60.0) -> list[Outcome]:
-    """Run the cases; one that ends its process, or takes longer than `seconds`, has failed."""
+    """Run the cases; one that crashes its process or takes longer than `seconds` has failed."""
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory() as folder:
         while len(outcomes) < len(cases):
@@ -79,7 +79,7 @@ def run_guarded(cases: Sequence[Case], *, seconds: float = 60.0) -> list[Outcome
 
 
 def _in_child(cases: Sequence[Case], folder: Path, seconds: float) -> tuple[list[Outcome], str]:
-    """The outcomes before the process ended, and how it did."""
+    """Return the outcomes before the process ended, and its exit status."""
     given, made = folder / "cases", folder / "outcomes"
     fields = [(c.name, c.model, c.inputs, c.constants, c.missing) for c in cases]
     given.write_bytes(pickle.dumps(fields))
@@ -111,7 +111,7 @@ class Pages:
         return self.bytes.ctypes.data
 
     def keep_only(self, used: set[int]) -> None:
-        """Make every page inaccessible whose number is not in `used`."""
+        """Make every page inaccessible whose index is not in `used`."""
         libc = ctypes.CDLL(None, use_errno=True)
         for page in set(range(self.size // PAGE)) - used:
             if libc.mprotect(ctypes.c_void_p(self.address + page * PAGE), PAGE, 0):
@@ -119,7 +119,7 @@ class Pages:
 
 
 class Layout:
-    """Places of buffers in pages of their own; `used` are the numbers of those pages."""
+    """A layout of buffers in pages of their own; `used` are the indices of those pages."""
 
     def __init__(self, side: Side, alignment: int) -> None:
         self._side = side
@@ -129,7 +129,7 @@ class Layout:
         self.slack: list[tuple[int, int]] = []
 
     def place(self, size: int) -> int:
-        """The offset of a buffer."""
+        """Return the offset of a buffer."""
         taken = -(-size // self._alignment) * self._alignment
         pages = -(-taken // PAGE)
         first = self.size // PAGE
@@ -141,14 +141,14 @@ class Layout:
         return offset
 
     def check(self, pages: Pages, what: str) -> None:
-        """Raise AssertionError where something beside the buffers has changed."""
+        """Raise AssertionError if memory outside of the buffers has changed."""
         for begin, end in self.slack:
             changed = np.flatnonzero(pages.bytes[begin:end] != PATTERN)
             assert not changed.size, f"{what}: byte {begin + int(changed[0])} was written"
 
 
 def guarded_array(array: Any, side: Side) -> tuple[Any, Pages, Layout]:
-    """A copy of an array in pages of its own, aligned to its elements only."""
+    """Return a copy of an array in pages of its own, aligned to its elements only."""
     array = np.ascontiguousarray(array)
     layout = Layout(side, array.itemsize)
     offset = layout.place(array.nbytes)
@@ -165,7 +165,7 @@ def _leave(storages: Sequence[Any]) -> None:
 
 
 def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]:
-    """The model with a plan in which nothing shares pages, and its weights in such pages."""
+    """Compile the model with a plan in which no buffers or weights share pages."""
     import braid
     from braid import lowered_model
     from braid.dialects.braid.buffer import BufferAttr
@@ -216,7 +216,7 @@ def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]
 
 
 def _run(case: Case, side: Side) -> Arrays:
-    """Compile and run with guards; the outputs."""
+    """Compile and run with guard pages; return the outputs."""
     model, arena, weights, sections = _compiled(case, side)
     for section in sections:
         section.keep_only(weights.used)
@@ -251,7 +251,7 @@ def _run(case: Case, side: Side) -> Arrays:
 
 
 def outcome_of(case: Case) -> Outcome:
-    """Compile and run in this process, which ends where a guard is touched."""
+    """Compile and run in this process, which crashes on access to a guard page."""
     from braid.support.errors import BraidError
 
     outputs: dict[str, Arrays] = {}

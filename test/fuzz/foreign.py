@@ -1,4 +1,4 @@
-"""Models of upstream's dialects with parts exchanged: `python test/fuzz/foreign.py SEED COUNT`.
+"""Mutated modules of upstream's dialects: `python test/fuzz/foreign.py SEED COUNT`.
 
 Each of `COUNT` seeds is a module of `linalg`, `tensor`, `arith`, `stablehlo` or `tosa` with some of
 its types, numbers, maps, kinds of loops, locations or resources changed. It is refused with a
@@ -63,7 +63,7 @@ _OP = re.compile(r"\b(?:linalg|arith|math|tensor|stablehlo)\.[a-z_0-9]+")
 def _exchange(
     pattern: re.Pattern[str], text: str, pick: random.Random, choices: Sequence[str]
 ) -> str:
-    """One of the places of `pattern`, or all that are alike, with one of the choices."""
+    """Replace one match of `pattern`, or all equal ones, by one of the choices."""
     places = list(pattern.finditer(text))
     if not places:
         return text
@@ -106,7 +106,7 @@ def _line(text: str, pick: random.Random) -> str:
 
 
 def changed(text: str, pick: random.Random) -> str:
-    """`text` with one to three changes, or as it is."""
+    """Return `text` with one to three mutations, or unchanged."""
     names = sorted({name for module in MODULES for name in _OP.findall(module)})
     for _ in range(pick.choice([0, 1, 1, 1, 2, 3])):
         match pick.randrange(9):
@@ -127,7 +127,7 @@ def changed(text: str, pick: random.Random) -> str:
 
 
 def _inputs(module: ModuleOp, seed: int) -> list[Array] | None:
-    """Inputs of the only function; None where there are none that fit."""
+    """Return inputs of the only function, None if its types allow none."""
     functions = [op for op in module.ops if isinstance(op, FuncOp)]
     numbers = np.random.default_rng(seed)
     made: list[Array] = []
@@ -153,7 +153,7 @@ def _reference(module: ModuleOp, text: str, inputs: list[Array]) -> list[Array] 
 
 
 def run(seed: int) -> str:
-    """How a seed ends: `refused`, `equal`, `compiled`, or what is wrong."""
+    """Return the outcome of a seed: `refused`, `equal`, `compiled`, or an error message."""
     pick = random.Random(seed)
     text = changed(pick.choice(MODULES), pick)
     target = pick.choice(["host", "host", "gpu-emulated"])
@@ -188,7 +188,7 @@ def _too_long(*_: object) -> None:
 
 
 def main() -> int:
-    """Run the seeds; the status is 1 where one is wrong."""
+    """Run the seeds and return the exit status, 1 if one fails."""
     faulthandler.enable()
     signal.signal(signal.SIGALRM, _too_long)
     first, count = int(sys.argv[1]), int(sys.argv[2])

@@ -1,4 +1,4 @@
-"""Invalid models: ONNX's node tests, each with one thing about it off by one or out of range."""
+"""Generator of invalid models: ONNX's node tests, each with one mutation."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class Seed:
 
 @cache
 def seeds() -> tuple[Seed, ...]:
-    """The node tests that are supported, small, and of static shapes."""
+    """Return the node tests that are supported, small, and of static shapes."""
     unsupported = read_expected()
     found: list[Seed] = []
     for name, case in load_cases().items():
@@ -53,7 +53,7 @@ def seeds() -> tuple[Seed, ...]:
 
 
 def _seed(name: str, model: ModelProto, inputs: Arrays) -> Seed:
-    """The model with small inputs of integers, but for the first, as initializers."""
+    """Return a seed with small integer inputs, except the first, as initializers."""
     copy = ModelProto()
     copy.CopyFrom(model)
     values = dict(zip([value.name for value in copy.graph.input], inputs, strict=False))
@@ -70,7 +70,7 @@ def _seed(name: str, model: ModelProto, inputs: Arrays) -> Seed:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed model, inputs of its shapes, and what was changed."""
+    """A mutated model, inputs of its shapes, and a description of the mutation."""
 
     seed: str
     change: str
@@ -79,7 +79,7 @@ class Mutant:
 
 
 def mutant(seed: Seed, choice: random.Random) -> Mutant:
-    """The seed with one change that applies to it."""
+    """Return the seed with one mutation that applies to it."""
     while True:
         model = ModelProto()
         model.CopyFrom(seed.model)
@@ -90,7 +90,7 @@ def mutant(seed: Seed, choice: random.Random) -> Mutant:
 
 
 def _inputs(model: ModelProto, seed: Seed) -> Arrays:
-    """The seed's inputs, as far as shapes and types still are its own; else others."""
+    """Return the seed's inputs if shapes and types are unchanged, else random ones."""
     values = {v.name: a for v, a in zip(seed.model.graph.input, seed.inputs, strict=True)}
     numbers = np.random.default_rng(0)
     made: Arrays = []
@@ -211,7 +211,7 @@ def attribute_kind(model: ModelProto, choice: random.Random) -> str | None:
 
 
 def attribute_added(model: ModelProto, choice: random.Random) -> str | None:
-    """One of the op's own that it does not have, out of range or not, or one of another op."""
+    """Add an attribute that the node lacks, of its own op or of another, valid or not."""
     node = choice.choice(model.graph.node)
     versions = {opset.domain: opset.version for opset in model.opset_import}
     try:

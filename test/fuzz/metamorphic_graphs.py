@@ -1,4 +1,4 @@
-"""Random graphs of elementwise ops and movements, and the same ones in other words."""
+"""Random graphs of elementwise ops and movements, with equivalent rewritten forms."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +17,7 @@ BINARY = ("Add", "Sub", "Mul", "Div")
 
 @dataclass
 class Graph:
-    """Nodes and constants; `rewrites` says whether identities are put in between."""
+    """The nodes and constants of a graph; with `rewrites`, identities are inserted."""
 
     random: Any
     rewrites: bool
@@ -39,7 +39,7 @@ class Graph:
         return name
 
     def same(self, value: str, shape: tuple[int, ...]) -> str:
-        """`value`, maybe by a way around, which changes no bit of it."""
+        """Return `value`, maybe through ops that change no bit of it."""
         if not self.rewrites or self.random.random() < 0.4:
             return value
         way = WAYS[int(self.random.integers(len(WAYS)))]
@@ -116,9 +116,9 @@ WAYS = (
 
 
 def grown(seed: int, prefix: str, rewrites: bool) -> tuple[Graph, str, tuple[int, ...]]:
-    """The graph of this seed, as it is or in other words: names of its parts begin with `prefix`.
+    """Return the graph of a seed, rewritten or not, with names that begin with `prefix`.
 
-    What it computes is drawn by one generator, how it is said by another.
+    One random generator draws what it computes, another how it is rewritten.
     """
     random = np.random.default_rng(seed)
     g = Graph(np.random.default_rng((seed, 1)), rewrites, prefix)
@@ -148,7 +148,7 @@ def grown(seed: int, prefix: str, rewrites: bool) -> tuple[Graph, str, tuple[int
 
 
 def inputs(seed: int, shape: tuple[int, ...]) -> dict[str, Array]:
-    """Numbers of all sizes, and what is special, among which are NaN, infinities and denormals."""
+    """Return inputs of all magnitudes, with NaN, infinities and denormals."""
     random = np.random.default_rng((seed, 2))
     found: dict[str, Array] = {}
     for name in "xy":
@@ -161,7 +161,7 @@ def inputs(seed: int, shape: tuple[int, ...]) -> dict[str, Array]:
 
 
 def model(parts: list[tuple[Graph, str]], shape: tuple[int, ...]) -> ModelProto:
-    """The model of x and y whose results are those of `parts`."""
+    """Return the model of inputs x and y whose outputs are the results of `parts`."""
     nodes = [node for graph, _ in parts for node in graph.nodes]
     results = []
     for graph, value in parts:

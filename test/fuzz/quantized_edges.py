@@ -1,4 +1,4 @@
-"""QDQ graphs at the edges of what may be computed in integers: each check has a scene of its own.
+"""QDQ graphs at the limits of integer arithmetic: one pattern for each check of the passes.
 
 Numbers are near their zero points, so that results are few steps of what they are computed in and
 are not cut off by the range of what they are quantized to: what is off by a step shows.
@@ -23,7 +23,7 @@ ROUNDING = 6e-7
 
 
 def near_zero(d: Draft, shape: tuple[int, ...], scale: float) -> Value:
-    """An input of numbers about a zero point in the middle of their type."""
+    """Return an input of values around a zero point in the middle of the type's range."""
     kind = d.one_of("uint8", "int8")
     low, high = limits(kind)
     zero = (low + high + 1) // 2
@@ -36,7 +36,7 @@ def near_zero(d: Draft, shape: tuple[int, ...], scale: float) -> Value:
 
 
 def quantized(d: Draft, x: Value, step: float, kind: str | None = None) -> Value:
-    """`x` through a pair with this step and a zero point in the middle."""
+    """Return `x` quantized and dequantized with this step and a middle zero point."""
     kind = kind or str(d.one_of("uint8", "int8", "int16"))
     low, high = limits(kind)
     pair = d.constant(np.float32(step)), d.constant((low + high + 1) // 2, kind)
@@ -45,7 +45,7 @@ def quantized(d: Draft, x: Value, step: float, kind: str | None = None) -> Value
 
 
 def product(d: Draft, x: Value, scales: Any) -> tuple[str, tuple[int, ...], int]:
-    """A product of `x` by a weight of small numbers, its shape and dim of channels."""
+    """Return a product of `x` by a weight of small values, its shape and channel dim."""
     per_channel = np.ndim(scales) > 0
     if d.coin():
         w = d.random.integers(-SMALL, SMALL + 1, (4, x.shape[1], 1, 1))
@@ -59,7 +59,7 @@ def product(d: Draft, x: Value, scales: Any) -> tuple[str, tuple[int, ...], int]
 
 
 def biased_product(d: Draft) -> list[Value]:
-    """A bias of a few steps of the sums and a part of one, read as it is and by fine steps."""
+    """Add a bias of a fractional number of steps, whose sum is used as is and finely quantized."""
     sx = float(np.float32(d.one_of(0.05, 1.0, 0.3)))
     scales = (d.one_of(0.02, 1.0) * d.random.uniform(0.5, 1, d.one_of((), 4))).astype(np.float32)
     x = near_zero(d, (1, 4, 3, 4), sx)
@@ -96,7 +96,7 @@ def biased_product(d: Draft) -> list[Value]:
 
 
 def huge_biases(d: Draft) -> list[Value]:
-    """Biases of whole steps, which 32 bits have no room for together."""
+    """Add biases of whole steps whose sum does not fit in 32 bits."""
     x = near_zero(d, (1, 4, 3, 4), 1.0)
     w = d.random.integers(-SMALL, SMALL + 1, (4, 4))
     one = d.constant(np.float32(1))
@@ -113,7 +113,7 @@ def huge_biases(d: Draft) -> list[Value]:
 
 
 def extreme_scales(d: Draft) -> list[Value]:
-    """Scales whose products or quotients leave the normal numbers, also below 0."""
+    """Use scales, also negative, whose products or quotients are subnormal or infinite."""
     first, second, third = (float(np.float32(d.one_of(*EXTREME))) for _ in range(3))
     x = near_zero(d, (1, 4, 3, 4), first * d.one_of(1, 1, 1, -1))
     array = next(reversed(d.inputs.values()))
@@ -146,7 +146,7 @@ def extreme_scales(d: Draft) -> list[Value]:
 
 
 def orders(d: Draft) -> list[Value]:
-    """Maxima of numbers whose scale turns their order around."""
+    """Take maxima of values whose negative scale reverses their order."""
     x = near_zero(d, (1, 4, 4, 4), float(np.float32(-0.1)))
     match d.one_of("MaxPool", "ReduceMax", "ReduceMin"):
         case "MaxPool":
@@ -157,7 +157,7 @@ def orders(d: Draft) -> list[Value]:
 
 
 def not_finite(d: Draft) -> list[Value]:
-    """Limits of what may be NaN, which is quantized to 0 and not to the limit."""
+    """Limit values that may be NaN, which is quantized to 0 and not to the limit."""
     shape = (1, 4, 3, 4)
     d.count += 1
     name = f"x{d.count}"
@@ -171,7 +171,7 @@ def not_finite(d: Draft) -> list[Value]:
 
 
 def distant_scales(d: Draft) -> list[Value]:
-    """Sums of two scales, the larger of which is many steps of the result."""
+    """Add values of two scales, the larger of which is many steps of the result."""
     step = float(np.float32(d.one_of(0.01, 0.3)))
     x = near_zero(d, (1, 2, 3, 4), step * float(d.random.uniform(1, 3)) / 2)
     large = step * 2.0 ** float(d.random.uniform(8, 22))
@@ -198,7 +198,7 @@ SCENES = (
 
 
 def edges(seed: int) -> tuple[Draft, list[Value]]:
-    """A graph of three scenes, and what is read of them."""
+    """Return a graph of three patterns and its outputs."""
     d = Draft(np.random.default_rng(seed))
     results = [value for _ in range(3) for value in d.one_of(*SCENES)(d)]
     return d, results or biased_product(d)

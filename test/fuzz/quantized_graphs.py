@@ -1,4 +1,4 @@
-"""Random QDQ graphs of known structure: odd scales and zero points, biases of every form."""
+"""Generator of random QDQ graphs: unusual scales and zero points, biases of every form."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +19,7 @@ SCALES = (0.05, 0.0123, 1.0, 1 / 3, 0.25, 7.7, 3e-5, 1e-10, 250.0, 1e-30)
 
 @dataclass
 class Value:
-    """An f32 value: how large it may be, and how far what is compiled may be from the model's."""
+    """An f32 value with its magnitude, and the error that compiled results may have."""
 
     name: str
     shape: tuple[int, ...]
@@ -34,7 +34,7 @@ class Value:
 
 @dataclass
 class Draft:
-    """A graph that grows by random patterns."""
+    """A graph under construction, to which random patterns are added."""
 
     random: Any
     nodes: list[NodeProto] = field(default_factory=list[NodeProto])
@@ -185,23 +185,23 @@ class Draft:
 
 
 def dtype(kind: str) -> np.dtype:
-    """The numpy type of this name."""
+    """Return the numpy type of this name."""
     return np.dtype(getattr(ml_dtypes, kind, None) or kind)
 
 
 def limits(kind: str) -> tuple[int, int]:
-    """The least and largest number."""
+    """Return the least and largest value of a type."""
     bits = int("".join(c for c in kind if c.isdigit()))
     return (0, 2**bits - 1) if kind.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
 
 def span(kind: str) -> float:
-    """How many steps a number may be away from a zero point."""
+    """Return the largest distance of a value from a zero point, in steps."""
     return 500.0 if kind.startswith("float8") else limits(kind)[1] - limits(kind)[0]
 
 
 def reach(kind: str) -> float:
-    """How many steps the range of a type has on one side."""
+    """Return the number of steps on one side of a type's range."""
     return 100.0 if kind.startswith("float8") else limits(kind)[1]
 
 

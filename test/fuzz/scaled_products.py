@@ -1,4 +1,4 @@
-"""Products by weights with chains of known numbers behind them, and how exact they are to be."""
+"""Generator of products by weights, followed by ops with constants, with error bounds."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ LARGEST = 2.0**128 / 2.0**17
 
 @dataclass(frozen=True)
 class Scaled:
-    """A model of x, whose results are products, each with `chains` of ops and numbers behind."""
+    """A model of x whose outputs are products, each followed by ops with constants, `chains`."""
 
     model: ModelProto
     x: Array
@@ -29,7 +29,7 @@ class Scaled:
 
 
 def scaled(seed: int, count: int = 4) -> Scaled:
-    """Chains of one to four numbers, one for all or one a channel, behind matrix products."""
+    """Return matrix products followed by one to four ops with a constant, scalar or per channel."""
     random = np.random.default_rng(seed)
     rows, depth, columns = (int(random.integers(1, 9)) for _ in range(3))
     constants: dict[str, Array] = {}
@@ -69,7 +69,7 @@ def scaled(seed: int, count: int = 4) -> Scaled:
 
 
 def bounds(case: Scaled, number: int) -> tuple[Array, Array, Array]:
-    """What is exact, how far a result may be away, and where this can be said.
+    """Return exact results, the error that is allowed, and where the bound applies.
 
     Each op rounds what it makes, and below the normal numbers by a share of the least one.
     """

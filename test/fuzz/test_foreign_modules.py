@@ -1,4 +1,4 @@
-"""Changed models of upstream's dialects: a diagnostic or the right numbers, never a crash."""
+"""Mutated modules of upstream's dialects give a diagnostic or correct results, never a crash."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ SEED = int(os.environ.get("BRAID_FUZZ_SEED", "0")) * 10_000
 
 
 def check(seed: int, count: int) -> None:
-    """Run seeds in a process of their own, where a signal is seen."""
+    """Run seeds in a process of their own, so that a crash fails the test."""
     command = [sys.executable, str(WORKER), str(seed), str(count)]
     worker = subprocess.run(command, capture_output=True, text=True)
     said = f"status {worker.returncode}\n{worker.stdout[-4000:]}\n{worker.stderr[-2000:]}"

@@ -1,4 +1,4 @@
-"""Invalid models are refused, and what compiles stays within its buffers.
+"""Invalid models are rejected, and those that compile access only their buffers.
 
 None compiles that both onnx's checker and ONNX Runtime refuse, but for the classes in `ADMITTED`,
 and whatever is refused is refused by an error of braid's own.
@@ -43,12 +43,12 @@ def judge() -> Iterator[Judge]:
 
 
 def is_admitted(verdict: Verdict) -> bool:
-    """Whether one of `ADMITTED` says why braid compiles the model all the same."""
+    """Return whether `ADMITTED` has a reason why braid compiles the model."""
     return any(re.search(text, verdict.checker) for text in ADMITTED)
 
 
 def is_imported(found: Mutant) -> bool:
-    """Whether the model is imported to a valid module; what it is not is said by braid itself."""
+    """Return whether the model is imported; a rejection must be an error of braid."""
     try:
         import_onnx(found.model).module.verify()
     except BraidError as error:
@@ -100,7 +100,7 @@ def test_what_compiles_stays_within_its_buffers(number: int) -> None:
 
 
 def test_a_guard_is_seen() -> None:
-    """A plan whose buffers are too small: something ends the process or changes the pattern."""
+    """Check that a plan with too small buffers crashes the process or changes the pattern."""
     kinds = [
         helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 64, 64]) for name in ("x", "y")
     ]

@@ -1,4 +1,4 @@
-"""A graph and the same one in other words agree bit by bit, strictly and by default."""
+"""Equivalent graphs have bitwise equal results, with strict and with default numerics."""
 
 import os
 from typing import Any
@@ -17,7 +17,7 @@ EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 
 
 def assert_same_bits(found: Any, expected: Any, who: str) -> None:
-    """Asserts that the bits are the same; those of NaN may be others."""
+    """Assert that the bits are equal, except those of NaN."""
     both_nan = np.isnan(found) & np.isnan(expected)
     is_same = both_nan | (found.view(np.uint32) == expected.view(np.uint32))
     places = np.argwhere(~is_same)
@@ -51,7 +51,7 @@ def check(seed: int) -> None:
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.integers(0, 2**32))
-def test_the_same_in_other_words(seed: int) -> None:
+def test_equivalent_graphs_have_equal_bits(seed: int) -> None:
     check(seed)
 
 
@@ -84,5 +84,5 @@ def check_products(seed: int) -> None:
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(st.integers(0, 2**32))
-def test_scales_and_shifts_behind_products(seed: int) -> None:
+def test_folded_scales_and_shifts_are_within_error_bounds(seed: int) -> None:
     check_products(seed)

@@ -1,4 +1,4 @@
-"""Random models by unusual options: what is compiled is what the interpreter computes."""
+"""Random models compiled with unusual options agree with the interpreter."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -77,7 +77,7 @@ NEVER_MORE = ("tensor threshold", "peak threshold", "jump threshold", "budget")
 
 
 def with_open_size(model: ModelProto, options: dict[str, Any]) -> ModelProto:
-    """The model with a first dim of any size, for which `options` then have sizes."""
+    """Return the model with a dynamic first dim, and sizes for it in `options`."""
     opened = ModelProto()
     opened.CopyFrom(model)
     for value in opened.graph.input:
@@ -99,7 +99,7 @@ def with_open_size(model: ModelProto, options: dict[str, Any]) -> ModelProto:
 
 
 def compiled_so(model: ModelProto, name: str, options: dict[str, Any]) -> braid.Model | None:
-    """The model by these options; None where they do not suit it, and the error says so."""
+    """Return the model compiled with these options, None if a diagnostic rejects them."""
     source = model
     if "shape_buckets" in options or "shape_bounds" in options:
         source = with_open_size(model, options)
@@ -124,7 +124,7 @@ def compiled_so(model: ModelProto, name: str, options: dict[str, Any]) -> braid.
 
 
 def each(results: Any) -> Sequence[Any]:
-    """The results of a request, which are an array where there is one."""
+    """Return the results of a run as a list, also if it is one array."""
     return results if isinstance(results, tuple) else (results,)
 
 

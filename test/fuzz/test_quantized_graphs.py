@@ -1,4 +1,4 @@
-"""Random QDQ graphs: in integers, and compiled, they are within the steps that are promised."""
+"""Random QDQ graphs, converted to integers and compiled, are within documented error bounds."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ Arrays = Sequence[np.ndarray[Any, Any]]
 
 
 def assert_within_steps(found: Arrays, expected: Arrays, values: Sequence[Value]) -> None:
-    """Asserts that no result is further from the model's than `values` allow."""
+    """Assert that no result differs from the model's by more than `values` allow."""
     for value, one, other in zip(values, found, expected, strict=True):
         with np.errstate(all="ignore"):
             away = np.abs(one.astype(np.float64) - other.astype(np.float64))
@@ -39,7 +39,7 @@ def assert_within_steps(found: Arrays, expected: Arrays, values: Sequence[Value]
 
 
 def in_integers(graph: Draft, values: Sequence[Value]) -> Arrays:
-    """What the model is after its conversion to integers, interpreted."""
+    """Return the results of the model after its conversion to integers, interpreted."""
     imported = import_onnx(graph.model([value.name for value in values]))
     context = make_context()
     assert isinstance(context, ModelContext)
@@ -49,7 +49,7 @@ def in_integers(graph: Draft, values: Sequence[Value]) -> Arrays:
 
 
 def interpreted(graph: Draft, values: Sequence[Value]) -> Arrays:
-    """What the model says."""
+    """Return the results of the unconverted model, interpreted."""
     imported = import_onnx(graph.model([value.name for value in values]))
     return list(interpret(imported.module, graph.inputs, parameters=imported.parameters))
 

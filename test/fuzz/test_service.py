@@ -1,4 +1,4 @@
-"""Random and hostile requests to a real server: each is answered or ended, none harms it.
+"""Random and hostile requests to a real server get a response or are closed; none harms it.
 
 Requests are bytes on a socket: methods, paths, queries, heads and bodies of any kind, cut into
 pieces, cut off, or followed by others. No answer is an internal error, no answer to a stranger

@@ -1,6 +1,6 @@
-"""What onnx's checker and ONNX Runtime say of a model, in a process that either may end.
+"""Verdicts of onnx's checker and ONNX Runtime on a model, in a process that may crash.
 
-Both have assertions and bounds that some invalid models pass, so that the process ends.
+Some invalid models crash either of them.
 """
 
 import pickle
@@ -28,25 +28,25 @@ _NO_KERNEL = (
 
 @dataclass(frozen=True)
 class Verdict:
-    """Why each refuses the model; empty where it does not, or says nothing."""
+    """The reason why each rejects a model; empty if it does not."""
 
     checker: str
     runtime: str
 
     @property
     def is_invalid(self) -> bool:
-        """Whether both refuse the model."""
+        """Return whether both reject the model."""
         return bool(self.checker and self.runtime)
 
 
 class Judge:
-    """A process that gives verdicts, started anew when it has ended."""
+    """A process that gives verdicts, restarted when it has crashed."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def verdict(self, model: bytes, inputs: Arrays) -> Verdict:
-        """Return what both say; a model that ends the process is refused by neither."""
+        """Return both verdicts; a model that crashes the process is rejected by neither."""
         if self._process is None:
             self._process = subprocess.Popen(
                 [sys.executable, __file__],

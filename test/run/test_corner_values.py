@@ -1,4 +1,4 @@
-"""Values at the edges: zeros of both signs, powers of infinity, the bits of NaN, rounding."""
+"""Corner values: signed zeros, powers of infinity, bits of NaN, and rounding."""
 
 import ctypes
 import itertools
@@ -23,7 +23,7 @@ EXTREMA = ("maximum", "minimum")
 
 
 def runs(text: str, *targets: str) -> list[braid.Model]:
-    """The module interpreted, compiled for this machine, and for `targets`."""
+    """Return the results interpreted, compiled for this machine, and for `targets`."""
     source = text.encode()
     compiled = [braid.compile(source, jobs=1, target=target) for target in ("host", *targets)]
     return [interpret(source), *compiled]

@@ -1,4 +1,4 @@
-"""Integer divisions of StableHLO by 0 and of the least number by -1, however they are computed."""
+"""Integer division of StableHLO by 0, and of the least integer by -1."""
 
 from typing import Any, cast
 
@@ -51,7 +51,7 @@ def _module(op: str, type: str, constants: tuple[str, str] | None = None) -> str
 
 @pytest.mark.parametrize("type", TYPES)
 @pytest.mark.parametrize("op", ["divide", "remainder"])
-def test_divisions_by_zero_and_of_the_least(op: str, type: str) -> None:
+def test_division_by_zero_and_of_the_least_integer(op: str, type: str) -> None:
     a, b = _operands(TYPES[type])
     expected = _expected(op, a, b)
     text = _module(op, type).encode()

@@ -1,4 +1,4 @@
-"""Known numbers behind products and elementwise ops are computed as they are written."""
+"""Constants applied after products and elementwise ops give the results of the model as written."""
 
 from collections.abc import Sequence
 from typing import Any, cast

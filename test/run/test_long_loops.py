@@ -1,4 +1,4 @@
-"""Loops that go on for years end by Ctrl-C, by what handlers of signals raise, and by a limit."""
+"""Endless loops of a model end by Ctrl-C, by exceptions of signal handlers, and by a limit."""
 
 import os
 import signal

@@ -1,7 +1,7 @@
-"""Ops of `linalg` and `arith` on unsigned, signed and index types: numbers or the types there are.
+"""Ops of `linalg` and `arith` on unsigned, signed and index types: results or a diagnostic.
 
-Upstream computes with signless integers alone; where the operands have a sign or none, it is they
-that tell which of braid's ops it is.
+Upstream computes with signless integers alone; types of operands with a sign determine which op
+of braid is meant.
 """
 
 from typing import Any

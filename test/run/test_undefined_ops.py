@@ -1,4 +1,4 @@
-"""What upstream dialects leave undefined neither reads beyond a tensor nor ends the process."""
+"""Undefined behaviour of upstream ops neither reads outside of a tensor nor ends the process."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Loop nests of models that no op of braid is, on the host and on an emulated GPU."""
+"""Loop nests without a counterpart in braid, on the host and on an emulated GPU."""
 
 from typing import Any
 

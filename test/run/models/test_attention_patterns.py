@@ -1,4 +1,4 @@
-"""Attentions as exporters write them: right answers, and no group that its parts would beat."""
+"""Attention as exporters write it: correct results, and no group slower than its parts."""
 
 from math import inf
 from pathlib import Path
@@ -64,7 +64,7 @@ def test_packed_attention(tmp_path: Path, form: str, bias: str, width: int, valu
 
 
 def decided(pattern: AttentionPattern) -> ModuleOp:
-    """The model when groups, layouts and storage are decided."""
+    """Return the module after the passes that choose groups, layouts and storage."""
     context = make_context()
     module = read_source(context, attention_model(pattern), target="host").module
     passes = passes_for(module)

@@ -1,4 +1,4 @@
-"""What verifies can be computed: within its operands, to the types that it declares.
+"""Every op that verifies can be computed, within its operands and with its result types.
 
 Every sample of `test_structure`, and of the ops that have neither a structure nor parts, is changed
 in one place: an extent, a rank, an element type, a number, a word, an operand or a result. What the

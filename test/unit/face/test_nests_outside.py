@@ -1,4 +1,4 @@
-"""Loop nests of a model that leave their operands are refused."""
+"""Loop nests that access their operands out of bounds are rejected."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Thresholds, and a budget, never make a plan larger; what is asked for and not there is said."""
+"""Thresholds and budgets never enlarge a memory plan; missing kernel libraries are reported."""
 
 import pytest
 

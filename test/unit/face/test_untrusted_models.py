@@ -1,4 +1,4 @@
-"""Models that no kernel may see: refused where they enter, at the node that is wrong."""
+"""Invalid models are rejected at the import, with the location of the invalid node."""
 
 import subprocess
 import sys

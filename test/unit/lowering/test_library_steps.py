@@ -1,4 +1,4 @@
-"""Which ops behind a product are steps of oneDNN, and when these say the same."""
+"""Ops after a product that become post-ops of oneDNN, and when these are equivalent."""
 
 import numpy as np
 import pytest

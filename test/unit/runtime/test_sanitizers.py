@@ -1,4 +1,4 @@
-"""The runtime in C, built with the sanitizers of addresses, undefined behavior, and threads."""
+"""The C runtime, built with the address, undefined behavior and thread sanitizers."""
 
 import subprocess
 from pathlib import Path

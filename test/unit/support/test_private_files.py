@@ -1,4 +1,4 @@
-"""What braid keeps is the user's alone: modes, owners, umasks, planted and exchanged entries."""
+"""Caches and records are private: modes, owners, umasks, planted and exchanged entries."""
 
 import os
 import stat

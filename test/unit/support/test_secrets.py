@@ -1,4 +1,4 @@
-"""Passwords of URLs are in no message."""
+"""Messages contain no passwords of URLs."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Too little memory is said as that, wherever in a command it is found."""
+"""Exhausted memory gives an error message wherever in a command it occurs."""
 
 import resource
 import subprocess

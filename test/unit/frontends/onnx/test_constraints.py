@@ -1,4 +1,4 @@
-"""What ONNX's schemas allow: element types, attributes and counts of every op that braid has."""
+"""Checks against ONNX's schemas: element types, attributes and counts of every op."""
 
 import ast
 import inspect

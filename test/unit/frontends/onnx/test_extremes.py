@@ -1,4 +1,4 @@
-"""Numbers at the ends of their types are refused where a result cannot have them."""
+"""Extreme values are rejected where a result cannot represent them."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What compilation would make in proportion to an extent is bounded; no memory is taken for it."""
+"""Tables that grow with an extent are bounded when a model is compiled."""
 
 import resource
 from collections.abc import Sequence

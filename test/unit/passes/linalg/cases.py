@@ -1,4 +1,4 @@
-"""Functions in upstream's dialects, and the op of braid that is expected to be in them."""
+"""Functions in upstream's dialects, and the op of braid that each is converted to."""
 
 
 def _matmul(name: str, a: str, b: str, c: str, extra: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What `convert-linalg-to-braid` makes of each op computes what upstream says."""
+"""`convert-linalg-to-braid` preserves the semantics of each op."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Forms of StableHLO that few exporters write: read, or refused by name."""
+"""Rare forms of StableHLO ops are converted, or rejected by name."""
 
 import numpy as np
 import pytest

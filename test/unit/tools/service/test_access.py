@@ -1,4 +1,4 @@
-"""Who gets in: hosts, origins, sessions of browsers, removed tokens, and clients that are slow."""
+"""Access to the service: hosts, origins, browser sessions, removed tokens, slow clients."""
 
 import http.client
 import itertools

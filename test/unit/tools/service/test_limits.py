@@ -1,4 +1,4 @@
-"""What tasks and runs may use: memory, time, what they write; all goes on after one of them."""
+"""Limits of tasks and runs on memory, time and output; the server survives each of them."""
 
 import asyncio
 import io
