@@ -60,11 +60,11 @@ class Client:
             has_user = "@" in parts.netloc
         except ValueError as error:
             raise BraidError(
-                "the address of the server is no URL", hint="such as http://localhost:8017"
+                "the address of the server is not a URL", hint="such as http://localhost:8017"
             ) from error
         if has_user:  # never in a message
             raise BraidError(
-                "the address of the server has a user or a password, which it does not know",
+                "the address of the server has a user or password, which braid does not use",
                 hint="give it the token that 'braid serve token add NAME' prints",
             )
         if parts.scheme not in ("http", "https"):

@@ -363,7 +363,7 @@ def require_table(numbers: int, what: str) -> None:
     """
     if numbers > MOST_NUMBERS:
         raise VerifyException(
-            f"{what}: a table of {numbers} numbers is needed, expected at most {MOST_NUMBERS}"
+            f"{what}: a table of {numbers} entries is needed, expected at most {MOST_NUMBERS}"
         )
 
 

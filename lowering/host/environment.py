@@ -39,10 +39,10 @@ class Environment:
     def goes_on(self, builder: PointerBuilder) -> SSAValue:
         """Emit a poll of the interruption callback; the result is an i1, true to continue."""
         is_stopped = self.service(builder, IS_STOPPED_OFFSET)
-        said = builder.call_pointer(is_stopped, [self.env], i32)
-        assert said is not None
+        stopped = builder.call_pointer(is_stopped, [self.env], i32)
+        assert stopped is not None
         zero = builder.emit(arith.ConstantOp.from_int_and_width(0, 32))
-        return builder.emit(arith.CmpiOp(said, zero, "eq"))
+        return builder.emit(arith.CmpiOp(stopped, zero, "eq"))
 
 
 class Buffers:

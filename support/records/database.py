@@ -69,7 +69,7 @@ def database_url(text: str) -> URL:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:  # such as of a port that is no number
         raise BraidError(
-            f"'{text.partition(':')[0]}:…' is no URL of a database",  # the rest may be a password
+            f"'{text.partition(':')[0]}:…' is not the URL of a database",  # no password
             hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
         ) from error
     if "@" in (url.host or ""):  # the rest of a password, which no message is to tell

@@ -101,7 +101,7 @@ class ServerStore(RecordStore):
         except DBAPIError as error:
             said = str(error.orig).strip().splitlines() or [type(error).__name__]
             raise BraidError(
-                f"records in '{shown(self.url)}' cannot be had: {said[0]}",
+                f"records in '{shown(self.url)}' cannot be accessed: {said[0]}",
                 hint=f"{LOCATION} says where they are; without it they are in the cache directory",
             ) from error
 

@@ -98,7 +98,7 @@ def export_records(file: FileArgument, kind: KindOption = None) -> None:
 def import_records(file: FileArgument) -> None:
     """Add the records of a file to the store, all or none.
 
-    Those that are here already, or stand in the file once more, are left out.
+    Records that the store has already, and repeated ones of the file, are skipped.
     """
     from braid.support.input_files import reason
     from braid.support.record_store import default_store
@@ -114,7 +114,7 @@ def import_records(file: FileArgument) -> None:
     new = [record for identity, record in distinct.items() if identity not in known]
     if new:
         default_store().append(new)
-    print(f"{len(new):,} records added, {len(distinct) - len(new):,} were here")
+    print(f"{len(new):,} records added, {len(distinct) - len(new):,} were already present")
 
 
 def _all() -> "Sequence[Record]":

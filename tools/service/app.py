@@ -128,7 +128,7 @@ def _add_submission(app: FastAPI) -> None:
         """Queue a model."""
         waiting = (await asyncio.to_thread(service.queue.counts))[State.QUEUED]
         if waiting + service.uploads >= service.limits.queue:
-            raise _busy(f"{service.limits.queue} tasks are waiting, which are all that may")
+            raise _busy(f"{service.limits.queue} tasks are waiting, the maximum")
         identity = uuid.uuid4().hex
         directory = service.runner.files(identity)
         directory.mkdir(mode=0o700)
@@ -272,7 +272,7 @@ def _add_runs(app: FastAPI) -> None:
         task = await service.known(identity)
         compiled = _file(service, task, ARTIFACT, task.has_artifact)
         if service.runs >= service.limits.runs + service.limits.waiting_runs:
-            raise _busy(f"{service.limits.waiting_runs} runs are waiting, which are all that may")
+            raise _busy(f"{service.limits.waiting_runs} runs are waiting, the maximum")
         directory = Path(tempfile.mkdtemp(prefix="run-", dir=service.runner.files(identity)))
         removal = BackgroundTask(shutil.rmtree, directory, ignore_errors=True)
         inputs, outputs = directory / "inputs.npz", directory / "outputs.npz"

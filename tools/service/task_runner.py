@@ -27,12 +27,12 @@ from braid.tools.service.usage import Usage, exceeded
 LOG = "worker.log"
 _LINE_LIMIT = 1 << 24
 """Bytes of an event at most."""
-_MOST_SAID = 1 << 26
+_MOST_OUTPUT = 1 << 26
 """Bytes of all events of a task at most; they are kept in the queue."""
 _CLEARING = 0.1
 """Seconds after which it is looked again whether a task's process is cleared away."""
 _IDLE = 5.0
-"""Seconds after which the queue is looked at though nothing was said."""
+"""Seconds after which the queue is polled without a notification."""
 
 
 class Bell:
@@ -164,7 +164,7 @@ class TaskRunner:
         self._running[task.id] = process
         watch = asyncio.create_task(self._watch(task, process))
         try:
-            if task.id in self._cancelled:  # said while the process was started
+            if task.id in self._cancelled:  # cancelled while the process started
                 end_session(process.pid)
             await self._follow(task, process)
             status = await process.wait()
@@ -192,10 +192,10 @@ class TaskRunner:
 
     async def _follow(self, task: Task, process: Process) -> None:
         assert process.stdout is not None
-        said = 0
+        length = 0
         while line := await process.stdout.readline():
-            if (said := said + len(line)) > _MOST_SAID:
-                raise ValueError(f"it says more than {format_size(_MOST_SAID)}")
+            if (length := length + len(line)) > _MOST_OUTPUT:
+                raise ValueError(f"the worker prints more than {format_size(_MOST_OUTPUT)}")
             event: dict[str, Any] = json.loads(line)
             await asyncio.to_thread(self.queue.happened, task.id, [(event["kind"], event["data"])])
             self.bell.ring()
@@ -214,7 +214,7 @@ class TaskRunner:
 
 
 def _last_words(directory: Path, status: int) -> str:
-    """Why a worker ended that has not said so."""
+    """Return why a worker ended that has not reported a reason."""
     ended = f"signal {-status}" if status < 0 else f"exit status {status}"
     lines = (directory / LOG).read_text(errors="replace").strip().splitlines()
     return f"the worker ended by {ended}" + (f": {lines[-1]}" if lines else "")

@@ -71,8 +71,8 @@ def _ellipsis_rank(node: Node, terms: Sequence[str], ranks: Sequence[int]) -> in
         if "..." in term:
             counts[f"input {index}"] = rank - letters
     if len(set(counts.values())) > 1:
-        said = ", ".join(f"{count} dims of {name}" for name, count in counts.items())
-        node.fail(f"the ellipsis stands for {said}, expected as many of each")
+        counted = ", ".join(f"{count} dims of {name}" for name, count in counts.items())
+        node.fail(f"the ellipsis stands for {counted}, expected as many of each")
     return next(iter(counts.values()), 0)
 
 

@@ -163,6 +163,6 @@ def test_places_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(BraidError, match="names no file"):
         open_store("sqlite://")
     away = open_store("postgresql://user:secret@127.0.0.1:9/none")
-    with pytest.raises(BraidError, match="cannot be had") as caught:
+    with pytest.raises(BraidError, match="cannot be accessed") as caught:
         away.read("cost")
     assert "secret" not in str(caught.value)

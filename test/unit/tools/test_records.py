@@ -65,9 +65,9 @@ def test_to_another_machine_and_back(tmp_path: Path, monkeypatch: pytest.MonkeyP
     braid("export", str(file))
     assert len(file.read_text().splitlines()) == 3
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "there"))
-    assert braid("import", str(file)) == "3 records added, 0 were here\n"
+    assert braid("import", str(file)) == "3 records added, 0 were already present\n"
     assert load_tuned() == before
-    assert braid("import", str(file)) == "0 records added, 3 were here\n"
+    assert braid("import", str(file)) == "0 records added, 3 were already present\n"
     braid("export", str(tmp_path / "again.jsonl"), "--kind", "schedule")
     assert (tmp_path / "again.jsonl").read_text() == file.read_text()
 
@@ -103,7 +103,7 @@ def test_texts_may_have_other_ends_of_lines(tmp_path: Path) -> None:
     text = "a\u2028b\x85c\rd"
     line = json.dumps({**GOOD, "key": text, "value": {"what": text}}, ensure_ascii=False)
     (tmp_path / "f").write_text(f"{line}\n", newline="")
-    assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were here\n"
+    assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were already present\n"
     assert default_store().read("x") == {text: {"what": text}}
 
 
@@ -115,5 +115,5 @@ def test_records_of_others_stay() -> None:
 def test_a_line_that_stands_twice_is_one_record(tmp_path: Path) -> None:
     line = json.dumps(GOOD)
     (tmp_path / "f").write_text(f"{line}\n{line}\n")
-    assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were here\n"
+    assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were already present\n"
     assert len(default_store().salvaged()) == 1

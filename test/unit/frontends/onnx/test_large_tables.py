@@ -79,7 +79,7 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_tables(name: str) -> None:
-    with pytest.raises(braid.BraidError, match=r"a table of [0-9]+ numbers is needed"):
+    with pytest.raises(braid.BraidError, match=r"a table of [0-9]+ entries is needed"):
         braid.compile(model_of(*CASES[name]), cache=False)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
     assert peak < GIANT, "a byte for each number would be more"
