@@ -59,9 +59,17 @@ def without_op_classes() -> None:
     _library("_mlir").globals.dialect_search_modules = []
 
 
+def has_bindings_of_stablehlo() -> bool:
+    """Whether there are bindings of MLIR that come with StableHLO."""
+    try:
+        return find_spec(f"{package()}._mlir_libs._stablehlo") is not None
+    except BraidError:
+        return False
+
+
 def register_stablehlo(context: Any) -> bool:
     """Register StableHLO and CHLO in a `Context`; false where the bindings come without them."""
-    if find_spec(f"{package()}._mlir_libs._stablehlo") is None:
+    if not has_bindings_of_stablehlo():
         return False
     stablehlo = _library("_stablehlo")
     stablehlo.register_dialect(context)

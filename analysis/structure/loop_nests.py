@@ -1,7 +1,7 @@
 """Ops of `linalg` on tensors as loop nests: extents, access maps, and a body of scalar ops.
 
 Upstream's `linalg-generalize-named-ops` turns named ops into `linalg.generic`. It is called once
-for all ops of a module, since each call prints and parses the ops as text.
+for all ops of a module, since each call prints and parses the ops as text, in another process.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError
 
 from braid.dialects.printing import module_text
-from braid.support.mlir_bindings import ir, passmanager
+from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 
 
 @dataclass(frozen=True)
@@ -136,18 +136,14 @@ def _generalized(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:
         for i, (op, values) in enumerate(zip(ops, read, strict=True))
     ]
     text = module_text(ModuleOp(functions), generic=True)
-    with ir.Context() as upstream:
-        upstream.allow_unregistered_dialects = False
-        try:
-            parsed = ir.Module.parse(text)
-            passmanager.PassManager.parse(_PIPELINE).run(parsed.operation)
-        except ir.MLIRError:
-            # Upstream rejects the whole module for one invalid op: halve until only that fails.
-            if len(ops) == 1:
-                return {}
-            half = len(ops) // 2
-            return _generalized(ops[:half]) | _generalized(ops[half:])
-        text = str(parsed.operation.get_asm(print_generic_op_form=True, assume_verified=True))
+    try:
+        text = upstream_text(Request(text, _PIPELINE, unregistered=False, locations=False))
+    except (RejectedError, EndedError):
+        # One that upstream does not take must not keep the others from being read.
+        if len(ops) == 1:
+            return {}
+        half = len(ops) // 2
+        return _generalized(ops[:half]) | _generalized(ops[half:])
     context = Context(allow_unregistered=True)
     for dialect in (Arith, Builtin, Func, Linalg, Math, Tensor):
         context.load_dialect(dialect)

@@ -7,7 +7,7 @@ uses; both are added here.
 from collections import Counter
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any, cast
+from typing import cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -24,7 +24,7 @@ from braid.analysis.structure.dominance import DominatorTree
 from braid.analysis.structure.region_types import verify_upstream_op
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
-from braid.dialects.braid.base import TensorOp, require_rank
+from braid.dialects.braid.base import AnyTensor, TensorOp, require_extents, require_rank
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
@@ -56,7 +56,7 @@ def verify_module(module: Operation) -> None:
             continue
         try:
             _verify_elements(op)  # first: printing an op fails where these are wrong
-            _verify_ranks(op)
+            _verify_shapes(op)
             _verify_definition(op)
             verify_upstream_op(op)
             _verify_blocks_not_empty(op)
@@ -147,7 +147,7 @@ def _verify_definition(op: Operation) -> None:
         op.verify(verify_nested_ops=False)
     except (VerifyException, BraidError):
         raise
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise VerifyException(f"its parts do not fit together: {error}") from error
     except Exception as error:
         if type(error) is not Exception:  # which some of xDSL's verifiers raise
@@ -163,12 +163,17 @@ def _verify_elements(op: Operation) -> None:
                 raise VerifyException(fault)
 
 
-def _verify_ranks(op: Operation) -> None:
+def _verify_shapes(op: Operation) -> None:
+    """Check ranks, and the extents of what ops of other dialects than braid's make."""
     arguments = (block.args for region in op.regions for block in region.blocks)
     types: Iterable[Attribute] = (value.type for value in chain(op.results, *arguments))
     for type in types:
         if isinstance(type, TensorType):
-            require_rank(cast(TensorType[Any], type).get_num_dims())
+            tensor = cast(AnyTensor, type)
+            if isinstance(op, TensorOp):
+                require_rank(tensor.get_num_dims())
+            else:
+                require_extents(tensor.get_shape())
 
 
 def _verify_blocks_not_empty(op: Operation) -> None:

@@ -1,7 +1,6 @@
 """Reading `.mlir` text that is in the syntax of xDSL or of upstream MLIR."""
 
 import re
-from typing import Any
 
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith, ConstantOp
@@ -13,9 +12,11 @@ from xdsl.rewriter import Rewriter
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
-from braid.frontends.mlir.upstream import from_upstream
+from braid.frontends.mlir.upstream import UPSTREAM_FILE, from_upstream_text
 from braid.sources.resources import inline_resources, own_resources
-from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
+from braid.support.mlir_bindings import has_bindings_of_stablehlo
+from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 from braid.universe import make_context
 
 _ONLY_UPSTREAM = ("arith", "linalg", "math")
@@ -44,36 +45,45 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
             inline_resources(context, module)
         verify_module(module)
         return module
-    except (MLIRSyntaxError, InvalidIRError):
-        read = _read_by_upstream(text, file)
+    except (MLIRSyntaxError, InvalidIRError) as error:
+        place = error.location or SourceLocation(file)
+        try:
+            read = _read_by_upstream(text, file)
+        except MLIRSyntaxError as other:
+            if other.location is None or other.location.file != UPSTREAM_FILE:
+                raise
+            # It is a place in what upstream has printed, which nobody has seen.
+            raise MLIRSyntaxError(other.message, location=place, hint=other.hint) from error
+        except EndedError as ended:
+            raise MLIRSyntaxError(
+                f"upstream MLIR ended while it read the module: {ended}",
+                location=place,
+                hint="look for numbers that are too large, such as dims, counts and alignments",
+                notes=[Note(f"braid reads the module up to here: {error.message}")],
+            ) from error
         if read is None:
             raise
         return read
 
 
 def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
+    has_stablehlo = _STABLEHLO.search(text) is not None and has_bindings_of_stablehlo()
+    # Exporters write functions for what they reuse; braid's models have one.
+    request = Request(text, _INLINING if has_stablehlo else "", stablehlo=has_stablehlo)
     try:
-        from braid.support.mlir_bindings import ir, passmanager, register_stablehlo
+        printed = upstream_text(request)
+    except RejectedError as error:
+        if has_stablehlo:
+            raise _syntax_error(str(error), file) from error
+        return None
     except BraidError:
         return None
-    with ir.Context() as upstream:
-        upstream.allow_unregistered_dialects = True
-        has_stablehlo = _STABLEHLO.search(text) is not None and register_stablehlo(upstream)
-        try:
-            parsed: Any = ir.Module.parse(text)
-            if has_stablehlo:
-                # Exporters write functions for what they reuse; braid's models have one.
-                passmanager.PassManager.parse(_INLINING).run(parsed.operation)
-        except ir.MLIRError as error:
-            if has_stablehlo:
-                raise _syntax_error(str(error), file) from error
-            return None
-        context = make_context(allow_unregistered=True, without=_ONLY_UPSTREAM)
-        context.register_dialect(Arith.name, lambda: _ARITH_ATTRIBUTES)
-        with own_resources(context, text):
-            module = from_upstream(context, parsed)
-            _finish(module, file)
-            inline_resources(context, module)
+    context = make_context(allow_unregistered=True, without=_ONLY_UPSTREAM)
+    context.register_dialect(Arith.name, lambda: _ARITH_ATTRIBUTES)
+    with own_resources(context, printed):
+        module = from_upstream_text(context, printed)
+        _finish(module, file)
+        inline_resources(context, module)
     unknown = next((op for op in module.walk() if not _is_known(op)), None)
     if unknown is not None and _name(unknown).startswith(("stablehlo.", "chlo.")):
         raise UnsupportedError(

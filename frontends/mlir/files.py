@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from braid.frontends.mlir.aliases import expansions
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import read_regular
 
@@ -19,9 +20,15 @@ class MLIRSyntaxError(BraidError):
 
 DEPTH = 120
 """Brackets within each other; models have some 30 at most."""
+LOCATIONS = 10
+"""How many times as deep locations may be nested: there is one around each caller."""
+EXPANDED = 1 << 24
+EXPANDED_OF_A_CHARACTER = 32
+"""Characters with aliases written out, and for each that is written: locations have some 20."""
 CHAIN = 1000
 """Operators or arrows one behind the other, for each of which a parser may call itself."""
 
+_IS_LOCATION = re.compile(r"#[\w$.-]+[ \t\n]*=[ \t\n]*loc\b", re.ASCII)
 _SKIPPED = re.compile(rb'"(?:[^"\\\n]|\\.)*"|//[^\n]*|->|>=|<=')
 _CHAIN = re.compile(rb"(?:(?:[-+*]|\(\s*\)\s*->)[\s\w]*){%d}" % CHAIN)
 _STEP = np.zeros(256, np.int32)
@@ -45,6 +52,34 @@ def check_nesting(text: str, file: str) -> None:
         _refuse(plain, deepest, f"brackets are nested more than {DEPTH} deep", file)
     if (chain := _CHAIN.search(plain)) is not None:
         _refuse(plain, chain.start(), f"{CHAIN} operators stand one behind the other", file)
+
+
+def check_aliases(text: str, file: str) -> None:
+    """Raises MLIRSyntaxError where `text` with its aliases written out is too large or deep."""
+    places, known, total = expansions(text)
+    most = EXPANDED + EXPANDED_OF_A_CHARACTER * len(text)
+    for name, place in places.items():
+        is_location = _IS_LOCATION.match(text, place) is not None
+        message = None
+        if known[name].characters > most:
+            message = f"alias '{name}' stands for more than {most} characters"
+        elif known[name].depth > DEPTH * (LOCATIONS if is_location else 1):
+            message = f"alias '{name}' stands for brackets nested {known[name].depth} deep"
+        if message is not None:
+            _refuse_alias(text, place, message, file)
+    if total > most:
+        largest = max(known, key=lambda name: known[name].characters)
+        message = f"the module has more than {most} characters with its aliases written out"
+        _refuse_alias(text, places[largest], f"{message}; '{largest}' is the longest", file)
+
+
+def _refuse_alias(text: str, place: int, message: str, file: str) -> None:
+    line = text.count("\n", 0, place) + 1
+    raise MLIRSyntaxError(
+        message,
+        location=SourceLocation(file, line, place - text.rfind("\n", 0, place)),
+        hint="let aliases name fewer others",
+    )
 
 
 def _refuse(data: bytes, place: int, message: str, file: str) -> None:
@@ -85,4 +120,5 @@ def decode_mlir(data: bytes, file: str) -> str:
         ) from error
     text = text.replace("\r\n", "\n")
     check_nesting(text, file)
+    check_aliases(text, file)
     return text

@@ -16,7 +16,7 @@ from xdsl.parser import ParserState
 from xdsl.utils.lexer import Input
 from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
-from braid.dialects.float_literals import BitPatternParser
+from braid.frontends.mlir.checked_parser import CheckedParser
 
 _LOCATION_ALIAS = re.compile(r"^#([\w$.]+) *= *(loc\(.*\))[ \t]*$", re.MULTILINE | re.ASCII)
 _FUSED = re.compile(r"fused\s*<")
@@ -31,7 +31,7 @@ class LinearLexer(MLIRLexer):
     _unescaped_characters_regex = re.compile(r'"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*"')
 
 
-class LocationParser(BitPatternParser):
+class LocationParser(CheckedParser):
     """A parser that reads every form of location and maps positions to lines of the file."""
 
     def __init__(self, context: Context, text: str, file: str, line_offset: int) -> None:

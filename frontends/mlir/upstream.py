@@ -16,8 +16,9 @@ from braid.dialects.printing import CachingPrinter
 from braid.dialects.upstream_form import to_upstream_form
 from braid.frontends.mlir.parser import parse_mlir
 from braid.support.errors import BraidError
+from braid.support.upstream_process import generic_text
 
-_FILE = "<module>"
+UPSTREAM_FILE = "<module>"
 """Where an op without a location of its own stands: in the text of the module it came from."""
 
 
@@ -41,21 +42,15 @@ def from_upstream(context: Context, module: Any) -> ModuleOp:
     Properties that xDSL's op of the name does not have become attributes, which is how upstream
     takes them back. Raises `MLIRSyntaxError` for what `context` does not know.
     """
-    parsed = parse_mlir(context, _text_of(module.operation), _FILE).module
+    return from_upstream_text(context, generic_text(module.operation))
+
+
+def from_upstream_text(context: Context, text: str) -> ModuleOp:
+    """The module that upstream has printed as `text`; otherwise as `from_upstream`."""
+    parsed = parse_mlir(context, text, UPSTREAM_FILE).module
     for op in parsed.walk():
         _keep_unknown_properties(op)
     return parsed
-
-
-def _text_of(op: Any) -> str:
-    """The generic form of `op` without aliases, and with the contents of its resources."""
-    form = {"print_generic_op_form": True, "assume_verified": True}
-    text = str(op.get_asm(**form, enable_debug_info=True, use_local_scope=True))
-    if "dense_resource<" not in text:
-        return text
-    # Printed in a local scope, a module comes without its resources.
-    _, metadata, resources = str(op.get_asm(**form)).rpartition("\n{-#")
-    return text + metadata + resources if metadata else text
 
 
 def _keep_unknown_properties(op: Operation) -> None:
@@ -77,7 +72,7 @@ def replace_upstream(context: Context, module: Any, replacement: ModuleOp) -> No
         to_upstream_form(replacement)
     for op in replacement.walk():
         location = op.location
-        if isinstance(location, FileLineColLoc) and location.filename.data == _FILE:
+        if isinstance(location, FileLineColLoc) and location.filename.data == UPSTREAM_FILE:
             op.location = UnknownLoc()
     printer = CachingPrinter(generic=True, debuginfo=True)
     printer.print_op(replacement)

@@ -1,14 +1,16 @@
 """Mutated modules of upstream's dialects: `python test/fuzz/foreign.py SEED COUNT`.
 
 Each of `COUNT` seeds is a module of `linalg`, `tensor`, `arith`, `stablehlo` or `tosa` with some of
-its types, numbers, maps, kinds of loops, locations or resources changed. It is refused with a
-diagnostic, or computes what the interpreter computes before the conversion to braid's ops. What is
-wrong is printed with its seed; a process that ends by a signal has printed the seed it was at.
+its types, numbers, maps, kinds of loops, locations, constants or resources changed. It is refused
+with a diagnostic, or computes what the interpreter computes before the conversion to braid's ops.
+What is wrong is printed with its seed; a process that ends by a signal has printed the seed it was
+at.
 """
 
 import faulthandler
 import random
 import re
+import resource
 import signal
 import sys
 import traceback
@@ -38,9 +40,13 @@ from test.run.test_upstream_nests import CASES as NESTS  # noqa: E402
 from test.unit.passes.linalg.cases import ARITH, CASES  # noqa: E402
 from test.unit.passes.stablehlo.case import module_of as stablehlo_module  # noqa: E402
 from test.unit.passes.stablehlo.cases import CASES as STABLEHLO  # noqa: E402
+from test.unit.passes.tosa import elementwise, movement, windows  # noqa: E402
+from test.unit.passes.tosa.case import module_of as tosa_module  # noqa: E402
 
 Array = NDArray[Any]
 SECONDS = 60
+MEMORY = 12 * 2**30
+"""Bytes of addresses that all cases may take; a case that allocates what it describes fails."""
 LARGEST = 100_000
 """Elements of inputs."""
 
@@ -49,6 +55,7 @@ MODULES: list[str] = [
     *list(ARITH.values())[::3],
     *(case[0] for case in NESTS.values()),
     *(stablehlo_module(lines) for lines in STABLEHLO.values()),
+    *map(tosa_module, (elementwise.CASES | windows.CASES | movement.CASES).values()),
 ]
 TYPES = (
     *("f16", "bf16", "f32", "f64", "f8E4M3FN", "f8E5M2", "f4E2M1FN", "tf32", "i1", "i2", "i4"),
@@ -57,7 +64,10 @@ TYPES = (
 _TYPE = re.compile(r"\b(?:bf16|f16|f32|f64|i1|i8|i32|i64|index)\b")
 _NUMBER = re.compile(r"(?<![\w%#.])\d+(?![\w.])|(?<=[x<])\d+(?=x)")
 _MAP = re.compile(r"affine_map<\(([^)]*)\) -> \(([^)]*)\)>")
-_OP = re.compile(r"\b(?:linalg|arith|math|tensor|stablehlo)\.[a-z_0-9]+")
+_OP = re.compile(r"\b(?:linalg|arith|math|tensor|stablehlo|tosa)\.[a-z_0-9]+")
+_DENSE = re.compile(r"dense<([-+.\w\[\], ]*)> : (tensor<[^<>]*>)")
+EXTREMES = tuple(str(n) for n in (2**24, 2**28, 2**31, 2**40, 2**62, 2**63 - 1, -(2**63), 2**64))
+"""Numbers that fit no memory, or are at the end of what an attribute may say."""
 
 
 def _exchange(
@@ -91,6 +101,22 @@ def _other_map(text: str, pick: random.Random) -> str:
     return text[: place.start()] + new + text[place.end() :]
 
 
+def _resource(text: str, pick: random.Random) -> str:
+    """`text` with a resource in the place of a constant, most of them not as they should be."""
+    places = list(_DENSE.finditer(text))
+    if not places:
+        return text
+    place = pick.choice(places)
+    alignment = pick.choice([1, 4, 4, 4, 64, 0, 3, 2**30, 2**31, 2**32 - 1])
+    data = pick.randbytes(pick.choice([0, 1, 3, 4, 8, 12, 16, 24, 32, 64]))
+    blob = alignment.to_bytes(4, "little") + data
+    if pick.random() < 0.1:
+        blob = blob[: pick.randrange(4)]
+    written = blob.hex() if pick.random() < 0.9 else pick.choice(["0", "zz", "4"])
+    text = text[: place.start()] + f"dense_resource<r> : {place[2]}" + text[place.end() :]
+    return f'{text}\n{{-# dialect_resources: {{builtin: {{r: "0x{written}"}}}} #-}}\n'
+
+
 def _line(text: str, pick: random.Random) -> str:
     lines = text.split("\n")
     index = pick.randrange(len(lines))
@@ -109,7 +135,7 @@ def changed(text: str, pick: random.Random) -> str:
     """Return `text` with one to three mutations, or unchanged."""
     names = sorted({name for module in MODULES for name in _OP.findall(module)})
     for _ in range(pick.choice([0, 1, 1, 1, 2, 3])):
-        match pick.randrange(9):
+        match pick.randrange(12):
             case 0 | 1:
                 text = _exchange(_TYPE, text, pick, TYPES)
             case 2 | 3:
@@ -121,6 +147,10 @@ def changed(text: str, pick: random.Random) -> str:
                 text = _exchange(re.compile(r'"(?:parallel|reduction)"'), text, pick, kinds)
             case 7:
                 text = _exchange(_OP, text, pick, names)
+            case 8 | 9:
+                text = _exchange(_NUMBER, text, pick, EXTREMES)
+            case 10:
+                text = _resource(text, pick)
             case _:
                 text = _line(text, pick)
     return text.replace("\n", "\r\n") if pick.random() < 0.1 else text
@@ -152,6 +182,10 @@ def _reference(module: ModuleOp, text: str, inputs: list[Array]) -> list[Array] 
         return None  # not all that is compiled can be interpreted
 
 
+WRONG = ("internal error", "crashed", "bug of braid", "malformed")
+"""Words of diagnostics that say nothing of the model."""
+
+
 def run(seed: int) -> str:
     """Return the outcome of a seed: `refused`, `equal`, `compiled`, or an error message."""
     pick = random.Random(seed)
@@ -165,7 +199,7 @@ def run(seed: int) -> str:
             return "compiled"
         found = model(*inputs)
     except BraidError as error:
-        if any(word in str(error) for word in ("internal error", "crashed", "bug of braid")):
+        if any(word in str(error) for word in WRONG):
             return f"WRONG {target}: {error}\n{text}"
         return "refused"
     results = list(found) if isinstance(found, tuple) else [found]
@@ -191,6 +225,7 @@ def main() -> int:
     """Run the seeds and return the exit status, 1 if one fails."""
     faulthandler.enable()
     signal.signal(signal.SIGALRM, _too_long)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     first, count = int(sys.argv[1]), int(sys.argv[2])
     ends: dict[str, int] = {}
     for seed in range(first, first + count):

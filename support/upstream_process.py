@@ -1,0 +1,105 @@
+"""Modules through upstream MLIR in a worker process: a text from outside may end it.
+
+Upstream's parser, verifiers and passes end the process where memory or the room of a vector does
+not suffice, which numbers in a model decide. So no text of a model is read by upstream in the
+process of the user; the worker has bounds on its memory and time, which grow with the text.
+"""
+
+import resource
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from braid.support.mlir_bindings import ir, package, passmanager, register_stablehlo
+from braid.support.worker_pool import IDLE_SECONDS, POOL
+from braid.support.worker_process import WorkerEndedError, serve
+
+_MEMORY = 2 << 30
+_MEMORY_OF_A_BYTE = 64
+"""What a text may take in the worker beside what the worker has before it, and for each byte."""
+_SECONDS = 60.0
+_BYTES_OF_A_SECOND = 1 << 20
+
+
+class RejectedError(Exception):
+    """Upstream says what is wrong with the module; the message has its diagnostics."""
+
+
+class EndedError(Exception):
+    """Upstream has ended its process, or took too long; the message says how."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """A module to read, and what upstream does with it."""
+
+    text: str
+    pipeline: str = ""
+    stablehlo: bool = False
+    """Whether StableHLO and CHLO are registered, where the bindings come with them."""
+    unregistered: bool = True
+    """Whether ops of dialects that are not registered are taken."""
+    locations: bool = True
+
+
+def upstream_text(request: Request) -> str:
+    """Return the module after its pipeline, in generic form.
+
+    Raises:
+        RejectedError: upstream does not take the module, or a pass fails.
+        EndedError: the worker process has ended or was ended.
+        BraidError: no bindings of MLIR are installed.
+
+    """
+    package()
+    seconds = _SECONDS + len(request.text) / _BYTES_OF_A_SECOND
+    try:
+        with POOL.worker(__name__) as worker:
+            is_text, answer = worker.ask(request, seconds=seconds)
+    except WorkerEndedError as ended:
+        raise EndedError(str(ended)) from ended
+    if not is_text:
+        raise RejectedError(answer)
+    return answer
+
+
+def generic_text(op: Any, *, locations: bool = True) -> str:
+    """Return the generic form of an op of upstream, without aliases and with its resources."""
+    form = {"print_generic_op_form": True, "assume_verified": True}
+    text = str(op.get_asm(**form, enable_debug_info=locations, use_local_scope=True))
+    if "dense_resource<" not in text:
+        return text
+    # Printed in a local scope, a module comes without its resources.
+    _, metadata, resources = str(op.get_asm(**form)).rpartition("\n{-#")
+    return text + metadata + resources if metadata else text
+
+
+def _answer(request: Request) -> tuple[bool, str]:
+    """Return whether the module is read, and its text, or else why not."""
+    _bound_memory(len(request.text))
+    with ir.Context() as context:
+        context.enable_multithreading(False)
+        context.allow_unregistered_dialects = request.unregistered
+        if request.stablehlo:
+            register_stablehlo(context)
+        try:
+            module = ir.Module.parse(request.text)
+            if request.pipeline:
+                passmanager.PassManager.parse(request.pipeline).run(module.operation)
+            return True, generic_text(module.operation, locations=request.locations)
+        except (ir.MLIRError, ValueError) as error:
+            return False, str(error)
+
+
+def _bound_memory(size: int) -> None:
+    """Let this process have no more than a text of `size` bytes may need."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    has = pages * resource.getpagesize()
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    limit = has + _MEMORY + _MEMORY_OF_A_BYTE * size
+    soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+if __name__ == "__main__":
+    serve(_answer, idle_seconds=IDLE_SECONDS)

@@ -1,0 +1,145 @@
+"""Modules that would exhaust or end the compiler: refused, with the place where they stand."""
+
+import re
+import time
+
+import pytest
+
+import braid
+from braid.frontends.mlir import MLIRSyntaxError
+from braid.support.errors import BraidError
+from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
+
+FUNCTION = """func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{
+  %e = tensor.empty() : tensor<4xf32>
+  %y = linalg.generic {{indexing_maps = [affine_map<(d0) -> ({map})>, affine_map<(d0) -> (d0)>],
+    iterator_types = ["parallel"]}} ins(%a : tensor<4xf32>) outs(%e : tensor<4xf32>)
+    attrs = {{ k = {attribute} }} {{
+  ^bb0(%x: f32, %o: f32):
+    linalg.yield %x : f32
+  }} -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}}
+"""
+
+
+def refusal(text: str) -> BraidError:
+    with pytest.raises(BraidError) as caught:
+        braid.compile(text.encode(), jobs=1, cache=False)
+    assert "internal error" not in str(caught.value)
+    assert caught.value.location is not None and caught.value.location.file == "<bytes>"
+    return caught.value
+
+
+def aliased(first: str, rest: str, count: int, use: str) -> str:
+    """A module with aliases that each name the one before."""
+    sign = first[0]
+    lines = [first, *(f"{sign}a{i + 1} = {rest.format(f'{sign}a{i}')}" for i in range(count))]
+    body = FUNCTION.format(map="d0", attribute=use.format(f"{sign}a{count}"))
+    return "\n".join([*lines, body])
+
+
+@pytest.mark.parametrize(
+    ("first", "rest"),
+    [
+        ("!a0 = i32", "tuple<{0}, {0}>"),
+        ("#a0 = 1", "[{0}, {0}]"),
+        ("#a0 = 1", "{{a = {0}, b = {0}}}"),
+        ("#a0 = 1", "[\n{0},\n{0}\n]"),
+        ('#a0 = loc("x")', "loc(fused[{0}, {0}])"),
+        ("!a0 = i32", "({0}) -> {0}"),
+    ],
+)
+def test_aliases_that_double(first: str, rest: str) -> None:
+    began = time.process_time()
+    error = refusal(aliased(first, rest, 60, "1"))
+    assert "stands for more than" in error.message and error.location is not None
+    assert time.process_time() - began < 2
+
+
+def test_aliases_within_each_other() -> None:
+    error = refusal(aliased("#a0 = 1", "[{0}]", 2000, "{0}"))
+    assert "alias '#a121' stands for brackets nested 121 deep" in error.message
+    braid.compile(aliased("#a0 = 1", "[{0}]", 100, "{0}").encode(), jobs=1, cache=False)
+
+
+def test_an_alias_that_is_named_often() -> None:
+    long = f"#a0 = [{', '.join(['1'] * 30_000)}]\n"
+    uses = ", ".join(["#a0"] * 2000)
+    error = refusal(long + FUNCTION.format(map="d0", attribute=f"[{uses}]"))
+    assert "characters with its aliases written out; '#a0' is the longest" in error.message
+
+
+@pytest.mark.parametrize("divisor", ["floordiv 0", "ceildiv 0", "mod 0", "mod -2", "mod (1 - 1)"])
+def test_maps_that_divide_by_nothing(divisor: str) -> None:
+    error = refusal(FUNCTION.format(map=f"d0 {divisor}", attribute="1"))
+    assert "expected a positive divisor" in error.message and error.location is not None
+    assert error.location.line == 3
+
+
+@pytest.mark.parametrize("number", ["1.0 : f80", "[2.0 : f128]"])
+def test_floats_that_nothing_computes_with(number: str) -> None:
+    assert "cannot be read" in refusal(FUNCTION.format(map="d0", attribute=number)).message
+
+
+@pytest.mark.parametrize("extent", [2**57, 2**62, 2**63 - 1])
+@pytest.mark.parametrize(
+    "op", ["linalg.exp ins({0}) outs({0})", "tensor.cast {0} to tensor<?xf32>"]
+)
+def test_extents_beyond_all_memory(extent: int, op: str) -> None:
+    type = f"tensor<{extent}xf32>"
+    line = op.format(f"%a : {type}")
+    result = "" if "cast" in op else f" -> {type}"
+    error = refusal(f"func.func @main(%a: {type}) {{\n  %y = {line}{result}\n  return\n}}\n")
+    assert f"[{extent}], expected at most {2**56} elements" in error.message
+
+
+CONVOLUTION = """func.func @main(%a: tensor<2x4x6x5xf32>, %b: tensor<6x4x3x2xf32>)
+    -> tensor<2x6x4x4xf32> {
+  %y = stablehlo.convolution(%a, %b) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1],
+    window = {} {batch_group_count = 1 : i64, feature_group_count = 1 : i64}
+    : (tensor<2x4x6x5xf32>, tensor<6x4x3x2xf32>) -> tensor<2x6x4x4xf32>
+  return %y : tensor<2x6x4x4xf32>
+}
+"""
+
+
+def test_upstream_ends_its_own_process_alone() -> None:
+    """Its parser makes a vector of as many elements as a dim's number says."""
+    text = CONVOLUTION.replace("[b, f, 0, 1]x", f"[b, f, {2**62}, 1]x")
+    with pytest.raises(EndedError, match="LLVM ERROR"):
+        upstream_text(Request(text, stablehlo=True))
+    error = refusal(text)
+    assert "upstream MLIR ended while it read the module" in error.message
+    assert isinstance(error, MLIRSyntaxError)
+    braid.compile(CONVOLUTION.encode(), jobs=1, cache=False)  # by another process
+
+
+def test_upstream_has_a_bound_on_memory() -> None:
+    """A resource whose alignment asks for 2 GiB of it."""
+    blob = (2**31).to_bytes(4, "little") + bytes(16)
+    text = (
+        'module { "test.op"() {a = dense_resource<w> : tensor<4xf32>} : () -> () }\n'
+        f'{{-# dialect_resources: {{ builtin: {{ w: "0x{blob.hex()}" }} }} #-}}\n'
+    )
+    with pytest.raises((EndedError, RejectedError), match=re.compile("memory|alloc", re.I)):
+        upstream_text(Request(text))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%m = memref.alloc() : memref<4xf32>",
+        "llvm.call @abort() : () -> ()",
+        "%p = llvm.mlir.zero : !llvm.ptr\n%v = llvm.load %p : !llvm.ptr -> i32",
+        'llvm.inline_asm has_side_effects "hlt", "" : () -> ()',
+        "memref.global_unknown @g",
+    ],
+)
+def test_effects_are_not_left_out(line: str) -> None:
+    text = (
+        "llvm.func @abort()\nfunc.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+        f"{line}\n%y = linalg.exp ins(%a : tensor<4xf32>) outs(%a : tensor<4xf32>) "
+        "-> tensor<4xf32>\nreturn %y : tensor<4xf32>\n}\n"
+    )
+    refusal(text)
