@@ -14,6 +14,11 @@ from test.fuzz.metamorphic_graphs import grown, inputs, model
 from test.fuzz.scaled_products import bounds, scaled
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
+few_examples = settings(
+    max_examples=max(1, EXAMPLES // 5),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 
 
 def assert_same_bits(found: Any, expected: Any, who: str) -> None:
@@ -32,24 +37,20 @@ def check(seed: int) -> None:
     plain, result, shape = grown(seed, "a", rewrites=False)
     other, changed, _ = grown(seed, "b", rewrites=True)
     values = inputs(seed, shape)
-    as_written, in_other_words = model([(plain, result)], shape), model([(other, changed)], shape)
-    note(printer.to_text(as_written) + printer.to_text(in_other_words))
+    as_written, rewritten = model([(plain, result)], shape), model([(other, changed)], shape)
+    note(printer.to_text(as_written) + printer.to_text(rewritten))
     with np.errstate(all="ignore"):
         (expected,) = interpret(as_written).run_named(values).values()
-        (same,) = interpret(in_other_words).run_named(values).values()
-        assert_same_bits(same, expected, "interpreted in other words")
-    assert_same_bits(run(in_other_words, values, "strict")[0], expected, "strict")
+        (same,) = interpret(rewritten).run_named(values).values()
+        assert_same_bits(same, expected, "rewritten, interpreted")
+    assert_same_bits(run(rewritten, values, "strict")[0], expected, "strict")
     both = model([(plain, result), (other, changed)], shape)
     first, second = run(both, values, "fast")
     assert_same_bits(first, expected, "fast, as written")
-    assert_same_bits(second, expected, "fast, in other words")
+    assert_same_bits(second, expected, "fast, rewritten")
 
 
-@settings(
-    max_examples=max(1, EXAMPLES // 5),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@few_examples
 @given(st.integers(0, 2**32))
 def test_equivalent_graphs_have_equal_bits(seed: int) -> None:
     check(seed)
@@ -78,11 +79,7 @@ def check_products(seed: int) -> None:
             assert same.all(), f"{numerics}, {chain}: what is not finite is lost"
 
 
-@settings(
-    max_examples=max(1, EXAMPLES // 5),
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@few_examples
 @given(st.integers(0, 2**32))
 def test_folded_scales_and_shifts_are_within_error_bounds(seed: int) -> None:
     check_products(seed)

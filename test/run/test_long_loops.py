@@ -147,14 +147,14 @@ def test_threads_have_limits_of_their_own(model: braid.Model) -> None:
 
 
 @pytest.mark.parametrize("text", [FOR.replace("%end = ", "%z = ").replace("to %end", "to %c0")])
-def test_loops_without_a_turn(text: str, tmp_path: Path) -> None:
+def test_loops_without_iterations(text: str, tmp_path: Path) -> None:
     path = tmp_path / "loop.mlir"
     path.write_text(text)
     y, last = braid.compile(path, cache=False)(X, YEARS)
     assert np.array_equal(y, X) and last == 0
 
 
-def test_the_command_ends(tmp_path: Path) -> None:
+def test_the_command_ends_on_an_interrupt(tmp_path: Path) -> None:
     path = tmp_path / "loop.mlir"
     path.write_text(NESTED)
     command = [sys.executable, "-m", "braid.tools.cli", "run", str(path), "--random"]

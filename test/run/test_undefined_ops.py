@@ -72,7 +72,7 @@ DEFINED = [
 
 
 @pytest.mark.parametrize(("body", "expected"), DEFINED)
-def test_an_operand_of_the_caller_is_defined(body: str, expected: dict[int, int]) -> None:
+def test_operands_known_at_run_time_are_made_defined(body: str, expected: dict[int, int]) -> None:
     model = braid.compile(text(body), cache=False, jobs=1)
     for given, value in expected.items():
         assert int(np.asarray(model(np.array([given, 5], np.int64)))[0]) == value, given
@@ -115,7 +115,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("message", REFUSED)
-def test_what_cannot_be_defined_is_refused(message: str) -> None:
+def test_undefined_constants_are_rejected(message: str) -> None:
     with pytest.raises(BraidError) as caught:
         braid.compile(text(REFUSED[message]), cache=False, jobs=1)
     assert message in str(caught.value)

@@ -246,13 +246,13 @@ def samples() -> list[Any]:
 
 
 @pytest.mark.parametrize(("build", "operands"), samples())
-def test_some_of_what_verifies_is_computed(build: Build, operands: list[Any]) -> None:
+def test_some_mutants_that_verify_can_be_computed(build: Build, operands: list[Any]) -> None:
     check(build, operands, EVERY)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("build", "operands"), samples())
-def test_what_verifies_is_computed(build: Build, operands: list[Any]) -> None:
+def test_mutants_that_verify_can_be_computed(build: Build, operands: list[Any]) -> None:
     check(build, operands, 1)
 
 

@@ -66,7 +66,9 @@ def test_tiles_extend_groups_of_recomputed_ops() -> None:
 
 
 @pytest.mark.parametrize("is_here", [True, False])
-def test_kernels_of_no_library_are_told(is_here: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_kernel_library_is_reported(
+    is_here: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = "a library" if is_here else None
     monkeypatch.setattr("braid.lower_source.loaded_library", lambda name: here)
     said: list[Diagnostic] = []

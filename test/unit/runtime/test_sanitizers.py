@@ -40,7 +40,7 @@ def subtract_mean(dim: str) -> braid.Model:
 
 
 @pytest.mark.parametrize("dim", ["d" * 700, "größe" * 200, "n"], ids=["long", "umlauts", "short"])
-def test_a_message_of_long_names(dim: str) -> None:
+def test_a_message_with_long_names_is_cut(dim: str) -> None:
     model = subtract_mean(dim)
     np.testing.assert_array_equal(model(np.ones((4, 4), "f4")), np.zeros((4, 4)))
     with pytest.raises(BraidError) as caught:

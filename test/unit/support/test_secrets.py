@@ -23,7 +23,7 @@ URLS = (
 
 
 @pytest.mark.parametrize("url", URLS)
-def test_places_of_records(url: str) -> None:
+def test_messages_on_record_urls_have_no_password(url: str) -> None:
     with pytest.raises(BraidError) as caught:
         store = open_store(url)
         assert "secret" not in repr(store)
@@ -34,7 +34,7 @@ def test_places_of_records(url: str) -> None:
 @pytest.mark.parametrize(
     "url", ["http://user:secret@127.0.0.1:9", "http://user:secret@[::1", "ftp://u:secret@h"]
 )
-def test_addresses_of_servers(url: str) -> None:
+def test_messages_on_server_urls_have_no_password(url: str) -> None:
     with pytest.raises(BraidError) as caught:
         Client(url, "token").task("x")
     assert "secret" not in str(caught.value)

@@ -129,7 +129,9 @@ def test_element_types_of_ops_of_one_input(opset: int) -> None:
         ("LayerNormalization", [1, 1], {"stash_type": 10}, "'stash_type' is supported only"),
     ],
 )
-def test_refused_nodes(op: str, kinds: list[int], attributes: Any, message: str) -> None:
+def test_invalid_nodes_are_rejected(
+    op: str, kinds: list[int], attributes: Any, message: str
+) -> None:
     model = model_of(op, kinds, [[4, 4] for _ in kinds], 21, **attributes)
     with pytest.raises(BraidError, match=message):
         import_onnx(model)
@@ -206,7 +208,7 @@ def test_ops_that_the_opset_does_not_have() -> None:
     import_onnx(model_of("LayerNormalization", [1, 1], [[4, 4], [4]], 11))
 
 
-def test_an_attribute_that_is_its_default_may_stand_there() -> None:
+def test_an_unsupported_attribute_may_have_its_default() -> None:
     import_onnx(model_of("LayerNormalization", [1, 1], [[4, 4], [4]], 21, stash_type=1))
 
 

@@ -78,7 +78,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_tables(name: str) -> None:
+def test_large_tables_are_rejected(name: str) -> None:
     with pytest.raises(braid.BraidError, match=r"a table of [0-9]+ entries is needed"):
         braid.compile(model_of(*CASES[name]), cache=False)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -75,7 +75,7 @@ def result(name: str, *inputs: Array) -> Array:
     return interpret(converted(CASES[name][0])[1], inputs)[0]
 
 
-def test_places_and_unsigned_division() -> None:
+def test_loop_indices_and_unsigned_division() -> None:
     a = np.arange(12, dtype=np.int32).reshape(4, 3) - 6
     sums = np.add.outer(np.arange(3), np.arange(4))
     np.testing.assert_array_equal(result("places", a, np.zeros((3, 4), np.int32)), a.T + sums)

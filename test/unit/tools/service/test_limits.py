@@ -44,7 +44,7 @@ def compiled(server: Server, path: Path, text: str) -> str:
     return task
 
 
-def test_what_a_run_writes_and_allocates_is_limited(server: Server, tmp_path: Path) -> None:
+def test_output_and_memory_of_a_run_are_limited(server: Server, tmp_path: Path) -> None:
     x = np.ones(1, np.float32)
     small = compiled(server, tmp_path / "small.mlir", WIDE.format(n=1 << 20))
     (y,) = server.client.run(small, {"input0": x}).values()
@@ -77,7 +77,7 @@ def test_files_are_private(server: Server, tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == right, path
 
 
-def test_a_task_takes_so_long(tmp_path: Path) -> None:
+def test_a_task_has_a_time_limit(tmp_path: Path) -> None:
     with serving(tmp_path, "--task-seconds", "5") as server:
         client = server.client
         task = client.submit(MODEL, interactive=True, again=True)
@@ -98,8 +98,10 @@ def test_a_task_takes_so_long(tmp_path: Path) -> None:
         ("pass", Usage(seconds=1.0), "longer"),
     ],
 )
-def test_what_a_session_uses(tmp_path: Path, program: str, usage: Usage, reason: str) -> None:
-    """With what processes of it use that it has started."""
+def test_usage_counts_all_processes_of_a_session(
+    tmp_path: Path, program: str, usage: Usage, reason: str
+) -> None:
+    """Measure a session with child processes."""
 
     async def watched() -> str:
         process = await asyncio.create_subprocess_exec(
