@@ -26,9 +26,9 @@ def hides_bits(dense: DenseIntOrFPElementsAttr) -> bool:
 
 
 class CachingPrinter(Printer):
-    """xDSL's printer to a string, for modules that use the same types over and over.
+    """A printer to a string that caches the text of types which a module repeats.
 
-    Prints what `Printer` prints, in about half of the time.
+    It prints what xDSL's `Printer` prints, about twice as fast.
     """
 
     def __init__(self, *, generic: bool = False, debuginfo: bool = False) -> None:

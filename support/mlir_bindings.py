@@ -60,7 +60,7 @@ def without_op_classes() -> None:
 
 
 def has_bindings_of_stablehlo() -> bool:
-    """Whether there are bindings of MLIR that come with StableHLO."""
+    """Return whether bindings of MLIR with StableHLO are installed."""
     try:
         return find_spec(f"{package()}._mlir_libs._stablehlo") is not None
     except BraidError:

@@ -1,8 +1,8 @@
-"""Modules through upstream MLIR in a worker process: a text from outside may end it.
+"""Runs of upstream MLIR on untrusted modules, in a worker process that may crash.
 
-Upstream's parser, verifiers and passes end the process where memory or the room of a vector does
-not suffice, which numbers in a model decide. So no text of a model is read by upstream in the
-process of the user; the worker has bounds on its memory and time, which grow with the text.
+Upstream's parser, verifiers and passes abort the process if an allocation fails, the size of which
+may depend on constants in a model. The worker has limits of memory and time, which grow with the
+size of the text.
 """
 
 import resource
@@ -16,22 +16,22 @@ from braid.support.worker_process import WorkerEndedError, serve
 
 _MEMORY = 2 << 30
 _MEMORY_OF_A_BYTE = 64
-"""What a text may take in the worker beside what the worker has before it, and for each byte."""
+"""The memory limit of a text beyond that of the idle worker, fixed and per byte of text."""
 _SECONDS = 60.0
 _BYTES_OF_A_SECOND = 1 << 20
 
 
 class RejectedError(Exception):
-    """Upstream says what is wrong with the module; the message has its diagnostics."""
+    """Raised if upstream rejects the module; the message has its diagnostics."""
 
 
 class EndedError(Exception):
-    """Upstream has ended its process, or took too long; the message says how."""
+    """Raised if upstream crashed its process or exceeded the time limit; the message says which."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A module to read, and what upstream does with it."""
+    """A module to parse, with options and the pipeline that upstream runs on it."""
 
     text: str
     pipeline: str = ""
@@ -92,7 +92,7 @@ def _answer(request: Request) -> tuple[bool, str]:
 
 
 def _bound_memory(size: int) -> None:
-    """Let this process have no more than a text of `size` bytes may need."""
+    """Limit the memory of this process to what a text of `size` bytes may need."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     has = pages * resource.getpagesize()
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

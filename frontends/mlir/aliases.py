@@ -1,6 +1,6 @@
-"""How large a text is once its aliases are written out, which readers and printers do.
+"""The size of a text with its aliases expanded, as parsers and printers expand them.
 
-An alias that names the one before twice is short, and sixty of them stand for 2^60 attributes.
+Sixty aliases, each of which names the previous one twice, expand to 2^60 attributes.
 """
 
 import re
@@ -16,7 +16,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True)
 class Expansion:
-    """What stands for an alias: how many characters, and how deep its brackets are nested."""
+    """The expanded form of an alias: its number of characters, and the depth of its brackets."""
 
     characters: int
     depth: int
@@ -27,13 +27,13 @@ class _Alias:
     position: int
     own: Expansion
     named: tuple[tuple[str, int], ...]
-    """The aliases that it names, and within how many brackets."""
+    """The aliases that it names, each with the number of brackets around it."""
 
 
 def expansions(text: str) -> tuple[dict[str, int], dict[str, Expansion], int]:
-    """Return where aliases are defined, what each stands for, and the characters of the whole.
+    """Return the positions of alias definitions, their expansions, and the size of the whole text.
 
-    One that stands for itself counts as what it is written as: parsers refuse it.
+    An alias that refers to itself counts unexpanded, since parsers reject it.
     """
     aliases: dict[str, _Alias] = {}
     outside = Counter[str]()

@@ -1,4 +1,4 @@
-"""xDSL's parser, which refuses numbers that nothing after it can compute with."""
+"""xDSL's parser with checks of constants that no later stage can compute with."""
 
 from xdsl.dialects.builtin import Float80Type, Float128Type, FloatAttr, IntegerAttr
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap, AffineSet
@@ -9,7 +9,7 @@ from braid.dialects.float_literals import BitPatternParser
 
 
 class _CheckedAffineParser(AffineParser):
-    """xDSL's parser of affine maps, in which divisors are positive."""
+    """A parser of affine maps that rejects divisors which are not positive."""
 
     def _create_binop_expr(self, lhs: AffineExpr, rhs: AffineExpr, binop: MLIRToken) -> AffineExpr:
         is_division = binop.text in ("floordiv", "ceildiv", "mod")
@@ -20,18 +20,18 @@ class _CheckedAffineParser(AffineParser):
 
 
 class CheckedParser(BitPatternParser):
-    """xDSL's parser, in which maps divide by positive numbers and floats have at most 64 bits."""
+    """A parser that rejects affine divisors below 1, and floats of more than 64 bits."""
 
     def parse_affine_map(self) -> AffineMap:
-        """An affine map, every divisor of which is positive."""
+        """Parse an affine map, every divisor of which must be positive."""
         return _CheckedAffineParser(self._parser_state).parse_affine_map()
 
     def parse_affine_set(self) -> AffineSet:
-        """An affine set, every divisor of which is positive."""
+        """Parse an affine set, every divisor of which must be positive."""
         return _CheckedAffineParser(self._parser_state).parse_affine_set()
 
     def parse_optional_builtin_int_or_float_attr(self) -> IntegerAttr | FloatAttr | None:
-        """A number; one of floats that xDSL can neither print nor compute with is refused."""
+        """Parse a number; reject float types that xDSL can neither print nor compute with."""
         position = self.pos
         number = super().parse_optional_builtin_int_or_float_attr()
         if isinstance(number, FloatAttr) and isinstance(number.type, Float80Type | Float128Type):

@@ -46,7 +46,7 @@ def from_upstream(context: Context, module: Any) -> ModuleOp:
 
 
 def from_upstream_text(context: Context, text: str) -> ModuleOp:
-    """The module that upstream has printed as `text`; otherwise as `from_upstream`."""
+    """Return the module that upstream printed as `text`; see `from_upstream`."""
     parsed = parse_mlir(context, text, UPSTREAM_FILE).module
     for op in parsed.walk():
         _keep_unknown_properties(op)

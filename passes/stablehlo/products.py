@@ -86,7 +86,7 @@ def _orders(t: StablehloNode) -> list[list[int]]:
 
 
 def _raw_orders(t: StablehloNode) -> list[list[int]]:
-    """The same where the dims are written one by one."""
+    """Return the same for dims that are written one by one."""
     text = t.text("dimension_numbers")
     orders: list[list[int]] = []
     for of, leading in (

@@ -109,7 +109,7 @@ class DeviceExplanation:
             stage.measured = seconds.get(stage.function)
 
     def table(self) -> Table:
-        """A row for each cluster, the bottleneck marked; with what was measured, if it was.
+        """Return a row for each cluster, with the bottleneck marked and measured times if any.
 
         What only the host can run has a last row, with the reason.
         """

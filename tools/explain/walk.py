@@ -38,7 +38,7 @@ RESOURCE = "seconds"
 
 @dataclass(frozen=True)
 class Walk:
-    """What was seen on the way: the graph as it was read, its layouts, and all remarks.
+    """The results of a compilation to explain: the graph as read, its layouts, and remarks.
 
     `devices` is None for a model that is on one device because it needs no other.
     """

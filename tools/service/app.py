@@ -176,7 +176,7 @@ def _add_events(app: FastAPI) -> None:
         after: Annotated[int, Query(ge=0, le=2**53)] = 0,
         last_event_id: Annotated[int, Header(ge=0, le=2**53)] = 0,
     ) -> AsyncIterator[ServerSentEvent]:
-        """What happens to a task after an event, until it ends, or its user may know it no more."""
+        """Return the events of a task after a given one, until it ends or access is revoked."""
         after = max(after, last_event_id)
         while (known := await asyncio.to_thread(service.queue.get, task.id)) is not None:
             if not await asyncio.to_thread(user.may_go_on, service):

@@ -54,9 +54,9 @@ class Bell:
 
 @dataclass
 class TaskRunner:
-    """Takes tasks from `queue`, whose files are in `directory`, `workers` at a time.
+    """Runs the tasks of `queue`, whose files are in `directory`, `workers` at a time.
 
-    Each may use so much of the machine: what takes more has failed.
+    A task that exceeds the limits of `usage` fails.
     """
 
     queue: TaskQueue

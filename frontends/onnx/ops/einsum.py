@@ -1,4 +1,4 @@
-"""`Einsum`: an equation as one batched matrix product for each operand after the first."""
+"""The importer of `Einsum`: one batched matrix product for each operand after the first."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class _Equation:
 
 @importer("Einsum")
 def einsum(b: Builder, node: Node) -> SSAValue:
-    """Any equation of letters, spaces and ellipses."""
+    """Import any equation of letters, spaces and ellipses."""
     operands = [node.input(i) for i in range(len(node.inputs))]
     equation = _parsed(node, [len(shape_of(x)) for x in operands])
     terms = [_diagonal(b, node, *term) for term in zip(equation.terms, operands, strict=True)]
@@ -44,7 +44,7 @@ def einsum(b: Builder, node: Node) -> SSAValue:
 
 
 def _parsed(node: Node, ranks: Sequence[int]) -> _Equation:
-    """The equation for operands of these ranks. Raises BraidError where there is none."""
+    """Parse the equation for operands of these ranks. Raises BraidError if it is malformed."""
     text = node.text("equation").replace(" ", "")
     found = _EQUATION.fullmatch(text)
     if found is None:
@@ -62,7 +62,7 @@ def _parsed(node: Node, ranks: Sequence[int]) -> _Equation:
 
 
 def _ellipsis_rank(node: Node, terms: Sequence[str], ranks: Sequence[int]) -> int:
-    """How many dims the ellipsis stands for, which are as many in every term by ONNX."""
+    """Return the number of dims of the ellipsis, which ONNX has equal in every term."""
     counts: dict[str, int] = {}
     for index, (term, rank) in enumerate(zip(terms, ranks, strict=True)):
         letters = len(term.replace("...", ""))
@@ -77,13 +77,13 @@ def _ellipsis_rank(node: Node, terms: Sequence[str], ranks: Sequence[int]) -> in
 
 
 def _spelled(term: str, count: int) -> Labels:
-    """The labels of a term, whose ellipsis stands for `count` dims."""
+    """Return the labels of a term, whose ellipsis stands for `count` dims."""
     before, dots, after = term.partition("...")
     return (*before, *(range(count) if dots else ()), *after)
 
 
 def _result(node: Node, text: str, terms: Sequence[Labels], count: int) -> Labels:
-    """The labels of the result, each of which is one of the operands' and stands there once."""
+    """Return the labels of the result; each must be unique and occur in an operand."""
     result, known = _spelled(text, count), {label for term in terms for label in term}
     for label in result:
         if label not in known:
@@ -96,7 +96,7 @@ def _result(node: Node, text: str, terms: Sequence[Labels], count: int) -> Label
 
 
 def _diagonal(b: Builder, node: Node, labels: Labels, x: SSAValue) -> Term:
-    """The operand with every label once: what is off a diagonal is left out."""
+    """Return the operand with unique labels, by the diagonals of repeated ones."""
     repeated = next((label for label in labels if labels.count(label) > 1), None)
     if repeated is None:
         return labels, x
@@ -113,7 +113,7 @@ def _diagonal(b: Builder, node: Node, labels: Labels, x: SSAValue) -> Term:
 
 
 def _without_repeated(b: Builder, node: Node, terms: Sequence[Term]) -> list[Term]:
-    """The operands without the dims of 1 along which they are repeated for another operand."""
+    """Return the operands without dims of extent 1 that are broadcast to another operand's."""
     extents: dict[str | int, int] = {}
     for labels, x in terms:
         for label, extent in zip(labels, shape_of(x), strict=True):
@@ -131,7 +131,7 @@ def _without_repeated(b: Builder, node: Node, terms: Sequence[Term]) -> list[Ter
 
 
 def _contracted(b: Builder, terms: Sequence[Term], result: Labels) -> Term:
-    """The product of all operands, with the labels of the result alone, in any order."""
+    """Return the product of all operands with the labels of the result, in any order."""
     later = [labels for labels, _ in terms]
     first = _summed(b, terms[0], {*result, *(label for term in later[1:] for label in term)})
     for position, term in enumerate(terms[1:], start=2):
@@ -141,7 +141,7 @@ def _contracted(b: Builder, terms: Sequence[Term], result: Labels) -> Term:
 
 
 def _summed(b: Builder, term: Term, needed: set[str | int]) -> Term:
-    """The operand with the labels that nothing needs summed away."""
+    """Return the operand summed over the labels that are not in `needed`."""
     labels, value = term
     dims = [dim for dim, label in enumerate(labels) if label not in needed]
     total = drop_dims(b, reduce_dims(b, "add", value, dims), dims)
@@ -149,7 +149,7 @@ def _summed(b: Builder, term: Term, needed: set[str | int]) -> Term:
 
 
 def _product(b: Builder, left: Term, right: Term, needed: set[str | int]) -> Term:
-    """One batched matrix product: labels are of batches, rows, columns, or summed."""
+    """Return one batched matrix product: labels are of batches, rows, columns, or summed."""
     sizes = [dict(zip(labels, shape_of(value), strict=True)) for labels, value in (left, right)]
     extents = {**sizes[0], **sizes[1]}
     batch = [label for label in left[0] if label in right[0] and label in needed]
