@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp, TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
@@ -23,6 +23,9 @@ from braid.passes.linalg.scalars import SCALAR_OPS, convert_scalar
 from braid.passes.linalg.tensors import CONVERTERS, splat
 from braid.passes.linalg.windows import convert_windows
 from braid.support.errors import UnsupportedError
+
+_COPIES = ("linalg.broadcast", "linalg.copy", "linalg.fill", "linalg.transpose")
+"""Ops that write every element of their last operand and read none."""
 
 _DIALECTS = ("arith", "linalg", "math", "tensor")
 
@@ -58,6 +61,9 @@ class ConvertLinalgToBraidPass(ModulePass):
         nests = tensor_nests([op for op in ops if _needs_nest(op)])
         for inner in ops:
             _convert(inner, nests.get(inner))
+        for inner in ops:
+            if inner.parent is not None and isinstance(inner, tensor.EmptyOp):
+                _fill_where_read(inner)
         for inner in reversed(ops):
             if inner.parent is not None and _is_unused(inner):
                 Rewriter.erase_op(inner)
@@ -72,6 +78,27 @@ def _is_of_tensors(op: Operation) -> bool:
 def _needs_nest(op: Operation) -> bool:
     name = op_name(op)
     return name.startswith("linalg.") and name not in CONVERTERS and name != "linalg.fill"
+
+
+def _fill_where_read(op: tensor.EmptyOp) -> None:
+    """Replace `op` by zeros where its elements are read, which would be whatever memory held."""
+    readers = [use for use in op.tensor.uses if not _is_overwritten(use)]
+    node = UpstreamNode(op)
+    try:
+        zeros = splat(node, 0, node.static(op.tensor)) if readers else op.tensor
+    except NotConvertedError:
+        node.undo()
+        return
+    for use in readers:
+        use.operation.operands[use.index] = zeros
+
+
+def _is_overwritten(use: Use) -> bool:
+    """Return whether the user writes every element of the operand before it reads one."""
+    name = op_name(use.operation)
+    if name == "linalg.generic":
+        return not use.operation.regions[0].block.args[use.index].uses
+    return name in _COPIES and use.index == len(use.operation.operands) - 1
 
 
 def _is_unused(op: Operation) -> bool:

@@ -22,3 +22,15 @@ func.func @open(%a: tensor<?xf32>) -> tensor<?xf32> {
   %y = linalg.add ins(%a, %a : tensor<?xf32>, tensor<?xf32>) outs(%a : tensor<?xf32>) -> tensor<?xf32>
   func.return %y : tensor<?xf32>
 }
+
+// What is read of a tensor that nothing has written is zeros, never what memory held.
+// CHECK-LABEL: func.func @unwritten
+// CHECK:       %[[ZERO:.*]] = braid.constant {value = dense<0.0
+// CHECK:       %[[ZEROS:.*]] = braid.broadcast %[[ZERO]]
+// CHECK:       tensor.insert %x into %[[ZEROS]]
+// CHECK:       func.return %{{.*}}, %[[ZEROS]]
+func.func @unwritten(%x: f32, %i: index) -> (tensor<4xf32>, tensor<4xf32>) {
+  %e = tensor.empty() : tensor<4xf32>
+  %y = tensor.insert %x into %e[%i] : tensor<4xf32>
+  func.return %y, %e : tensor<4xf32>, tensor<4xf32>
+}
