@@ -13,8 +13,15 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.interpreter import control_flow, scalars, tensors
 from braid.analysis.interpreter.inputs import ordered_inputs
 from braid.analysis.interpreter.machine import Handler, Machine, Observer
-from braid.analysis.structure.parameter_expressions import PREPARE
+from braid.analysis.structure.parameter_expressions import (
+    MOST_ELEMENTS,
+    PREPARE,
+    elements,
+    is_leaf,
+)
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.movement import BroadcastOp
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import BraidError
 
@@ -100,9 +107,26 @@ def evaluate_prepare(module: ModuleOp, parameters: Mapping[str, Array]) -> dict[
     prepare = functions.get(PREPARE)
     if prepare is None or PREPARED_KEYS not in prepare.attributes:
         return {}
+    _refuse_large(prepare)
     keys = cast(ArrayAttr[StringAttr], prepare.attributes[PREPARED_KEYS])
     values = _machine(functions, parameters, None).call(PREPARE, ())
     return {key.data: cast(Array, value) for key, value in zip(keys.data, values, strict=True)}
+
+
+def _refuse_large(prepare: FuncOp) -> None:
+    """Raise BraidError for an op that repeats weights, within a group too, to fill the memory."""
+    ops = [op for op in prepare.walk() if isinstance(op, TensorOp)]
+    weights = sum(sum(map(elements, op.results)) for op in ops if is_leaf(op))
+    most = max(MOST_ELEMENTS, weights)
+    for op in ops:
+        count = sum(map(elements, op.results))
+        if count > most and not isinstance(op, BroadcastOp):  # which is a view
+            raise BraidError(
+                f"'{op.name}' op makes {count} elements of weights when the model is compiled, "
+                f"expected at most {most}",
+                location=source_location(op),
+                hint="make what the weights are repeated to an input of the model",
+            )
 
 
 def _functions(module: ModuleOp) -> dict[str, FuncOp]:

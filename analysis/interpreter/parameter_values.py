@@ -13,9 +13,9 @@ from xdsl.ir import Block, SSAValue
 
 from braid.analysis.interpreter.machine import OPERAND_ERRORS
 from braid.analysis.structure.model_context import parameters_in
-from braid.analysis.structure.parameter_expressions import PREPARE
+from braid.analysis.structure.parameter_expressions import MOST_ELEMENTS, PREPARE, elements
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
-from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.base import MOST_NUMBERS, TensorOp
 from braid.dialects.braid.constants import ParameterOp
 from braid.support.errors import BraidError
 
@@ -90,6 +90,10 @@ class ParameterValues:
             return operands[0] if operands else self.parameters.get(op.key.data)
         if not isinstance(op, TensorOp) or any(operand is None for operand in operands):
             return None
+        inputs = [elements(operand) for operand in op.operands]
+        most = max(MOST_NUMBERS, min(sum(inputs), MOST_ELEMENTS), *inputs)
+        if sum(map(elements, op.results)) > most:
+            return None  # weights that are repeated would fill the memory
         try:
             with np.errstate(all="ignore"):
                 results = op.evaluate(*cast("list[Array]", operands))

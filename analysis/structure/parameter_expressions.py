@@ -21,6 +21,11 @@ _MAX_ELEMENTS = 1 << 18
 what it is made of: weights that are repeated many times would fill the memory."""
 
 
+MOST_ELEMENTS = 1 << 28
+"""A larger result than this is never larger than all it is made of: each of many concatenations
+might double it."""
+
+
 class ParameterExpressions:
     """Memoized answers for one module; ops that are created later are classified when asked.
 
@@ -82,9 +87,14 @@ def computed_beforehand() -> ParameterExpressions:
 def _too_large(op: Operation) -> bool:
     if is_leaf(op):
         return False
-    sizes = [math.prod(shape_of(result)) for result in op.results]
-    inputs = sum(math.prod(shape_of(operand)) for operand in op.operands)
-    return sum(sizes) > most_elements(inputs)
+    inputs = [elements(operand) for operand in op.operands]
+    most = max(min(most_elements(sum(inputs)), MOST_ELEMENTS), *inputs, 0)
+    return sum(map(elements, op.results)) > most
+
+
+def elements(value: SSAValue) -> int:
+    """Return how many elements a tensor has."""
+    return math.prod(shape_of(value))
 
 
 def most_elements(inputs: int) -> int:

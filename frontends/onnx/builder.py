@@ -1,5 +1,6 @@
 """Building braid ops, with what is already known computed, and weights by key."""
 
+import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -97,7 +98,7 @@ class Builder:
 
     def emit_all(self, op: TensorOp) -> list[SSAValue]:
         """Appends an op or computes it; its results."""
-        elements = [int(np.prod(op.result_type(i).get_shape())) for i in range(len(op.results))]
+        elements = [math.prod(op.result_type(i).get_shape()) for i in range(len(op.results))]
         if max(elements) == 0:
             return self._instead_of(op, [_empty(result) for result in op.results])
         operands = [self.known(value) for value in op.operands]

@@ -9,7 +9,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from braid.analysis.interpreter.machine import OPERAND_ERRORS
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import MOST_NUMBERS, TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
@@ -68,8 +68,11 @@ def fold_constants(op: Operation, rewriter: PatternRewriter) -> None:
         return
     if not can_be_constants(op):
         return
-    is_large = sum(math.prod(shape_of(result)) for result in op.results) > MAX_ELEMENTS
+    elements = sum(math.prod(shape_of(result)) for result in op.results)
+    is_large = elements > MAX_ELEMENTS
     if is_large and any(math.prod(shape_of(operand)) for operand in op.operands):
+        return
+    if elements > MOST_NUMBERS:
         return
     operands = [numpy_from_dense(c.value) for c in constants if isinstance(c, ConstantOp)]
     try:

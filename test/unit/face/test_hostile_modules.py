@@ -1,12 +1,17 @@
 """Modules that would exhaust or end the compiler: refused, with the place where they stand."""
 
 import re
+import resource
 import time
+from typing import Any
 
+import numpy as np
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
 import braid
 from braid.frontends.mlir import MLIRSyntaxError
+from braid.passes.infrastructure.decision_checks import VARIABLE
 from braid.support.errors import BraidError
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 
@@ -143,3 +148,44 @@ def test_effects_are_not_left_out(line: str) -> None:
         "-> tensor<4xf32>\nreturn %y : tensor<4xf32>\n}\n"
     )
     refusal(text)
+
+
+LARGE = 2**33
+WEIGHTS = {"w": np.ones((1, 1), np.float32), "to": np.array([LARGE, 1])}
+WEIGHTS |= {"pads": np.array([0, 0, LARGE - 1, 0]), "from": np.array([LARGE - 4, 0])}
+EXPAND = helper.make_node("Expand", ["w", "to"], ["t"])
+PAD = helper.make_node("Pad", ["w", "pads"], ["t"])
+SLICE = helper.make_node("Slice", ["u", "from", "to"], ["v"])
+LARGEST = helper.make_node("ReduceMax", ["u"], ["v"], keepdims=1)
+
+
+@pytest.mark.parametrize("first", [EXPAND, PAD], ids=["expand", "pad"])
+@pytest.mark.parametrize("last", [SLICE, LARGEST], ids=["slice", "reduce"])
+@pytest.mark.parametrize(
+    "op", ["Identity", "Exp", "Concat", "Transpose", "CumSum", "Cast"], ids=str.lower
+)
+def test_large_constants_are_not_computed(
+    first: Any, op: str, last: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one weight 32 GiB could be made: nothing of that size is allocated, or it is refused."""
+    monkeypatch.delenv(VARIABLE)  # the checks of tests mark each byte of a plan
+    if op == "Transpose" and last is SLICE:
+        pytest.skip("the slice would be of the other dim")
+    inputs = {"Concat": ["t", "t"], "CumSum": ["t", "axis"]}.get(op, ["t"])
+    attributes = {"Concat": {"axis": 0}, "Cast": {"to": TensorProto.FLOAT16}}.get(op, {})
+    middle = helper.make_node(op, inputs, ["u"], **attributes)
+    nodes = [first, middle, last, helper.make_node("CastLike", ["v", "x"], ["w2"])]
+    graph = helper.make_graph(
+        [*nodes, helper.make_node("Add", ["w2", "x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1])],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(a, name) for name, a in {**WEIGHTS, "axis": np.array(0)}.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    try:
+        braid.compile(model, jobs=1, cache=False)
+    except BraidError as error:
+        assert "elements of weights when the model is compiled" in error.message
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**20  # KiB
