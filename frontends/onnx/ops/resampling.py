@@ -50,9 +50,9 @@ def _extents(
     """Extents and scales of all dims."""
     sizes, scales = list(shape), [1.0] * len(shape)
     wanted = node.known_integers(3)
+    policy = node.text("keep_aspect_ratio_policy", "stretch")  # bears on sizes alone
     if wanted:
         ratios = [want / shape[dim] for want, dim in zip(wanted, axes, strict=True)]
-        policy = node.text("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
             ratios = [ratio] * len(axes)

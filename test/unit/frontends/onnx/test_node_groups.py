@@ -189,6 +189,7 @@ def test_indexing(check: Check) -> None:
 def test_resize(check: Check, mode: str) -> None:
     scales = [np.array([1, 1, 1.5, 0.6], np.float32)]
     check("Resize", X, None, scales, mode=mode)
+    check("Resize", X, None, scales, mode=mode, keep_aspect_ratio_policy="not_larger")
     check("Resize", X, None, None, ints(2, 3, 11, 5), mode=mode)
 
 
