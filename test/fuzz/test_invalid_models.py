@@ -31,6 +31,9 @@ ADMITTED = {
         "declared shapes are hints, which models whose inputs were edited have wrong; ONNX Runtime "
         "warns of them where it has a kernel for the type"
     ),
+    r"op outputs should be 1 when Training_mode = False": (
+        "ONNX and ONNX Runtime keep 32 bits of this flag, so that 2^40 is false; braid keeps all"
+    ),
 }
 """By what the checker says: why braid compiles the model all the same."""
 

@@ -1,4 +1,4 @@
-"""Equivalent graphs have bitwise equal results, with strict and with default numerics."""
+"""Equivalent graphs have equal results, bitwise where nothing is summed, with all numerics."""
 
 import os
 from typing import Any
@@ -12,6 +12,8 @@ import braid
 from braid.interpreted import interpret
 from test.fuzz.metamorphic_graphs import grown, inputs, model
 from test.fuzz.scaled_products import bounds, scaled
+from test.fuzz.window_pairs import WAYS, as_written, windows
+from test.fuzz.window_pairs import model as model_of_windows
 
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 few_examples = settings(
@@ -83,3 +85,23 @@ def check_products(seed: int) -> None:
 @given(st.integers(0, 2**32))
 def test_folded_scales_and_shifts_are_within_error_bounds(seed: int) -> None:
     check_products(seed)
+
+
+def check_windows(seed: int) -> None:
+    case = windows(seed)
+    (expected,) = interpret(model_of_windows(case, as_written)).run_named({"x": case.x}).values()
+    allowed = 1e-4 * np.abs(expected).max(initial=1)
+    for way in WAYS:
+        proto = model_of_windows(case, way)
+        note(printer.to_text(proto))
+        for numerics in ("strict", "fast"):
+            (found,) = run(proto, {"x": case.x}, numerics)
+            assert found.shape == expected.shape
+            who = f"{numerics}, {way.__name__}, {case.op} of {case.sizes}, pads {case.pads}"
+            np.testing.assert_allclose(found, expected, rtol=0, atol=allowed, err_msg=who)
+
+
+@few_examples
+@given(st.integers(0, 2**32))
+def test_equivalent_windows_have_equal_results(seed: int) -> None:
+    check_windows(seed)
