@@ -33,6 +33,10 @@ def makers() -> dict[str, Maker]:
         found |= {name: partial(torch_models.make_torch, name) for name in torch_models.MODELS}
         found |= {name: partial(torch_models.make_open, name) for name in torch_models.OPEN}
         found |= variants.VARIANTS
+        if importlib.util.find_spec("timm"):
+            from benchmarks.models import timm_models
+
+            found |= {name: partial(timm_models.make_timm, name) for name in timm_models.MODELS}
     return found
 
 

@@ -70,6 +70,21 @@ def gpt2(**sizes: int) -> nn.Module:
     return OneOutput(transformers.GPT2LMHeadModel(config), "input_ids", "logits")
 
 
+def gpt_neox() -> nn.Module:
+    """Six layers of GPT-NeoX with 8 heads of 32."""
+    config = transformers.GPTNeoXConfig(
+        vocab_size=30000,
+        hidden_size=256,
+        num_hidden_layers=6,
+        num_attention_heads=8,
+        intermediate_size=1024,
+        max_position_embeddings=512,
+        attn_implementation="eager",
+        use_cache=False,
+    )
+    return OneOutput(transformers.GPTNeoXForCausalLM(config), "input_ids", "logits")
+
+
 def noise(*shapes: tuple[int, ...]) -> tuple[Tensor, ...]:
     generator = torch.Generator().manual_seed(1)
     return tuple(torch.randn(shape, generator=generator) for shape in shapes)
@@ -84,6 +99,7 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[], tuple[Tensor, ...]
     ),
     "experts": (Experts, lambda: noise((8, 512))),
     "gpt2": (gpt2, lambda: tokens(64)),
+    "gpt_neox_32": (gpt_neox, lambda: tokens(128)),
     "gru": (lambda: Recurrent(nn.GRU), lambda: noise((64, 1, 128))),
     "hifi_gan": (HiFiGan, lambda: noise((1, 80, 40))),
     "lstm": (lambda: Recurrent(nn.LSTM), lambda: noise((64, 1, 128))),
