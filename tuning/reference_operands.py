@@ -248,17 +248,17 @@ def _takes(op: Operation, operands: Sequence[Array]) -> bool:
         return bool(((counts >= 0) & (counts < 8 * counts.itemsize)).all())
     if isinstance(op, RequantizeOp):
         return bool(((operands[2] >= 1) & (operands[2] <= MOST_SHIFT)).all())
-    return not isinstance(op, ScatterOp) or _writes_once(op, operands[1])
+    return not isinstance(op, ScatterOp) or _writes_once(op, operands[0], operands[1])
 
 
-def _writes_once(op: ScatterOp, indices: Array) -> bool:
+def _writes_once(op: ScatterOp, data: Array, indices: Array) -> bool:
     """Which of several updates of one element stays is not said, where they are not combined."""
     if op.reduction.data != "none":
         return True
     if isinstance(op, ScatterElementsOp):
-        index = element_index(indices, op.dim.value.data)
+        index = element_index(data, indices, op.dim.value.data)
     else:
-        index = tuple_index(indices, 0)
-    writes = np.zeros(shape_of(op.data), np.int64)
+        index = tuple_index(data, indices, 0)
+    writes = np.zeros(data.shape, np.int64)
     np.add.at(writes, index, 1)
     return bool((writes <= 1).all())

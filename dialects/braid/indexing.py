@@ -96,8 +96,8 @@ class GatherOp(GatherBase):
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's take."""
-        data, indices = operands
-        return (np.take(data, indices.astype(np.int64), axis=self.dim.value.data),)
+        (data, indices), dim = operands, self.dim.value.data
+        return (np.take(data, nearest_index(indices, data.shape[dim]), axis=dim),)
 
     def structure(self) -> Structure:
         """One stage over the result's dims."""
@@ -152,7 +152,7 @@ class GatherElementsOp(GatherBase):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays of all dims."""
         data, indices = operands
-        return (data[element_index(indices, self.dim.value.data)],)
+        return (data[element_index(data, indices, self.dim.value.data)],)
 
     def structure(self) -> Structure:
         """One stage over the result's dims."""
@@ -217,7 +217,7 @@ class GatherNdOp(GatherBase):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays of the batch dims and of the tuples."""
         data, indices = operands
-        return (data[tuple_index(indices, self.batch_dims.value.data)],)
+        return (data[tuple_index(data, indices, self.batch_dims.value.data)],)
 
     def structure(self) -> Structure:
         """One stage over the result's dims."""
@@ -258,19 +258,28 @@ def require_addressed(extents: Sequence[int], shape: Sequence[int]) -> None:
     )
 
 
-def element_index(indices: Array, dim: int) -> tuple[Array, ...]:
-    """numpy index of the elements that `indices` addresses along `dim`."""
+def nearest_index(indices: Array, extent: int) -> Array:
+    """Return the indices, and for those outside of a dim the nearest ones that lie inside.
+
+    Indices below 0 count from the end of the dim, and stay below 0.
+    """
+    return np.clip(indices.astype(np.int64), -extent, extent - 1)
+
+
+def element_index(data: Array, indices: Array, dim: int) -> tuple[Array, ...]:
+    """numpy index of the elements of `data` that `indices` addresses along `dim`."""
     grid: list[Array] = list(np.indices(indices.shape, sparse=True))
-    grid[dim] = indices.astype(np.int64)
+    grid[dim] = nearest_index(indices, data.shape[dim])
     return tuple(grid)
 
 
-def tuple_index(indices: Array, batch_dims: int) -> tuple[Array, ...]:
-    """numpy index of the slices that the tuples in the last dim of `indices` address."""
+def tuple_index(data: Array, indices: Array, batch_dims: int) -> tuple[Array, ...]:
+    """numpy index of the slices of `data` that the tuples in the last dim of `indices` address."""
     outer = indices.shape[:-1]
     grid = cast(Sequence[Array], np.indices(outer, sparse=True))[:batch_dims]
     batches = tuple(np.broadcast_to(g, outer) for g in grid)
-    return (*batches, *np.moveaxis(indices.astype(np.int64), -1, 0))
+    tuples = zip(np.moveaxis(indices, -1, 0), data.shape[batch_dims:], strict=False)
+    return (*batches, *(nearest_index(entry, extent) for entry, extent in tuples))
 
 
 def slab_rank(value: SSAValue) -> int | None:

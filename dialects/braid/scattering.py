@@ -128,7 +128,7 @@ class ScatterElementsOp(ScatterOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays of all dims."""
         data, indices, updates = operands
-        return (self.combined(data, element_index(indices, self.dim.value.data), updates),)
+        return (self.combined(data, element_index(data, indices, self.dim.value.data), updates),)
 
     def tile(self, box: Box) -> Tile | None:
         """Of all operands the same, along dims in which no element moves and all are written."""
@@ -181,7 +181,7 @@ class ScatterNdOp(ScatterOp):
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays of the tuples."""
         data, indices, updates = operands
-        return (self.combined(data, tuple_index(indices, 0), updates),)
+        return (self.combined(data, tuple_index(data, indices, 0), updates),)
 
     def tile(self, box: Box) -> Tile | None:
         """Of data and updates a part of the slices that are written, which tuples address whole."""
