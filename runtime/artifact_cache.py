@@ -119,6 +119,7 @@ class ArtifactCache:
         if not os.path.lexists(path):
             return None
         try:
+            check_private_directories(self.directory, path.parent)
             self.opened(f"{path.parent.name}{path.name.removesuffix(_SUFFIX)}").check()
         except BraidError as error:
             return error.message if os.path.lexists(path) else None

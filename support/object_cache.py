@@ -73,7 +73,10 @@ class ObjectCache:
         """What is wrong with the entry at `path`, one of `files(kind)`; None if it holds."""
         key = f"{path.parent.name}{path.name.removesuffix(SUFFIX)}"
         try:
+            check_private_directories(self.directory, path.parent)
             read_entry(path, _full_key(kind, key))
+        except BraidError as error:
+            return error.message
         except DamagedEntryError as error:
             return str(error)
         except FileNotFoundError:  # another process has removed it

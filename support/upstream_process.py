@@ -17,8 +17,11 @@ from braid.support.worker_process import WorkerEndedError, serve
 _MEMORY = 2 << 30
 _MEMORY_OF_A_BYTE = 64
 """The memory limit of a text beyond that of the idle worker, fixed and per byte of text."""
-_SECONDS = 60.0
+_SECONDS = 5
 _BYTES_OF_A_SECOND = 1 << 20
+"""CPU seconds that a text may take, and for how many bytes there is one more."""
+_WAITS = 20
+"""How many times as long the answer may take on a machine that is busy with other things."""
 
 
 class RejectedError(Exception):
@@ -52,7 +55,7 @@ def upstream_text(request: Request) -> str:
 
     """
     package()
-    seconds = _SECONDS + len(request.text) / _BYTES_OF_A_SECOND
+    seconds = _WAITS * _seconds(len(request.text))
     try:
         with POOL.worker(__name__) as worker:
             is_text, answer = worker.ask(request, seconds=seconds)
@@ -76,7 +79,7 @@ def generic_text(op: Any, *, locations: bool = True) -> str:
 
 def _answer(request: Request) -> tuple[bool, str]:
     """Return whether the module is read, and its text, or else why not."""
-    _bound_memory(len(request.text))
+    _bound(len(request.text))
     with ir.Context() as context:
         context.enable_multithreading(False)
         context.allow_unregistered_dialects = request.unregistered
@@ -91,7 +94,11 @@ def _answer(request: Request) -> tuple[bool, str]:
             return False, str(error)
 
 
-def _bound_memory(size: int) -> None:
+def _seconds(size: int) -> int:
+    return _SECONDS + size // _BYTES_OF_A_SECOND
+
+
+def _bound(size: int) -> None:
     """Limit the memory of this process to what a text of `size` bytes may need."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     has = pages * resource.getpagesize()
@@ -99,6 +106,9 @@ def _bound_memory(size: int) -> None:
     limit = has + _MEMORY + _MEMORY_OF_A_BYTE * size
     soft = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
     resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + 1 + _seconds(size)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 if __name__ == "__main__":

@@ -1,11 +1,29 @@
 """xDSL's parser with checks of constants that no later stage can compute with."""
 
-from xdsl.dialects.builtin import Float80Type, Float128Type, FloatAttr, IntegerAttr
+import math
+import re
+
+from xdsl.dialects.builtin import (
+    AnyDenseElement,
+    BytesAttr,
+    DenseIntOrFPElementsAttr,
+    Float80Type,
+    Float128Type,
+    FloatAttr,
+    IntegerAttr,
+    RankedStructure,
+    TensorType,
+)
 from xdsl.ir.affine import AffineConstantExpr, AffineExpr, AffineMap, AffineSet
 from xdsl.parser import AffineParser
 from xdsl.utils.mlir_lexer import MLIRToken
 
 from braid.dialects.float_literals import BitPatternParser
+
+_LIST = re.compile(r"<\s*[\[\">]")
+"""How elements begin that are not one number for all: a list, bytes, or none."""
+_MOST_BYTES = 1 << 31
+"""Of the elements for which one number stands."""
 
 
 class _CheckedAffineParser(AffineParser):
@@ -37,3 +55,34 @@ class CheckedParser(BitPatternParser):
         if isinstance(number, FloatAttr) and isinstance(number.type, Float80Type | Float128Type):
             self.raise_error(f"numbers of {number.type} cannot be read", position, self.pos)
         return number
+
+    def parse_dense_int_or_fp_elements_attr(
+        self, type: RankedStructure[AnyDenseElement] | None
+    ) -> DenseIntOrFPElementsAttr:
+        """Elements of a tensor; one number that stands for all is packed once, and then repeated.
+
+        xDSL makes a list of numbers first, which takes 100 bytes and as many ns of each.
+        """
+        start = self.pos
+        if _LIST.match(self.lexer.input.content, start):
+            return super().parse_dense_int_or_fp_elements_attr(type)
+        self.parse_punctuation("<")
+        self._parse_tensor_literal()
+        self.parse_punctuation(">", " in dense attribute")
+        if type is None:
+            self.parse_punctuation(":", " in dense attribute")
+            type = self._parse_dense_literal_type()
+        end, shape = self.pos, type.get_shape()
+        self._resume_from(start)
+        one = super().parse_dense_int_or_fp_elements_attr(TensorType(type.element_type, []))
+        self._resume_from(end)
+        if any(extent < 0 for extent in shape):
+            self.raise_error(f"elements of type {type}, expected a static shape", start, end)
+        size = len(one.data.data) * math.prod(shape)
+        if size > _MOST_BYTES:
+            self.raise_error(
+                f"a number that is repeated takes {size} bytes, expected at most {_MOST_BYTES}",
+                start,
+                end,
+            )
+        return DenseIntOrFPElementsAttr(type, BytesAttr(one.data.data * math.prod(shape)))

@@ -44,7 +44,7 @@ from test.unit.passes.tosa import elementwise, movement, windows  # noqa: E402
 from test.unit.passes.tosa.case import module_of as tosa_module  # noqa: E402
 
 Array = NDArray[Any]
-SECONDS = 60
+SECONDS = 120
 MEMORY = 12 * 2**30
 """Bytes of addresses that all cases may take; a case that allocates what it describes fails."""
 LARGEST = 100_000

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 import braid
-from braid.frontends.mlir import MLIRSyntaxError
+from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
 from braid.passes.infrastructure.decision_checks import VARIABLE
 from braid.support.errors import BraidError
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
+from braid.universe import make_context
 
 FUNCTION = """func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{
   %e = tensor.empty() : tensor<4xf32>
@@ -97,6 +99,41 @@ def test_extents_beyond_all_memory(extent: int, op: str) -> None:
     result = "" if "cast" in op else f" -> {type}"
     error = refusal(f"func.func @main(%a: {type}) {{\n  %y = {line}{result}\n  return\n}}\n")
     assert f"[{extent}], expected at most {2**56} elements" in error.message
+
+
+SPLAT = """func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {{
+  %c = "test.op"() {{value = dense<{}> : tensor<{}>}} : () -> tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}}
+"""
+
+
+def test_one_number_for_many_elements() -> None:
+    began = time.process_time()
+    assert "'test.op'" in refusal(SPLAT.format(3, f"{2**26}xi8")).message
+    assert time.process_time() - began < 5  # a list of numbers takes 15 s and 3 GB
+    message = refusal(SPLAT.format("1.0", f"{2**40}xf32")).message
+    assert f"takes {2**42} bytes, expected at most {2**31}" in message
+
+
+@pytest.mark.parametrize(
+    ("number", "type", "bits"),
+    [
+        ("0x7FC00001", "2xf32", "0100c07f" * 2),
+        ("(1.0, 2.0)", "2xcomplex<f32>", "0000803f00000040" * 2),
+        ("true", "3xi1", "ffffff"),
+        ("-1", "2xi8", "ffff"),
+        ("200", "2xui8", "c8c8"),
+        ("1.0", "1x2xbf16", "803f" * 2),
+        ("2.0", "0xf32", ""),
+    ],
+)
+def test_repeated_numbers_keep_their_bits(number: str, type: str, bits: str) -> None:
+    context = make_context(allow_unregistered=True)
+    module = parse_mlir(context, SPLAT.format(number, type), "m.mlir").module
+    (dense,) = (op.attributes["value"] for op in module.walk() if "value" in op.attributes)
+    assert isinstance(dense, DenseIntOrFPElementsAttr)
+    assert dense.data.data.hex() == bits
 
 
 CONVOLUTION = """func.func @main(%a: tensor<2x4x6x5xf32>, %b: tensor<6x4x3x2xf32>)

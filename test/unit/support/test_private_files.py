@@ -113,6 +113,7 @@ def test_directories_of_others_are_refused(cache: Path, tmp_path: Path, place: s
     for models in (cache / OBJECTS / "models").glob("*/*.braid"):
         models.unlink()  # the kernels are looked for
     os.chown(cache / place, NOBODY, -1)
+    assert main(["cache", "verify"]) == 1
     with pytest.raises(BraidError, match=f"belongs to user {NOBODY}, and this is user 0") as caught:
         compile_model(tmp_path)
     assert "BRAID_CACHE_DIR" in str(caught.value) and "chown" in str(caught.value)
