@@ -8,12 +8,12 @@ from pathlib import Path
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp
 
+from braid.analysis.structure.operation_counts import flops
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.variants import program_functions
 from braid.support.errors import BraidError, did_you_mean
-from braid.targets.costs.op_amounts import flops
 from braid.tuning.space_files import FamilySpace, read_space
 
 _SPACES = Path(__file__).parent / "model_spaces"

@@ -106,8 +106,9 @@ def tile_sizes(
     The dims are cut one after the other, first the one that saves most, each as little as
     suffices. None where a tile would need more than `target` bytes, or much more work would be
     done than without tiles. Rows of products are cut finely only where a tile of many rows
-    would use a large part of what the group saves, or where a `cache` of so many bytes holds a
-    tile of fewer rows together with what it reads, such as the keys of an attention.
+    would use a large part of what the group saves and one of few rows fits, or where a `cache` of
+    so many bytes holds a tile of fewer rows together with what it reads, such as the keys of an
+    attention.
     """
     shape = shape_of(result)
     if min(shape, default=0) < 1:
@@ -116,7 +117,7 @@ def tile_sizes(
     if everything is None:
         return None
     room = max(target, internal_bytes(everything) // _SHARE_OF_INTERNAL)
-    for rows, limit in ((2 * _EFFICIENT_ROWS, room), (_EFFICIENT_ROWS, room), (1, target)):
+    for rows, limit in ((2 * _EFFICIENT_ROWS, room), (_EFFICIENT_ROWS, target), (1, target)):
         search = _Search(tuple(members), result, target, rows)
         found = _cut(search, _dims_by_need(search))
         if search.need(found) <= limit:

@@ -15,6 +15,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import is_view, logical_bytes, stored_alike
 from braid.analysis.storage.view_groups import moves_nothing
+from braid.analysis.structure.operation_counts import flops
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import LAYOUT_SECONDS, SECONDS
 from braid.dialects.braid.attributes import with_layout
@@ -32,7 +33,7 @@ from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.costs.group_kinds import kinds_of, model_weight_bytes
 from braid.targets.costs.kernel_choice import KernelChoice, KernelOption
 from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_ratios
-from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, flops
+from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.costs.tuned_gains import TunedGains
 from braid.targets.kernels.equal_groups import EqualGroups

@@ -13,19 +13,14 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation
 
 from braid.analysis.execution.compute_ops import runtime_functions
+from braid.analysis.structure.operation_counts import MATRIX_OPS, flops
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp, YieldOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.targets.costs.op_amounts import (
-    MATRIX_OPS,
-    amounts_of,
-    computed_type,
-    flops,
-    moved_bytes,
-)
+from braid.targets.costs.op_amounts import amounts_of, computed_type, moved_bytes
 
 NO_FAMILY = "roofline"
 """Stands for the family of what none makes."""

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.tensor_storage import logical_bytes
+from braid.analysis.structure.operation_counts import flops
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import AnyTensor, TensorOp
@@ -18,7 +19,6 @@ from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
-from braid.targets.costs.op_amounts import flops
 
 
 @dataclass(frozen=True)

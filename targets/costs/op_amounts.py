@@ -11,30 +11,13 @@ from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import logical_bytes
+from braid.analysis.structure.operation_counts import MATRIX_OPS, flops
 from braid.analysis.tiles.read_shares import read_share
-from braid.dialects.braid.base import (
-    AnyTensor,
-    IndirectOp,
-    StructuredOp,
-    element_type_of,
-    shape_of,
-)
-from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.elementwise import TABLE
-from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.base import AnyTensor, element_type_of, shape_of
 from braid.dialects.braid.regions import GroupOp
-from braid.dialects.braid.scalar import Apply, walk
-from braid.dialects.braid.structure import Stage
-from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
 ESTIMATED = ("seconds", "bytes", "flops")
 """The resources of which the roofline says something for every op."""
-
-_FLOPS = {row.name: row.flops for row in TABLE}
-
-
-MATRIX_OPS = (ConvOp, ConvTransposeOp, MatmulOp)
-"""What a matrix unit computes."""
 
 
 @dataclass(frozen=True)
@@ -95,27 +78,9 @@ def _elements(value: SSAValue) -> int:
     )
 
 
-def flops(op: Operation) -> int:
-    """Scalar operations of `op`, weighted by their cost relative to an addition."""
-    if isinstance(op, GroupOp):
-        return sum(flops(inner) for inner in op.body.block.ops)
-    if isinstance(op, StructuredOp | IndirectOp):
-        return sum(stage_flops(stage) for stage in op.structure().stages)
-    return 0
-
-
 def computed_type(op: Operation) -> str:
     """What `op` computes with, such as `f32`: the elements of its first operand, or result."""
     for value in (*op.operands, *op.results):
         if isinstance(value.type, TensorType):
             return str(element_type_of(value))
     return "f32"
-
-
-def stage_flops(stage: Stage) -> int:
-    """Scalar operations of one stage, weighted in the same way."""
-    per_point = sum(
-        _FLOPS.get(node.operation, 1) for node in walk(stage.body) if isinstance(node, Apply)
-    )
-    per_point += stage.combine is not None
-    return per_point * math.prod(max(extent, 1) for extent in stage.extents)

@@ -8,13 +8,14 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
+from braid.analysis.structure.operation_counts import flops
 from braid.analysis.structure.parameter_expressions import ParameterExpressions, is_leaf
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.regions import GroupOp
 from braid.targets.costs.model_summary import label_of
-from braid.targets.costs.op_amounts import amounts_of, flops
+from braid.targets.costs.op_amounts import amounts_of
 from braid.tools.explain.views import Edge, Graph, Node
 from braid.tools.explain.views import Region as DrawnRegion
 

@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.analysis.storage.tensor_storage import logical_bytes
+from braid.analysis.structure.operation_counts import stage_flops
 from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
@@ -31,7 +32,6 @@ from braid.dialects.braid.structure import Stage, StageSource
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.targets.costs.op_amounts import stage_flops
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
 from braid.targets.kernels.kernel_family import GENERIC, Kernel, Schedule
 
