@@ -110,10 +110,10 @@ def test_own_directories_are_tightened(cache: Path, tmp_path: Path, mode: int) -
 @pytest.mark.parametrize("place", [".", OBJECTS, f"{OBJECTS}/models", f"{OBJECTS}/kernels"])
 def test_directories_of_others_are_refused(cache: Path, tmp_path: Path, place: str) -> None:
     compile_model(tmp_path)
-    for models in (cache / OBJECTS / "models").glob("*/*.braid"):
-        models.unlink()  # the kernels are looked for
     os.chown(cache / place, NOBODY, -1)
     assert main(["cache", "verify"]) == 1
+    for models in (cache / OBJECTS / "models").glob("*/*.braid"):
+        models.unlink()  # the kernels are looked for
     with pytest.raises(BraidError, match=f"belongs to user {NOBODY}, and this is user 0") as caught:
         compile_model(tmp_path)
     assert "BRAID_CACHE_DIR" in str(caught.value) and "chown" in str(caught.value)
