@@ -1,9 +1,10 @@
 """The memory that the ops of a block take, as an ordering problem."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Block, Operation, OpResult, SSAValue, Use
 
 from braid.analysis.storage.memory_graph import value_bytes
 from braid.analysis.storage.tensor_storage import is_view
@@ -63,29 +64,35 @@ def may_overwrite(op: Operation) -> list[SSAValue]:
     if len(op.results) != 1 or not isinstance(op, ElementwiseOp | FusedOp):
         return []
     roots = [storage_root(operand) for operand in op.operands]
-    arguments: dict[SSAValue, list[SSAValue]] = {operand: [] for operand in op.operands}
-    for index, operand in enumerate(op.operands):
-        arguments[operand] += [op.body.block.args[index]] if isinstance(op, FusedOp) else []
+    times_read, times_given = Counter(roots), Counter(op.operands)
+    otherwise = _read_otherwise(op.body.block) if isinstance(op, FusedOp) else set[SSAValue]()
+    arguments = op.body.block.args if isinstance(op, FusedOp) else ()
+    inside = {op.operands[argument.index] for argument in arguments if argument in otherwise}
     return [
-        storage_root(operand)
-        for operand, inside in arguments.items()
+        root
+        for operand, root in dict(zip(op.operands, roots, strict=True)).items()
         if operand.type == op.results[0].type
-        and value_bytes(storage_root(operand)) == value_bytes(op.results[0])
-        and roots.count(storage_root(operand)) == tuple(op.operands).count(operand)
-        and all(map(_is_read_by_element, inside))
+        and value_bytes(root) == value_bytes(op.results[0])
+        and times_read[root] == times_given[operand]
+        and operand not in inside
     ]
 
 
-def _is_read_by_element(value: SSAValue) -> bool:
-    """Whether only elementwise ops stand between an argument of a group and what it yields."""
-    reached = [value]
-    for reader in reached:
-        for use in reader.uses:
-            if isinstance(use.operation, ElementwiseOp):
-                reached += [r for r in use.operation.results if r not in reached]
-            elif not isinstance(use.operation, YieldOp):
-                return False
-    return True
+def _read_otherwise(block: Block) -> set[SSAValue]:
+    """The values in a group that reach what it yields by others than elementwise ops."""
+    found = set[SSAValue]()
+
+    def reads_otherwise(use: Use) -> bool:
+        reader = use.operation
+        is_elementwise = isinstance(reader, ElementwiseOp)
+        return any(r in found for r in reader.results) or not (
+            is_elementwise or isinstance(reader, YieldOp)
+        )
+
+    for op in reversed(tuple(block.ops)):
+        found.update(r for r in op.results if any(map(reads_otherwise, r.uses)))
+    found.update(argument for argument in block.args if any(map(reads_otherwise, argument.uses)))
+    return found
 
 
 def storage_root(value: SSAValue) -> SSAValue:
