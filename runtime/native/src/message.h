@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Messages in buffers of fixed size: whatever is appended, the buffer is never exceeded and always
- * holds a text. What does not fit is cut off between two characters of UTF-8.
+ * Messages in buffers of fixed size. Appending never exceeds the buffer, which always holds a
+ * terminated string; text that does not fit is cut off between two characters of UTF-8.
  */
 #ifndef BRAID_MESSAGE_H
 #define BRAID_MESSAGE_H
@@ -15,18 +15,18 @@
 
 typedef struct braid_message {
   char *text;
-  size_t capacity; /* in bytes, with the zero at the end */
-  size_t used;     /* without it */
-  bool is_cut;     /* something did not fit: nothing more is appended */
+  size_t capacity; /* in bytes, terminator included */
+  size_t used;     /* in bytes, terminator excluded */
+  bool is_cut;     /* text was cut off: nothing more is appended */
 } braid_message;
 
-/* A message that begins with the text that is in the buffer already. */
+/* Returns a message that appends to the string in the buffer. */
 static inline braid_message braid_message_in(char *text, size_t capacity) {
   return (braid_message){text, capacity, strlen(text), false};
 }
 
-/* The number of bytes, at most `most`, after which a text can be cut: none of its characters is
- * split. */
+/* Returns the number of bytes, at most `most`, at which a string can be cut without splitting a
+ * character of UTF-8. */
 static inline size_t braid_cut(const char *text, size_t most) {
   const char *end = memchr(text, '\0', most + 1);
   if (end != NULL)
@@ -36,7 +36,7 @@ static inline size_t braid_cut(const char *text, size_t most) {
   return most;
 }
 
-/* For `%.*s`: the precision with which a text has at most `most` bytes. */
+/* Returns the precision of `%.*s` that prints at most `most` bytes of a string. */
 static inline int braid_precision(const char *text, size_t most) {
   return (int)braid_cut(text, most);
 }
