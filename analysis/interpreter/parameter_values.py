@@ -15,8 +15,9 @@ from braid.analysis.interpreter.machine import OPERAND_ERRORS
 from braid.analysis.structure.model_context import parameters_in
 from braid.analysis.structure.parameter_expressions import MOST_ELEMENTS, PREPARE, elements
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
-from braid.dialects.braid.base import MOST_NUMBERS, TensorOp
+from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.size_limits import MOST_NUMBERS
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]

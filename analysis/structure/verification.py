@@ -24,10 +24,11 @@ from braid.analysis.structure.dominance import DominatorTree
 from braid.analysis.structure.region_types import verify_upstream_op
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
-from braid.dialects.braid.base import AnyTensor, TensorOp, require_extents, require_rank
+from braid.dialects.braid.base import AnyTensor, TensorOp
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.size_limits import require_extents, require_rank
 from braid.support.errors import BraidError, Note, did_you_mean
 
 _Kind = tuple[object, ...]

@@ -1,6 +1,5 @@
 """The common parts of braid's ops: type inference, verification, semantics, structure."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,9 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.dtypes import i1, is_element_type, is_stored_only
-from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import require_extents
 from braid.dialects.braid.structure import Structure, structure_fault
 from braid.dialects.braid.tiling import IterationDim, Reads, Tile, domain_of, structured_reads
 
@@ -324,47 +324,6 @@ def tensor_type(element_type: Attribute, shape: Iterable[int]) -> AnyTensor:
 def _tensor_type(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
     # Inference makes the types of all ops again; xDSL verifies a type whenever one is made.
     return TensorType(element_type, shape)
-
-
-MOST_ELEMENTS = 2**56
-"""Of a tensor: its bytes, and those between two of its elements, are then an int64."""
-
-
-def require_extents(shape: Sequence[int]) -> None:
-    """Raise VerifyException for more dims than layouts have, or extents that no tensor has.
-
-    These are negative ones, and those of more elements than memory has.
-    """
-    require_rank(len(shape))
-    # Not `require`: the messages would be made for every value of a large graph.
-    if any(extent < 0 and extent != DYNAMIC for extent in shape):
-        raise VerifyException(f"a tensor has shape {list(shape)}, expected no negative extents")
-    if math.prod(extent for extent in shape if extent > 0) > MOST_ELEMENTS:
-        raise VerifyException(
-            f"a tensor has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
-        )
-
-
-def require_rank(rank: int) -> None:
-    """Raise VerifyException for a tensor of more dims than layouts can name."""
-    if rank > MOST_DIMS:
-        raise VerifyException(f"a tensor has {rank} dims, expected at most {MOST_DIMS}")
-
-
-MOST_NUMBERS = 2**26
-"""Of a table that compilation makes of an op, such as where each output is read: 512 MiB of i64."""
-
-
-def require_table(numbers: int, what: str) -> None:
-    """Raise VerifyException if a table of an op has more than `MOST_NUMBERS` entries.
-
-    Whatever allocates in proportion to an extent, without being a tensor of the model, asks first:
-    extents come from models, which nobody trusts.
-    """
-    if numbers > MOST_NUMBERS:
-        raise VerifyException(
-            f"{what}: a table of {numbers} entries is needed, expected at most {MOST_NUMBERS}"
-        )
 
 
 def require(condition: bool, message: str, *values: object) -> None:

@@ -27,7 +27,6 @@ from braid.dialects.braid.base import (
     require,
     require_computed,
     require_one_of,
-    require_table,
     shape_of,
     tensor_type,
 )
@@ -49,6 +48,7 @@ from braid.dialects.braid.resampling import (
     filter_steps,
     resampling_taps,
 )
+from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
 

@@ -10,7 +10,6 @@ from xdsl.ir.affine import AffineExpr
 from xdsl.irdl import IRDLOperation, attr_def
 
 from braid.dialects.braid.base import (
-    MOST_ELEMENTS,
     element_type_of,
     integers,
     require,
@@ -19,6 +18,7 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import MOST_ELEMENTS
 from braid.dialects.braid.tiling import Reads
 
 

@@ -19,10 +19,11 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from braid.dialects.braid.attribute_names import NAME
-from braid.dialects.braid.base import MOST_ELEMENTS, AnyTensor
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import MOST_ELEMENTS
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.builder import Builder, ParameterStore
 from braid.frontends.onnx.graph import GraphImporter, Scope

@@ -9,7 +9,7 @@ from xdsl.pattern_rewriter import PatternRewriter
 
 from braid.analysis.interpreter.machine import OPERAND_ERRORS
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import MOST_NUMBERS, TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
@@ -25,6 +25,7 @@ from braid.dialects.braid.placement import CopyingOp
 from braid.dialects.braid.quantization import DequantizeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import MOST_NUMBERS
 
 MAX_ELEMENTS = 1024
 """Results with more elements than this stay expressions: modules hold no megabytes of numbers."""

@@ -7,12 +7,13 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, require_table, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.passes.tosa.node import TosaNode, converter
 

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from braid.dialects.braid.base import TensorOp, element_type_of, require_table, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -15,6 +15,7 @@ from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterNdOp
+from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, broadcast, matmul, reshape, slice_dim, transpose

@@ -4,9 +4,10 @@ import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, require_table, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     apply,

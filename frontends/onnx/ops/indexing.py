@@ -6,12 +6,13 @@ import numpy as np
 from xdsl.dialects.builtin import TensorType, i8
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import MOST_NUMBERS, element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import from_numpy, i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.size_limits import MOST_NUMBERS
 from braid.dialects.braid.sorting import TopKOp
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply, cast, normalized, reshape, scalar

@@ -7,10 +7,11 @@ from typing import Any, cast
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import require_table, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     broadcast,

@@ -7,13 +7,14 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, require_table, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, is_float, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterElementsOp
+from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.windows import Windows
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (

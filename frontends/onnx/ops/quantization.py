@@ -6,11 +6,12 @@ from onnx import TensorProto
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import element_type_of, require_table, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
+from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     apply,

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, require_table, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp
+from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     apply,

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import require_table, shape_of
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import (
     apply,

@@ -5,8 +5,9 @@ import math
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, require_table, shape_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.expressions import broadcast
 from braid.frontends.onnx.node import Node

@@ -1,0 +1,47 @@
+"""The largest tensors and tables: extents come from models, which nobody trusts."""
+
+import math
+from collections.abc import Sequence
+
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
+
+MOST_ELEMENTS = 2**56
+"""Of a tensor: its bytes, and those between two of its elements, are then an int64."""
+
+
+def require_extents(shape: Sequence[int]) -> None:
+    """Raise VerifyException for more dims than layouts have, or extents that no tensor has.
+
+    These are negative ones, and those of more elements than memory has.
+    """
+    require_rank(len(shape))
+    if any(extent < 0 and extent != DYNAMIC for extent in shape):
+        raise VerifyException(f"a tensor has shape {list(shape)}, expected no negative extents")
+    if math.prod(extent for extent in shape if extent > 0) > MOST_ELEMENTS:
+        raise VerifyException(
+            f"a tensor has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
+        )
+
+
+def require_rank(rank: int) -> None:
+    """Raise VerifyException for a tensor of more dims than layouts can name."""
+    if rank > MOST_DIMS:
+        raise VerifyException(f"a tensor has {rank} dims, expected at most {MOST_DIMS}")
+
+
+MOST_NUMBERS = 2**26
+"""Of a table that compilation makes of an op, such as where each output is read: 512 MiB of i64."""
+
+
+def require_table(numbers: int, what: str) -> None:
+    """Raise VerifyException if a table of an op has more than `MOST_NUMBERS` entries.
+
+    Whatever allocates in proportion to an extent, without being a tensor of the model, asks first:
+    extents come from models, which nobody trusts.
+    """
+    if numbers > MOST_NUMBERS:
+        raise VerifyException(
+            f"{what}: a table of {numbers} entries is needed, expected at most {MOST_NUMBERS}"
+        )
