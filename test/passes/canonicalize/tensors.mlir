@@ -80,13 +80,13 @@ func.func @constants() -> (tensor<2xi64>, tensor<2048xi64>) {
   func.return %1, %3 : tensor<2xi64>, tensor<2048xi64>
 }
 
-// All results of an op are folded. What only says where a tensor is to be stays, and so does what has
-// no value: an index outside, an op of which only the costs are known.
+// All results of an op are folded, also where an index is outside: the nearest one inside is read.
+// What only says where a tensor is to be stays, and so does an op of which only the costs are known.
 // CHECK-LABEL: @constant_operands
 // CHECK-DAG:     %[[V:.*]] = braid.constant {value = dense<[3.000000e+00, 2.000000e+00]> : tensor<2xf32>}
 // CHECK-DAG:     %[[I:.*]] = braid.constant {value = dense<[2, 1]> : tensor<2xi64>}
 // CHECK-DAG:     %[[C:.*]] = braid.copy
-// CHECK-DAG:     %[[G:.*]] = braid.gather
+// CHECK-DAG:     %[[G:.*]] = braid.constant {value = dense<3.000000e+00> : tensor<1xf32>}
 // CHECK-DAG:     %[[O:.*]] = braid.opaque
 // CHECK-DAG:     %[[R:.*]] = braid.reorder
 // CHECK:         func.return %[[V]], %[[I]], %[[C]], %[[G]], %[[O]], %[[R]]
