@@ -53,7 +53,8 @@ def counted_loop(
             assert isinstance(count, int)
             type = TensorType(element_type_of(value), [count, *shape_of(value)])
             collection = block.insert_arg(type, len(block.args))
-            following.append(_with_slice(b, collection, number, value))
+            # A loop that never runs collects into nothing, in which no slice has a place.
+            following.append(_with_slice(b, collection, number, value) if count else collection)
         b.insert(scf.YieldOp(*following))
     starts += [_zeros_like(b, value) for value in block.args[1 + len(carried) :]]
     zero, one = _index(b, 0), _index(b, 1)

@@ -156,7 +156,7 @@ def test_claims(store: RecordStore, url: str) -> None:
 
 
 def test_places_that_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(BraidError, match="no URL of a database"):
+    with pytest.raises(BraidError, match="is not the URL of a database"):
         open_store("here")
     with pytest.raises(BraidError, match="databases of 'mysql'"):
         open_store("mysql://host/database")

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 from xdsl.dialects import scf
 from xdsl.ir import Operation
 
+import braid
 from braid.support.errors import BraidError, UnsupportedError
 
 CheckGraph = Callable[..., Any]
@@ -82,11 +83,28 @@ def loop_body(condition: Any, collects: bool = True) -> Any:
 CONSTANTS = {"n": np.array(5), "one": np.array([1]), "true": np.array(True)}
 
 
-def test_loop_with_a_known_trip_count_is_a_for(check_graph: CheckGraph) -> None:
+@pytest.mark.parametrize("trip_count", [1, 5])
+def test_loop_with_a_known_trip_count_is_a_for(check_graph: CheckGraph, trip_count: int) -> None:
     body = loop_body(node("Identity", ["c"], ["c2"]))
     nodes = [node("Loop", ["n", "true", "x"], ["y", "rows"], body=body)]
-    imported = check_graph(nodes, {"x": X}, ["y", "rows"], CONSTANTS)
+    constants = CONSTANTS | {"n": np.array(trip_count)}
+    imported = check_graph(nodes, {"x": X}, ["y", "rows"], constants)
     assert len(find(imported, scf.ForOp)) == 1 and not find(imported, scf.WhileOp)
+
+
+def test_a_loop_that_never_runs_collects_nothing() -> None:
+    """ONNX's evaluator has no such loop."""
+    body = loop_body(node("Identity", ["c"], ["c2"]))
+    graph = helper.make_graph(
+        [node("Loop", ["n", "true", "x"], ["y", "rows"], body=body)],
+        "g",
+        [value("x", [4, 3])],
+        [value("y", [4, 3]), value("rows", [0, 4])],
+        [numpy_helper.from_array(v, k) for k, v in {**CONSTANTS, "n": np.array(0)}.items()],
+    )
+    opsets = [helper.make_opsetid("", 18)]
+    y, rows = braid.compile(helper.make_model(graph, opset_imports=opsets), cache=False)(X)
+    assert np.array_equal(y, X) and rows.shape == (0, 4)
 
 
 def test_loop_with_a_computed_trip_count(check_graph: CheckGraph) -> None:
