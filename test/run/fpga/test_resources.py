@@ -202,6 +202,7 @@ def test_a_report() -> None:
     assert "<- slowest" in text and re.search(r"DSP slices +\d+ of +9,024", text)
 
 
+@pytest.mark.slow  # Yosys is compiled from WebAssembly at its first run, for more than a minute
 def test_synthesis_by_yosys_stands_beside_the_estimate() -> None:
     text = str(emit_model(MAXIMUM, "synthesis", CompileOptions(target="fpga-zynq7020")))
     counts = re.findall(r"(look-up tables|flip-flops) +(\d+) estimated, +(\d+) by Yosys", text)
