@@ -73,8 +73,9 @@ class ArtifactSlot:
         packages: list[Package] = []
         if not artifacts.put(self.key, lambda path: packages.append(write(path))):
             return None
-        with suppress(BraidError):  # another process may need the place at once
+        with suppress(BraidError):  # another process may need the place at once, or replace it
             artifact = artifacts.opened(self.key)
+            artifact.check()
             # The weights that were written are mapped once more, with a descriptor that stays open.
             rest = replace(packages.pop(), weights=artifact.data[:0])
             return KeptArtifact(artifact, lambda: replace(rest, weights=artifact.weights_section))

@@ -20,6 +20,7 @@ from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
 from braid.frontends.parameters import write_parameters
 from braid.lower_source import Lowering
+from braid.runtime.artifact_cache import ArtifactCache
 from braid.support import compile_scope, installation
 from braid.support.diagnostics import Diagnostic, emit, handle_diagnostics
 from braid.support.errors import BraidError
@@ -409,3 +410,22 @@ def test_values_of_options_are_checked_first(compiled: Compilations, model: Path
         with pytest.raises(BraidError):
             braid.compile(model, **options)  # pyright: ignore[reportArgumentType]
     assert compiled.count == 1
+
+
+def test_an_entry_that_another_process_replaces_is_not_read(
+    model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Between writing it and opening it: what was compiled is in memory as well."""
+    opened = ArtifactCache.opened
+
+    def replaced(self: ArtifactCache, key: str) -> Any:
+        for path in artifacts(cache):
+            data = bytearray(path.read_bytes())
+            data[data.index(b"\x7fELF") + 100] ^= 1
+            (path.parent / "other").write_bytes(data)
+            (path.parent / "other").replace(path)
+        return opened(self, key)
+
+    monkeypatch.setattr(ArtifactCache, "opened", replaced)
+    braid.compile(model, load=False).save(tmp_path / "saved.braid")
+    np.testing.assert_array_equal(braid.load(tmp_path / "saved.braid")(X), X + 1)
