@@ -11,7 +11,7 @@ from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.registry import find_importer
 from braid.frontends.onnx.schema_functions import has_function_body
-from braid.support.errors import UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 
 
 def check_supported(file: ModelFile) -> None:
@@ -28,6 +28,7 @@ def _unsupported(
 ) -> Iterator[str]:
     """Yield a name for each unsupported op; each function is checked once for all its calls."""
     for node in all_nodes(nodes):
+        _check_names(file, node)
         key, domain = key_of(node), domain_of(node)
         function = file.functions.get(key)
         if function is not None:
@@ -39,6 +40,18 @@ def _unsupported(
             yield f"{node.op_type} of a newer opset than {opsets.of(domain)}"
         elif not _is_supported(node.op_type, domain, opsets.of(domain)):
             yield f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+
+
+def _check_names(file: ModelFile, node: NodeProto) -> None:
+    """Raise BraidError for a name that is not UTF-8, which protobuf gives as bytes."""
+    names: list[object] = [node.op_type, node.domain, node.name, *node.input, *node.output]
+    for name in names:
+        if isinstance(name, bytes):
+            raise BraidError(
+                f"a node of the model has the name {name!r}, expected a text in UTF-8",
+                location=file.location,
+                hint="the file is damaged; get or export it again",
+            )
 
 
 def _is_supported(op_type: str, domain: str, opset: int) -> bool:

@@ -263,3 +263,13 @@ def test_a_value_may_be_several_outputs() -> None:
     right = 2 * [np.maximum(x, 0)] + 2 * [-x]
     for found, expected in zip(compiled(x), right, strict=True):
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("name", ["Relu", "the_node", "given", "made"])
+def test_names_that_are_no_text_are_refused(name: str, tmp_path: Path) -> None:
+    chain = [node("Relu", ["x"], ["given"]), node("Neg", ["given"], ["made"], name="the_node")]
+    model = model_of([*chain, node("Abs", ["made"], ["y"])], [4], {})
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString().replace(name.encode(), b"\xff" + name[1:].encode()))
+    with pytest.raises(BraidError, match="expected a text in UTF-8"):
+        braid.compile(path, jobs=1, cache=False)
