@@ -33,14 +33,14 @@ _OWN: dict[type[Operation], Handler] = {
 
 
 def _of_upstream() -> Mapping[type[Operation], Handler]:
-    """Of dialects that few models have, and that take long to import."""
+    """Return the handlers of dialects that few models have, and that take long to import."""
     from braid.analysis.interpreter import linalg
 
     return linalg.HANDLERS
 
 
 HANDLERS: tuple[Callable[[], Mapping[type[Operation], Handler]], ...] = (lambda: _OWN, _of_upstream)
-"""What can be interpreted."""
+"""Tables of handlers by op, each of which is imported when an op is not in those before it."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def interpret_measured(
 
 
 def evaluate_prepare(module: ModuleOp, parameters: Mapping[str, Array]) -> dict[str, Array]:
-    """What `@prepare` makes of the parameters, by key; empty if there is no such function."""
+    """Return the results of `@prepare` by key; empty if there is no such function."""
     functions = _functions(module)
     prepare = functions.get(PREPARE)
     if prepare is None or PREPARED_KEYS not in prepare.attributes:

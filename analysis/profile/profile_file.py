@@ -45,7 +45,7 @@ class OpRecord:
 
     @staticmethod
     def of(entry: Mapping[str, Any]) -> "OpRecord":
-        """What a file says. Raises ValueError, TypeError or LookupError for another form."""
+        """Parse an entry of a file; raise ValueError, TypeError or LookupError for another form."""
         layouts = cast(Mapping[str, Any], entry.get("layouts", {}))
         return OpRecord(
             _number(entry["count"]),
@@ -66,21 +66,21 @@ class OpRecord:
 
 @dataclass(frozen=True)
 class ProfileRecord:
-    """What runs of a model on inputs of these shapes were like, op by op."""
+    """The measurements of a model's ops in runs on inputs of these shapes."""
 
     model: str
     inputs: Mapping[str, tuple[int, ...]]
     ops: Mapping[str, OpRecord]
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the contents of the file."""
         inputs = {name: list(shape) for name, shape in self.inputs.items()}
         ops = {name: record.to_json() for name, record in self.ops.items()}
         return json.dumps({"model": self.model, "inputs": inputs, "ops": ops}, indent=1).encode()
 
     @staticmethod
     def of(data: Mapping[str, Any]) -> "ProfileRecord":
-        """What a file says. Raises ValueError, TypeError or LookupError for another form."""
+        """Parse a file's object; raise ValueError, TypeError or LookupError for another form."""
         ops, inputs = data["ops"], cast(Mapping[str, Any], data.get("inputs", {}))
         if not isinstance(ops, dict):
             raise ValueError("'ops' is not an object")

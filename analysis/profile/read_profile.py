@@ -39,7 +39,7 @@ class OpStatistics:
     """The same by choice of layouts, as far as the profile tells (see `profile_record`)."""
 
     names: tuple[str, ...] = ()
-    """Of all ops of the model that were measured as this one kernel."""
+    """Names of all ops of the model that were measured as this one kernel."""
 
     def __post_init__(self) -> None:
         """Raises ValueError where one run would take no finite time."""
@@ -58,11 +58,11 @@ class Profile:
     counts_iterations: bool
 
     def find(self, names: Iterable[str]) -> OpStatistics | None:
-        """The statistics of the first of `names` that has any."""
+        """Return the statistics of the first of `names` that has any."""
         return next((self.ops[name] for name in names if name in self.ops), None)
 
     def kernels(self, names: Sequence[str]) -> list[OpStatistics]:
-        """What was measured under `names`: one kernel under all of them, or several, each once."""
+        """Return the kernels measured under `names`: one for all of them, or several, each once."""
         if (whole := self.ops.get("+".join(names))) is not None:
             return [whole]
         found = [self.ops[name] for name in names if name in self.ops]
@@ -70,7 +70,7 @@ class Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """The profile in the file at `path`, whichever format it has.
+    """Return the profile in the file at `path`, whichever format it has.
 
     Raises `BraidError` where the file cannot be read or has none of the formats.
     """

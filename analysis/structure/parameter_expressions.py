@@ -98,7 +98,7 @@ def elements(value: SSAValue) -> int:
 
 
 def most_elements(inputs: int) -> int:
-    """Elements of the largest result that compilation computes of so many elements."""
+    """Return how many elements compilation computes at most from `inputs` elements."""
     return max(_MAX_ELEMENTS, 2 * inputs)
 
 

@@ -106,8 +106,8 @@ def tile_sizes(
     The dims are cut one after the other, first the one that saves most, each as little as
     suffices. None where a tile would need more than `target` bytes, or much more work would be
     done than without tiles. Rows of products are cut finely only where a tile of many rows
-    would use a large part of what the group saves and one of few rows fits, or where a `cache` of
-    so many bytes holds a tile of fewer rows together with what it reads, such as the keys of an
+    would use a large part of what the group saves and one of few rows fits, or where a cache of
+    `cache` bytes holds a tile of fewer rows together with what it reads, such as the keys of an
     attention.
     """
     shape = shape_of(result)
@@ -116,8 +116,8 @@ def tile_sizes(
     everything = group_tile(members, result, whole(shape))
     if everything is None:
         return None
-    room = max(target, internal_bytes(everything) // _SHARE_OF_INTERNAL)
-    for rows, limit in ((2 * _EFFICIENT_ROWS, room), (_EFFICIENT_ROWS, target), (1, target)):
+    relaxed = max(target, internal_bytes(everything) // _SHARE_OF_INTERNAL)
+    for rows, limit in ((2 * _EFFICIENT_ROWS, relaxed), (_EFFICIENT_ROWS, target), (1, target)):
         search = _Search(tuple(members), result, target, rows)
         found = _cut(search, _dims_by_need(search))
         if search.need(found) <= limit:
