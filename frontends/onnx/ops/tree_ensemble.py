@@ -71,22 +71,29 @@ class _Forest:
         return depth
 
 
-def _forest(node: Node) -> _Forest:
-    features = np.array(node.integers("nodes_featureids"))
-    modes, splits = node.tensor("nodes_modes"), node.tensor("nodes_splits")
-    interior, leaves = len(features), len(node.integers("leaf_targetids"))
+def _forest(node: Node, features: int) -> _Forest:
+    """Return the tables of the node's trees, which decide by so many features.
+
+    Raises BraidError where the attributes contradict each other.
+    """
+    ids = _column(node, "nodes_featureids", bound=features)
+    interior, leaves = len(ids), len(_column(node, "leaf_targetids", node.integer("n_targets")))
+    modes = _table(node, "nodes_modes", interior)
+    if len(wrong := modes[modes > _MEMBER]):
+        node.fail(f"nodes_modes has {wrong[0]}, expected at most {_MEMBER}")
+    splits = _table(node, "nodes_splits", interior)
+    if node.has("nodes_hitrates"):
+        _table(node, "nodes_hitrates", interior)
     own = np.arange(interior, interior + leaves)
-    children = [
-        np.array(node.integers(f"nodes_{side}nodeids"))
-        + interior * np.array(node.integers(f"nodes_{side}leafs"))
-        for side in ("true", "false")
-    ]
-    roots = np.array(node.integers("tree_roots"))
+    children = [_children_of(node, side, interior, leaves) for side in ("true", "false")]
+    roots = _column(node, "tree_roots", bound=interior)
     is_leaf = (children[0] == children[1]) & (children[0] >= interior)
-    missing = np.array(node.integers("nodes_missing_value_tracks_true", (0,) * interior))
+    missing = np.zeros(interior, np.int64)
+    if node.has("nodes_missing_value_tracks_true"):
+        missing = _column(node, "nodes_missing_value_tracks_true", bound=2, count=interior)
     nothing = np.zeros(leaves, np.int64)
     return _Forest(
-        features=np.concatenate([features, nothing]),
+        features=np.concatenate([ids, nothing]),
         modes=np.concatenate([modes.astype(np.int64), nothing]),
         splits=np.concatenate([splits, nothing.astype(splits.dtype)]),
         members=_members(node, modes, splits.dtype, interior + leaves),
@@ -96,6 +103,37 @@ def _forest(node: Node) -> _Forest:
         roots=np.where(is_leaf[roots], children[0][roots], roots),
         leaves_from=interior,
     )
+
+
+def _column(node: Node, name: str, bound: int, count: int | None = None) -> Array:
+    """Return a list of integers in [0, bound), which is as long as `count` says or not empty."""
+    found = np.array(node.integers(name), np.int64)
+    if len(found) != count if count is not None else not len(found):
+        node.fail(f"{name} has {len(found)} elements, expected {count or 'at least one'}")
+    if len(wrong := found[(found < 0) | (found >= bound)]):
+        node.fail(f"{name} has {wrong[0]}, expected a number from 0 up to {bound - 1}")
+    return found
+
+
+def _table(node: Node, name: str, count: int) -> Array:
+    """Return a tensor that is a vector of `count` elements."""
+    found = node.tensor(name)
+    if found.shape != (count,):
+        node.fail(f"{name} has shape {list(found.shape)}, expected [{count}]")
+    return found
+
+
+def _children_of(node: Node, side: str, interior: int, leaves: int) -> Array:
+    """Return the children on one side: interior nodes first, and leaves after all of them."""
+    to_leaf = _column(node, f"nodes_{side}leafs", bound=2, count=interior) == 1
+    name = f"nodes_{side}nodeids"
+    ids = _column(node, name, bound=max(interior, leaves), count=interior)
+    limits = np.where(to_leaf, leaves, interior)
+    if len(wrong := np.flatnonzero(ids >= limits)):
+        place = wrong[0]
+        kind = "leaves" if to_leaf[place] else "nodes"
+        node.fail(f"{name} has {ids[place]} of {limits[place]} {kind} at {place}")
+    return ids + interior * to_leaf
 
 
 def _members(node: Node, modes: Array, dtype: np.dtype, count: int) -> Array:
@@ -115,7 +153,10 @@ def _members(node: Node, modes: Array, dtype: np.dtype, count: int) -> Array:
 @importer("TreeEnsemble", domain=DOMAIN)
 def tree_ensemble(b: Builder, node: Node) -> SSAValue:
     """`[N, features]` to `[N, targets]`: all trees go down one level at a time."""
-    x, forest = node.input(0), _forest(node)
+    x = node.input(0)
+    if len(shape_of(x)) != 2:
+        node.fail(f"its input has {len(shape_of(x))} dims, expected 2")
+    forest = _forest(node, shape_of(x)[1])
     if node.integer("post_transform", 0):
         node.unsupported("only post_transform 0 (none) is supported")
     if forest.depth < 0:
@@ -167,9 +208,12 @@ def _aggregated(b: Builder, node: Node, leaf: SSAValue) -> SSAValue:
     """The weights of the leaves `[N, trees]`, combined by target."""
     rows, trees = shape_of(leaf)
     targets, kind = node.integer("n_targets"), node.integer("aggregate_function", 1)
-    weights = node.tensor("leaf_weights")
+    if not 0 <= kind < len(_AGGREGATIONS):
+        node.fail(f"aggregate_function is {kind}, expected one from 0 up to 3")
+    ids = _column(node, "leaf_targetids", bound=targets)
+    weights = _table(node, "leaf_weights", len(ids))
     weight = b.emit(GatherOp.get(b.constant(weights), leaf, 0))
-    target = b.emit(GatherOp.get(b.constant(np.array(node.integers("leaf_targetids"))), leaf, 0))
+    target = b.emit(GatherOp.get(b.constant(ids), leaf, 0))
     wanted = b.constant(np.arange(targets)[None, None, :])
     meant = apply(b, "eq", reshape(b, cast(b, target, i64), [rows, trees, 1]), wanted)
     wide = reshape(b, weight, [rows, trees, 1])

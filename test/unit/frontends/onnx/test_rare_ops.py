@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -195,31 +196,65 @@ def test_steps_of_optimizers(op_type: str, memories: int, attributes: dict[str, 
     check_model(model, inputs)
 
 
+ML = "ai.onnx.ml"
+
+
+def bytes_of(*values: int) -> onnx.TensorProto:
+    return numpy_helper.from_array(np.array(values, np.uint8))
+
+
+def trees(**changed: Any) -> onnx.ModelProto:
+    """Return a model of two trees of four nodes and six leaves, some attributes of them changed."""
+    attributes = {
+        "n_targets": 2,
+        "aggregate_function": 1,
+        "tree_roots": [0, 3],
+        "nodes_modes": numpy_helper.from_array(np.array([0, 3, 6, 1], np.uint8)),
+        "nodes_featureids": [0, 1, 2, 1],
+        "nodes_splits": numpy_helper.from_array(np.array([0.1, -0.2, 0, 0.3], np.float32)),
+        "nodes_truenodeids": [1, 0, 2, 4],
+        "nodes_trueleafs": [0, 1, 1, 1],
+        "nodes_falsenodeids": [2, 1, 3, 5],
+        "nodes_falseleafs": [0, 1, 1, 1],
+        "membership_values": numpy_helper.from_array(np.array([1, 2, np.nan], np.float32)),
+        "leaf_targetids": [0, 1, 0, 1, 1, 0],
+        "leaf_weights": numpy_helper.from_array(np.arange(1, 7).astype(np.float32)),
+    }
+    node = helper.make_node("TreeEnsemble", ["x"], ["y"], domain=ML, **(attributes | changed))
+    model = model_of(graph_of([node], {"x": normal(20, 3)}, ["y"]))
+    model.opset_import.append(helper.make_opsetid(ML, 5))
+    return model
+
+
 def test_trees_against_onnx_runtime() -> None:
-    node = helper.make_node(
-        "TreeEnsemble",
-        ["x"],
-        ["y"],
-        domain="ai.onnx.ml",
-        n_targets=2,
-        aggregate_function=1,
-        tree_roots=[0, 3],
-        nodes_modes=numpy_helper.from_array(np.array([0, 3, 6, 1], np.uint8)),
-        nodes_featureids=[0, 1, 2, 1],
-        nodes_splits=numpy_helper.from_array(np.array([0.1, -0.2, 0, 0.3], np.float32)),
-        nodes_truenodeids=[1, 0, 2, 4],
-        nodes_trueleafs=[0, 1, 1, 1],
-        nodes_falsenodeids=[2, 1, 3, 5],
-        nodes_falseleafs=[0, 1, 1, 1],
-        membership_values=numpy_helper.from_array(np.array([1, 2, np.nan], np.float32)),
-        leaf_targetids=[0, 1, 0, 1, 1, 0],
-        leaf_weights=numpy_helper.from_array(np.arange(1, 7).astype(np.float32)),
-    )
     inputs = {"x": normal(20, 3)}
     inputs["x"][:, 2] = RANDOM.integers(0, 4, 20)
-    model = model_of(graph_of([node], inputs, ["y"]))
-    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
-    check_model(model, inputs)
+    check_model(trees(), inputs)
+    check_model(trees(nodes_missing_value_tracks_true=[1, 0, 0, 1]), inputs)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({"nodes_missing_value_tracks_true": [1]}, "has 1 elements, expected 4"),
+        ({"nodes_missing_value_tracks_true": [1, 0, 0, 2]}, "has 2, expected a number from 0"),
+        ({"nodes_featureids": [0, 1, 3, 1]}, "nodes_featureids has 3, expected .* up to 2"),
+        ({"nodes_truenodeids": [1, 0, 2, 6]}, "nodes_truenodeids has 6"),
+        ({"nodes_falsenodeids": [4, 1, 3, 5]}, "has 4 of 4 nodes at 0"),
+        ({"nodes_trueleafs": [0, 1, 1]}, "has 3 elements, expected 4"),
+        ({"nodes_modes": bytes_of(0, 3, 7, 1)}, "nodes_modes has 7"),
+        ({"nodes_modes": bytes_of(0, 3, 6)}, r"nodes_modes has shape \[3\]"),
+        ({"nodes_hitrates": bytes_of(0, 3, 6)}, r"nodes_hitrates has shape \[3\]"),
+        ({"tree_roots": [0, 4]}, "tree_roots has 4"),
+        ({"leaf_targetids": [0, 1, 0, 1, 2, 0]}, "leaf_targetids has 2"),
+        ({"leaf_targetids": [0, 1, 0, 1, 1]}, "nodes_falsenodeids has 5"),
+        ({"n_targets": -1}, "leaf_targetids"),
+        ({"aggregate_function": 4}, "aggregate_function is 4"),
+    ],
+)
+def test_trees_that_contradict_themselves(changed: dict[str, Any], reason: str) -> None:
+    with pytest.raises(BraidError, match=reason):
+        import_onnx(trees(**changed))
 
 
 def test_bits_of_numbers(check: Check) -> None:
