@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from braid.frontends.onnx.node import Node
     from braid.frontends.onnx.registry import importer
     from braid.lowering.cpu.call import call_kernel
-    from braid.lowering.cpu.kernels.emit.buffer import Buffer
-    from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-    from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-    from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-    from braid.lowering.cpu.kernels.emit.rows import each, fold
     from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
+    from braid.lowering.cpu.unit.kernel_function import grid_kernel
+    from braid.lowering.cpu.unit.vector_unit import VectorUnit
+    from braid.lowering.emit.buffer import Buffer
+    from braid.lowering.emit.emitter import Emitter, Index, Value
+    from braid.lowering.emit.rows import each, fold
     from braid.passes.infrastructure.pipeline_parser import parse_pipeline
     from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
     from braid.targets.backend import (
@@ -138,11 +138,11 @@ _HOMES = {
     "braid.frontends.onnx.node": ("Node",),
     "braid.frontends.onnx.registry": ("importer",),
     "braid.lowering.cpu.call": ("call_kernel",),
-    "braid.lowering.cpu.kernels.emit.buffer": ("Buffer",),
-    "braid.lowering.cpu.kernels.emit.emitter": ("Emitter", "Index", "Value"),
-    "braid.lowering.cpu.kernels.emit.kernel_function": ("grid_kernel",),
-    "braid.lowering.cpu.kernels.emit.machine": ("VectorUnit",),
-    "braid.lowering.cpu.kernels.emit.rows": ("each", "fold"),
+    "braid.lowering.emit.buffer": ("Buffer",),
+    "braid.lowering.emit.emitter": ("Emitter", "Index", "Value"),
+    "braid.lowering.cpu.unit.kernel_function": ("grid_kernel",),
+    "braid.lowering.cpu.unit.vector_unit": ("VectorUnit",),
+    "braid.lowering.emit.rows": ("each", "fold"),
     "braid.lowering.cpu.kernels.groups.traffic": ("stored_bytes",),
     "braid.targets.machines.cpus": ("cpu_machine",),
     "braid.targets.machines.machine": ("Machine",),

@@ -10,7 +10,7 @@ from braid.lowering.common.upstream_ops import jobs_for
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, HalfArithmetic
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.host.built_kernels import BuiltKernels, Fallback
 from braid.lowering.host.codegen.compiler import compile_anonymous, generator_key
 from braid.passes.outlining.outline_kernels import outlined_group

@@ -11,7 +11,7 @@ from braid.compile_options import CompileOptions
 from braid.compile_source import emit_model
 from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.cpu.kernels.contraction.arithmetic import HalfArithmetic
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.errors import BraidError
 from braid.targets.numerics import Precision, precision_chosen, with_numerics
 from braid.tools.cli import main

@@ -36,7 +36,7 @@ IR_PACKAGES = {"xdsl", "torch_mlir", "mlir"}
 # Which bindings of upstream MLIR are installed is this module's secret.
 BINDINGS = "braid.support.mlir_bindings"
 # Backends know what is common and the host program, not each other.
-SHARED_BY_BACKENDS = {"common", "host"}
+SHARED_BY_BACKENDS = {"common", "emit", "host"}
 
 
 def modules() -> dict[str, Path]:

@@ -14,5 +14,6 @@ see `KernelFamily`. The folders hold what families are made of. Each imports onl
 - `copies`: strided copies, and such that permute elements (`movement`, `pad`, `tiled`)
 - `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families
 - `groups`: the base of all families, and what they ask about a group: layouts, loops, traffic
-- `emit`: writing code: vectors, loops, buffers, the function around a kernel
+
+Below them all are `lowering/cpu/unit` and `lowering/emit`.
 """

@@ -16,15 +16,15 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref, vector
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.compare import choose, compare
-from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.selection.keys import key_of, largest_of, word_of
 from braid.lowering.cpu.kernels.selection.sorting import iota
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.compare import choose, compare
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.math.elementwise_table import is_number
+from braid.lowering.emit.register_transpose import shuffled
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 

@@ -22,7 +22,6 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.winograd import TRANSFORMS, WINDOW
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, Tile, feasible_tiles
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     packed_weight,
     results_alike,
@@ -31,6 +30,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _RANKS = (4, 5)

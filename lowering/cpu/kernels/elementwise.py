@@ -12,7 +12,6 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
@@ -21,6 +20,7 @@ from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _MOST_UNROLLED = 32

@@ -28,8 +28,8 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     feasible_tiles,
 )
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel, overlapping_kernel
 from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
 
 

@@ -19,9 +19,9 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
     takes_strides,
     widens_fast,
 )
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _MOST_ROWS = 64

@@ -25,9 +25,9 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, tile_cycles
 from braid.lowering.cpu.kernels.contraction.packed import PackedContraction, unpacked_kernel
 from braid.lowering.cpu.kernels.contraction.words import WordArithmetic
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _ROWS_CYCLES, _COLUMNS_CYCLES, _STAGE_CYCLES = 4.0, 5.0, 2.0

@@ -16,13 +16,13 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.permutation import Movement, movement_nest
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
-from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.math.elementwise_table import is_number
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _CHUNK = 64

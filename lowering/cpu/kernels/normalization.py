@@ -21,17 +21,17 @@ from braid.dialects.braid.constants import ConstantOp, splat_value
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.common.emitted_dialects import math as math_ops
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.compare import choose
-from braid.lowering.cpu.kernels.emit.double_functions import DoubleFunctions
-from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
-from braid.lowering.cpu.kernels.emit.register_transpose import deinterleaved, interleaved
-from braid.lowering.cpu.kernels.emit.rows import Join, across, added, each, fold, larger
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.compare import choose
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.long_sums import carry_sums
+from braid.lowering.emit.math.double_functions import DoubleFunctions
+from braid.lowering.emit.math.elementary_functions import Functions
+from braid.lowering.emit.register_transpose import deinterleaved, interleaved
+from braid.lowering.emit.rows import Join, across, added, each, fold, larger
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _MOST_VECTORS = 4

@@ -15,7 +15,6 @@ from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.conv.match import RANKS
-from braid.lowering.cpu.kernels.emit.elementwise_table import emitter_of
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import pointwise
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
@@ -26,6 +25,7 @@ from braid.lowering.cpu.kernels.windows.problem import (
     has_lines,
     pixels_to_share,
 )
+from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4

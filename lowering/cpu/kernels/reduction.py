@@ -16,13 +16,13 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.elementwise_table import emitter_of
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, points_of
 from braid.lowering.cpu.kernels.pointwise.reduction_loops import ReductionLoops, ReductionNest
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 

@@ -19,16 +19,16 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.elementwise_table import (
+from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.math.elementwise_table import (
     Emit,
     conversion,
     emitter_of,
     is_number,
 )
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 

@@ -16,14 +16,14 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterOp
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, emitter_of, is_number
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.positions import position_of
-from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.math.elementwise_table import Emit, emitter_of, is_number
+from braid.lowering.emit.positions import position_of
+from braid.lowering.emit.rows import each
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import InPlace, Kernel, Schedule
 

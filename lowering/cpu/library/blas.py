@@ -16,13 +16,13 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.rows import each
 from braid.support.shared_objects import OPENBLAS, loaded_library
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine

@@ -26,9 +26,9 @@ from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.emit.kernel_function import stored_type
 from braid.lowering.cpu.library.calls import Argument, Call, Out, Size, Slot
 from braid.lowering.cpu.library.primitives import SCRATCHPAD_ARGUMENT, Program
+from braid.lowering.cpu.unit.kernel_function import stored_type
 from braid.support.shared_objects import ONEDNN, OPENMP
 from braid.targets.kernels.kernel_family import Kernel
 

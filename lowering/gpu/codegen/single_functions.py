@@ -6,7 +6,7 @@ where elements are of 16 bits.
 
 from collections.abc import Callable, Sequence
 
-from braid.lowering.common import elementary_coefficients as coefficients
+from braid.lowering.emit.math import coefficients
 from braid.lowering.gpu.codegen.ir_writer import INFINITY, FunctionWriter, Value
 
 _LOG2_E_LOW = 1.925963033500519e-8

@@ -10,9 +10,9 @@ from xdsl.ir import Block
 from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.common.discard import discard
 from braid.lowering.common.function_attributes import UNROLLED
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.gemm import GemmFamily
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.emitter import Emitter, Index
 from braid.lowering.host.codegen.objects import optimize
 from braid.targets.kernels.kernel_family import Kernel
 from test.machines import AVX512

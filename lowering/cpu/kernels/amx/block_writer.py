@@ -7,9 +7,9 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.block import ROW_BYTES, BlockedProduct, RowTile, innermost
 from braid.lowering.cpu.kernels.amx.stored_sums import StoredSums
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 
 _UNROLLED_PRODUCTS = 16
 """Of tiles, in the body of the innermost loop."""

@@ -14,8 +14,8 @@ from braid.lowering.cpu.kernels.amx import tiling
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.amx.kernel import AmxContraction
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 

@@ -23,8 +23,8 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
 from braid.lowering.common.emitted_dialects import vector
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.targets.machines.machine import Machine
 
 REGISTERS = 8

@@ -15,8 +15,8 @@ from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.block import ROW_BYTES, BlockedProduct, RowTile
 from braid.lowering.cpu.kernels.amx.block_writer import BlockWriter
 from braid.lowering.cpu.kernels.amx.stored_sums import StoredSums
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 
 _CONFIGURATION_BYTES = 64
 """Of the shapes of all registers, in scratch memory."""

@@ -9,9 +9,9 @@ from xdsl.dialects.builtin import i32
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.block import BlockedProduct, RowTile
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.block import Block, innermost, stores_sums
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LEVELS, Schedule
 
 _FEWEST_PRODUCT_CYCLES = 9.3

@@ -14,12 +14,12 @@ from xdsl.dialects import arith
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, far_column_cycles
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.emit.register_transpose import exchanged
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.long_sums import carry_sums
+from braid.lowering.emit.register_transpose import exchanged
 
 _BLOCKS = 8
 """Vectors of columns of one grid iteration: enough to hide its coordinates, few enough to share."""

@@ -13,9 +13,9 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
 )
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.zeros import TileRun, tile_runs
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.zeros import Pass
-from braid.lowering.cpu.kernels.emit.buffer import LINE_BYTES, Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.buffer import LINE_BYTES, Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.long_sums import carry_sums
 
 VECTORS = (1, 2, 3, 4)
 """How many vectors of columns a tile may have."""

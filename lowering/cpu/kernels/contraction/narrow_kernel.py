@@ -16,8 +16,8 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions, ShuffledContraction
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock, StagedContraction
 from braid.lowering.cpu.kernels.contraction.widened import WidenedContraction, takes_pairs
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _ROWS = 64

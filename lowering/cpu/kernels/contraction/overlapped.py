@@ -15,9 +15,9 @@ from functools import cached_property
 from braid.dialects.braid.buffer import aligned
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.rows import each
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.rows import each
 
 _COPIED_ROWS = 8
 """Rows of A that are copied at once, at most: B's last columns are read again for each copy."""

@@ -19,12 +19,12 @@ from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, Til
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.words import UnpackedArithmetic, WordArithmetic
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import Prepared
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.emit.register_transpose import transposed
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.cpu.unit.kernel_function import Prepared
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.register_transpose import transposed
 
 _ROWS = 64
 """Rows of A at a time: they and a block of columns are in the first two caches."""

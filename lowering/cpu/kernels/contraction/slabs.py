@@ -11,9 +11,9 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import is_unsigned
 from braid.dialects.braid.indexing import GatherBase, GatherNdOp, slab_rank
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.emit.positions import position_of
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
+from braid.lowering.emit.positions import position_of
 
 
 @dataclass(frozen=True)

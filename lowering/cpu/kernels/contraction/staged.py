@@ -15,9 +15,9 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 
 
 @dataclass(frozen=True)

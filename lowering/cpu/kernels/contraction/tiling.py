@@ -12,8 +12,8 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     tile_cycles,
 )
 from braid.lowering.cpu.kernels.contraction.zeros import TileRun, WindowDim, tile_runs
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LEVELS, Schedule
 
 _EPILOGUE_CYCLES = 3.0

@@ -15,8 +15,8 @@ from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import PairArithmetic, i8, i16
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.staged import StagedContraction
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 
 _PAIR = PairArithmetic.group
 

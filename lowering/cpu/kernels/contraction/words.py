@@ -22,8 +22,8 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import (
     bitcast,
     i16,
 )
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 _TURNED = 0x80
 

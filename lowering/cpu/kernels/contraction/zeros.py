@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
+from braid.lowering.emit.emitter import Emitter, Index
 
 _MOST_PASSES, _MOST_CODES = 8, 32
 """Passes of a tile, and of all tiles that have code of their own: wide windows have an edge for

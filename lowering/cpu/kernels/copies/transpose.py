@@ -4,14 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.register_transpose import (
+from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.register_transpose import (
     deinterleaved,
     interleaved,
     transposed,
 )
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 
 
 @dataclass(frozen=True)

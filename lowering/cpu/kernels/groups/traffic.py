@@ -6,7 +6,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.tiles.read_shares import read_share
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 
 
 def stored_bytes(

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.rows import each
 
 Range = tuple[int, int]
 """The first position along a dim, and the one after the last."""

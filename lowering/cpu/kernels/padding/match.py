@@ -3,7 +3,7 @@
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.elementwise_table import is_number
+from braid.lowering.emit.math.elementwise_table import is_number
 
 
 def match_padding(group: FusedOp) -> PadOp | None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from xdsl.ir import BlockArgument, SSAValue
 
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.kernels.emit.buffer import LINE_BYTES, Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.pointwise.points import Leaf, Pointwise
+from braid.lowering.emit.buffer import LINE_BYTES, Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 Accumulators = list[list[Value]]
 """Per row, the vectors of the tile."""

@@ -12,12 +12,12 @@ from xdsl.ir import BlockArgument, SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.targets.kernels.kernel_family import InPlace
 
 _CHUNK = 4096

@@ -13,10 +13,10 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.quantization import QuantizationOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, emitter_of, is_number
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
 from braid.lowering.cpu.kernels.pointwise.quantization import quantization_emitter
 from braid.lowering.cpu.kernels.pointwise.specialize import specialized, splat
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math.elementwise_table import Emit, emitter_of, is_number
 
 Leaf = Callable[[BlockArgument], Value]
 """The vector of a block argument's values at the points."""

@@ -19,10 +19,10 @@ from braid.dialects.braid.quantization import (
 )
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import math, vector
-from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, choose, clamp, compare
-from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, conversion
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.register_transpose import low_words
+from braid.lowering.emit.compare import at_least, at_most, choose, clamp, compare
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math.elementwise_table import Emit, conversion
+from braid.lowering.emit.register_transpose import low_words
 
 
 def quantization_emitter(op: QuantizationOp) -> Emit | None:

@@ -17,15 +17,15 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.lowering.common.long_sums import additions_of
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.compare import choose
-from braid.lowering.cpu.kernels.emit.elementwise_table import emitter_of
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
-from braid.lowering.cpu.kernels.emit.register_transpose import deinterleaved, exchanged
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.compare import choose
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.long_sums import carry_sums
+from braid.lowering.emit.math.elementwise_table import emitter_of
+from braid.lowering.emit.register_transpose import deinterleaved, exchanged
 
 _CHAINS = 8
 """Accumulators that do not wait for each other: two additions a cycle, of four cycles each."""

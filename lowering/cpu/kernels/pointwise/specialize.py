@@ -13,10 +13,10 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import dense_is_splat, is_unsigned
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.lowering.common.emitted_dialects import math as math_ops
-from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, choose, compare
-from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
-from braid.lowering.cpu.kernels.emit.elementwise_table import Emit, is_number
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.emit.compare import at_least, at_most, choose, compare
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math.elementary_functions import Functions
+from braid.lowering.emit.math.elementwise_table import Emit, is_number
 
 _LIMITS: dict[str, Callable[[Emitter, Value, Value], Value]] = {
     "maximum": at_least,

@@ -9,10 +9,6 @@ from xdsl.dialects.builtin import IndexType, IntegerType, VectorType, i64
 from xdsl.ir import Attribute
 
 from braid.lowering.common.emitted_dialects import memref, vector
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.compare import compare
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.rows import each
 from braid.lowering.cpu.kernels.selection.keys import key_of
 from braid.lowering.cpu.kernels.selection.sorting import (
     DIGIT_VALUES,
@@ -23,6 +19,10 @@ from braid.lowering.cpu.kernels.selection.sorting import (
     sort_many,
 )
 from braid.lowering.cpu.kernels.selection.words import Words
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.compare import compare
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.rows import each
 
 _FEW = 64
 """Candidates up to which counting those before each takes less time than digits."""

@@ -5,8 +5,8 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, f32, f64, i
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
-from braid.lowering.cpu.kernels.emit.compare import choose, compare
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.emit.compare import choose, compare
+from braid.lowering.emit.emitter import Emitter, Value
 
 
 def word_of(element_type: Attribute) -> IntegerType:

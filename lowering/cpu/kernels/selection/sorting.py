@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IndexType, IntegerType
 
-from braid.lowering.cpu.kernels.emit.compare import choose, compare
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.selection.keys import sign_of
 from braid.lowering.cpu.kernels.selection.words import Words
+from braid.lowering.emit.compare import choose, compare
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 DIGIT_VALUES = 256
 """Of a byte of a key."""

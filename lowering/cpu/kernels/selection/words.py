@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from braid.dialects.braid.boxes import count
 from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.copies.strided import Strided, copy_elements
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
 from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.tiles.members import Members
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 from braid.lowering.cpu.kernels.tiles.program import Port
+from braid.lowering.emit.emitter import Emitter, Index
 
 
 @dataclass(frozen=True)

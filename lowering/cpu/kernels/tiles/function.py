@@ -15,10 +15,10 @@ from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import NOALIAS, argument_attributes
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.tiles.code import TileCode, TileEmitter
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.emitter import Emitter, Index
 from braid.targets.kernels.kernel_family import Kernel
 
 _NOTE_BYTES = 8

@@ -9,8 +9,8 @@ from xdsl.dialects.builtin import IntegerType, MemRefType, i64
 from xdsl.ir import SSAValue
 
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 
 @dataclass(frozen=True)

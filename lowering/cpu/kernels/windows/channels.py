@@ -7,8 +7,6 @@ from itertools import product
 
 from braid.dialects.braid.windows import Windows
 from braid.lowering.common.long_sums import additions_of
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
 from braid.lowering.cpu.kernels.pointwise.epilogue import (
     Accumulators,
     Epilogue,
@@ -17,6 +15,8 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
 )
 from braid.lowering.cpu.kernels.windows.grouped import GroupedSums
 from braid.lowering.cpu.kernels.windows.problem import Carry, WindowProblem
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 _LEAST_PLACES = 16
 """Iterations of a grid without channels: fewer would not occupy the threads of usual machines."""

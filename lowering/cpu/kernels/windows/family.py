@@ -13,10 +13,7 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.emit.kernel_function import grid_kernel
-from braid.lowering.cpu.kernels.emit.wide_buffer import WideBuffer
+from braid.lowering.cpu.kernels.contraction.wide_buffer import WideBuffer
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     outputs_innermost,
     results_alike,
@@ -35,6 +32,9 @@ from braid.lowering.cpu.kernels.windows.problem import (
     used_lanes,
     window_layouts,
 )
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 

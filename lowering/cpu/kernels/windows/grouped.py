@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
 from braid.lowering.cpu.kernels.windows.problem import WindowProblem
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.register_transpose import shuffled
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
 from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.long_sums import carry_sums
 from braid.targets.kernels.kernel_family import InPlace
 
 MAX_UNROLLED_WINDOW = 16

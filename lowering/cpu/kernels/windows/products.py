@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import f32
 
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import line_schedules
 from braid.lowering.cpu.kernels.windows.problem import ChannelGroups
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.emitter import Emitter, Value
 from braid.targets.kernels.kernel_family import Schedule
 
 

@@ -14,13 +14,13 @@ from functools import cached_property
 from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.winograd import TRANSFORMS, Transforms
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.kernel_function import Prepared
 from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
 from braid.lowering.cpu.kernels.winograd.transforms import transformed_input, transformed_output
+from braid.lowering.cpu.unit.kernel_function import Prepared
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 _LINE = 16
 """Elements between the places of a tile beyond what they hold: they fall on different sets of the

@@ -9,10 +9,10 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.winograd import TRANSFORMS
 from braid.lowering.cpu.kernels.contraction.microkernel import feasible_tiles, tile_cycles
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
 from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import InPlace
 
 Strides = tuple[int, ...]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from xdsl.dialects import arith
 
 from braid.dialects.braid.winograd import Matrix, is_pair
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.emit.emitter import Emitter, Value
 
 Square = Sequence[Sequence[Value]]
 """The vectors at the places of a tile, row by row."""

@@ -41,7 +41,7 @@ from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.families import cpu_families
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
 from braid.targets.machines.cpus import cpu_machine
 from test.machines import AVX512, SSE

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerType, TensorType, bf16, f16, f32, f64
 from braid.analysis.storage.tensor_storage import stored_alike
 from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.families import cpu_families
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.costs.device_costs import DeviceCosts, reorder_group
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.group_matches import GroupMatches

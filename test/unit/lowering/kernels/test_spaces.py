@@ -5,7 +5,7 @@ from itertools import islice
 
 import pytest
 
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import LEVELS
 from test.machines import AVX512

@@ -9,7 +9,7 @@ from braid.lowering.cpu.kernels.contraction.tiling import (
     ranked_vectors,
     schedules,
 )
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.machines.cpus import cpu_machine
 
 AVX512, AVX2, SSE, NEON = (

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, cycles
 from braid.lowering.cpu.kernels.contraction.zeros import TileRun, WindowDim, tile_runs
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.machines.cpus import cpu_machine
 
 AVX512 = VectorUnit.of(cpu_machine("x86-64-v4"))

@@ -7,7 +7,7 @@ from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, IntegerAttr, VectorType, i1, i64
 from xdsl.ir import Attribute
 
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.emit.emitter import Emitter, Value
 
 _FLOATS = (
     "false", "oeq", "ogt", "oge", "olt", "ole", "one", "ord",

@@ -11,11 +11,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float64Type, i1
 from xdsl.ir import Operation
 
-from braid.lowering.common import elementary_coefficients as coefficients
 from braid.lowering.common.emitted_dialects import math, vector
-from braid.lowering.cpu.kernels.emit.compare import at_least, at_most, clamp
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.vector_math import VectorMath
+from braid.lowering.emit.compare import at_least, at_most, clamp
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math import coefficients
+from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _LN2 = (6.93147180369123816490e-1, 1.90821492927058770002e-10)

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import Float32Type, VectorType
 from xdsl.ir import Attribute
 
 from braid.lowering.common.long_sums import OF_PART, is_long, part_steps
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 _f32 = Float32Type()
 

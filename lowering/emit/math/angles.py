@@ -10,10 +10,10 @@ from itertools import pairwise
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, Float64Type, i1, i32, i64
 
-from braid.lowering.common import elementary_coefficients as coefficients
 from braid.lowering.common.emitted_dialects import vector
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.vector_math import VectorMath
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math import coefficients
+from braid.lowering.emit.math.vector_math import VectorMath
 
 _HALF_PI = 1.5707963267948966
 _HALF_PI_HIGH, _HALF_PI_LOW = 1.5707963267341256, 6.077100506506192e-11

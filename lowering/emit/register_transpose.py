@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import DenseArrayBase, VectorType, f32, i32, i64
 from xdsl.dialects.llvm import CallIntrinsicOp
 
 from braid.lowering.common.emitted_dialects import vector
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.emit.emitter import Emitter, Value
 
 
 def transposed(e: Emitter, rows: Sequence[Value]) -> list[Value]:

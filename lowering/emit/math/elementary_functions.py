@@ -1,16 +1,16 @@
 """Elementary functions on vectors of f32, as polynomials: errors of a few units in 1e-7.
 
-Coefficients and where they are from: `elementary_coefficients`.
+Coefficients and where they are from: `coefficients`.
 """
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, IntegerType, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
 
-from braid.lowering.common import elementary_coefficients as coefficients
-from braid.lowering.cpu.kernels.emit.compare import at_least, choose, clamp, compare
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.vector_math import VectorMath
+from braid.lowering.emit.compare import at_least, choose, clamp, compare
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math import coefficients
+from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _EXP_HIGHEST = 88.72283173

@@ -4,7 +4,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType
 
 from braid.dialects.braid.dtypes import i64
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 
 def position_of(e: Emitter, index: Value, extent: int, without_sign: bool) -> Index:

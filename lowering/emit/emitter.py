@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import (
@@ -23,7 +23,6 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import vector
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
 
 Index: TypeAlias = int | SSAValue
 """An index known now, or a value of type `index`."""
@@ -33,6 +32,25 @@ Value: TypeAlias = SSAValue
 _INDEX = IndexType()
 
 
+class Vectors(Protocol):
+    """What code is emitted for: the vector registers of a machine."""
+
+    @property
+    def lanes(self) -> int:
+        """The elements of one vector."""
+        ...
+
+    @property
+    def has_fma(self) -> bool:
+        """Whether one instruction multiplies and adds with one rounding."""
+        ...
+
+    @property
+    def scaling(self) -> str | None:
+        """LLVM's name of the instruction that multiplies f32 by powers of two, if there is one."""
+        ...
+
+
 class Emitter:
     """Appends ops to a function; every vector has as many elements as `unit` has lanes.
 
@@ -40,7 +58,7 @@ class Emitter:
     top of the function.
     """
 
-    def __init__(self, entry: Block, unit: VectorUnit) -> None:
+    def __init__(self, entry: Block, unit: Vectors) -> None:
         self.unit = unit
         self.lanes = unit.lanes
         self._entry = entry

@@ -2,18 +2,18 @@
 
 Where polynomials in f32 would lose more than they save: differences of powers and logarithms of
 numbers near 1, and powers, whose errors grow with the exponents. Coefficients:
-`elementary_coefficients`.
+`coefficients`.
 """
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type, Float64Type
 
-from braid.lowering.common import elementary_coefficients as coefficients
 from braid.lowering.common.emitted_dialects import math
-from braid.lowering.cpu.kernels.emit.compare import at_most, clamp
-from braid.lowering.cpu.kernels.emit.double_functions import MANTISSA_BITS, mantissa_and_exponent
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.vector_math import VectorMath
+from braid.lowering.emit.compare import at_most, clamp
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math import coefficients
+from braid.lowering.emit.math.double_functions import MANTISSA_BITS, mantissa_and_exponent
+from braid.lowering.emit.math.vector_math import VectorMath
 
 _INFINITY = float("inf")
 _LN2 = 0.6931471805599453

@@ -19,12 +19,12 @@ from xdsl.ir import Attribute, Operation
 
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import math, vector
-from braid.lowering.cpu.kernels.emit.angles import Angles
-from braid.lowering.cpu.kernels.emit.compare import choose, compare
-from braid.lowering.cpu.kernels.emit.double_functions import DoubleFunctions
-from braid.lowering.cpu.kernels.emit.elementary_functions import Functions
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
-from braid.lowering.cpu.kernels.emit.wide_functions import WideFunctions
+from braid.lowering.emit.compare import choose, compare
+from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math.angles import Angles
+from braid.lowering.emit.math.double_functions import DoubleFunctions
+from braid.lowering.emit.math.elementary_functions import Functions
+from braid.lowering.emit.math.wide_functions import WideFunctions
 
 Emit = Callable[[Emitter, Sequence[Value]], Value]
 

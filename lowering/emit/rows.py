@@ -6,10 +6,10 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import Attribute
 
-from braid.lowering.cpu.kernels.emit.compare import choose, compare
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
-from braid.lowering.cpu.kernels.emit.long_sums import carry_sums
-from braid.lowering.cpu.kernels.emit.register_transpose import shuffled
+from braid.lowering.emit.compare import choose, compare
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.long_sums import carry_sums
+from braid.lowering.emit.register_transpose import shuffled
 
 _f32 = Float32Type()
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from xdsl.ir import Attribute
 
 from braid.lowering.common.element_types import signless
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.elementwise_table import conversion
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.math.elementwise_table import conversion
 
 
 @dataclass(frozen=True)

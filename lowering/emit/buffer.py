@@ -13,7 +13,7 @@ from xdsl.ir import Attribute
 from braid.analysis.storage.strided_storage import span
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.emitted_dialects import memref, vector
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.emitter import Emitter, Index, Value
 
 LINE_BYTES = 64
 """Of a line of the cache."""

@@ -7,8 +7,8 @@ from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute, Operation
 
 from braid.lowering.common.emitted_dialects import math
-from braid.lowering.cpu.kernels.emit.compare import choose, compare
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Value
+from braid.lowering.emit.compare import choose, compare
+from braid.lowering.emit.emitter import Emitter, Value
 
 
 class VectorMath:

@@ -26,9 +26,9 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.function_attributes import mark_unrolled
-from braid.lowering.cpu.kernels.emit.buffer import Buffer
-from braid.lowering.cpu.kernels.emit.emitter import Emitter, Index
-from braid.lowering.cpu.kernels.emit.machine import VectorUnit
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.buffer import Buffer
+from braid.lowering.emit.emitter import Emitter, Index
 from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 _SCRATCH: Mapping[int, Attribute] = {4: f32, 8: f64}

@@ -1,1 +1,0 @@
-"""Building kernels out of upstream dialects: index arithmetic, loops, vectors, buffers."""

@@ -1,0 +1,1 @@
+"""Elementary functions and the elementwise table, expanded into arithmetic on vectors."""
