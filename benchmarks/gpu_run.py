@@ -22,7 +22,7 @@ from benchmarks.gpu_arrays import (
 )
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import cases
-from braid.dynamic_shapes.binding import bind_inputs
+from braid.runtime.binding import bind_inputs
 from braid.support.errors import BraidError
 
 MODEL_TOLERANCES = {"f32": 1e-4, "f16": 1e-2}

@@ -26,8 +26,8 @@ from benchmarks.arguments import output_file
 from benchmarks.gpu_arrays import launched_seconds
 from benchmarks.gpu_case import Case
 from benchmarks.gpu_cases import convolution, product
+from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import set_target, target_attribute

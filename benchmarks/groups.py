@@ -32,10 +32,10 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.clusters import clear_placement
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
-from braid.graph_pipeline import passes_for
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
 from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, target_of

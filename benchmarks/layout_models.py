@@ -24,7 +24,7 @@ from benchmarks.layout_variants import Decided, Selection, build, decide
 from benchmarks.models.compare import Array, Candidate, interleave, largest_error
 from benchmarks.models.inputs import random_inputs
 from benchmarks.models.make import make
-from braid.measuring import measure_model
+from braid.tuning.tune_model import measure_model
 
 FOUNDATION = (
     "resnet50",

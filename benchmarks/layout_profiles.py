@@ -23,7 +23,7 @@ from benchmarks.models.compare import Array, Candidate, Run, interleave, largest
 from benchmarks.models.control_flow import MODELS
 from benchmarks.models.control_flow.samples import samples
 from benchmarks.models.make import make
-from braid.measuring import measure_model
+from braid.tuning.tune_model import measure_model
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from xdsl.passes import ModulePass
 
 import braid
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.graph_pipeline import graph_passes
+from braid.driver.pipeline import graph_passes
+from braid.driver.read_source import read_source
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
-from braid.read_source import read_source
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 

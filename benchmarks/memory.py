@@ -31,9 +31,9 @@ import braid
 from benchmarks.arguments import output_file
 from benchmarks.oversize.case import Array, Case
 from benchmarks.oversize.cases import CASES
-from braid.graph_pipeline import graph_passes
-from braid.model import Model
+from braid.driver.pipeline import graph_passes
 from braid.passes.fusion.select_fusion import SelectFusionPass
+from braid.runtime.model import Model
 from braid.targets.machines.load import load_target
 
 _ALLOWED_SHARE = 5

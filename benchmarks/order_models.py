@@ -19,12 +19,12 @@ from xdsl.dialects import func
 
 from benchmarks.arguments import output_file
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
+from braid.driver.read_source import SourceModel, read_source
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.search_order import SearchOrderPass
-from braid.read_source import SourceModel, read_source
 from braid.solvers.ordering import baselines
 from braid.targets.machines.load import load_target
 from braid.universe import make_context

@@ -28,10 +28,10 @@ import braid
 from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 from benchmarks.streams import TARGET, Arrays, repeat
-from braid.graph_pipeline import passes_for, with_partition
+from braid.driver.pipeline import passes_for, with_partition
+from braid.driver.read_source import read_source
 from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.passes.partition.assign_devices import AssignDevicesPass
-from braid.read_source import read_source
 from braid.support.record_store import Record, default_store
 from braid.targets.costs.probe_records import PROBE
 from braid.targets.machines.calibration import keep_calibration, load_calibration

@@ -19,8 +19,8 @@ from typing import Any
 
 from benchmarks.provenance import provenance
 from benchmarks.stopping_kernels import GivenKernel, given_kernels
+from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.targets.kernels.kernel_family import LEVELS

@@ -39,10 +39,10 @@ from braid.dialects.braid.attribute_names import DEVICE
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import public_functions
-from braid.graph_pipeline import passes_for
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
+from braid.driver.sources.source_model import SourceModel
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
-from braid.sources.source_model import SourceModel
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 from braid.universe import make_context

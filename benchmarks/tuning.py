@@ -29,10 +29,9 @@ import braid
 from benchmarks.arguments import output_file
 from benchmarks.models.inputs import random_inputs
 from benchmarks.provenance import provenance
-from braid.graph_pipeline import passes_for
-from braid.measuring import tune_model
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.kernel_schedule import KernelSchedule
@@ -41,6 +40,7 @@ from braid.tuning.measured_task import MeasuredTask
 from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing_worker import timing_worker
 from braid.tuning.tune_kernels import Tuning
+from braid.tuning.tune_model import tune_model
 from braid.universe import make_context
 
 ROUNDS, AGAIN = 4, 31

@@ -28,7 +28,7 @@ from benchmarks.models.hand_written import make_loop_if
 from benchmarks.models.light import make_light
 from benchmarks.models.small import small_makers
 from benchmarks.provenance import provenance
-from braid import read_source
+from braid.driver import read_source
 from braid.support.errors import BraidError
 
 LIMIT = "BRAID_CACHE_LIMIT"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from braid.compiler import compile
     from braid.embedding import run_passes
     from braid.interpreted import interpret
-    from braid.model import Model, load
+    from braid.runtime.model import Model, load
     from braid.support.errors import BraidError
     from braid.torch_export import from_torch
     from braid.upstream_dialect import load_irdl
@@ -43,11 +43,11 @@ __getattr__ = lazy_names(
     {
         "BraidError": "braid.support.errors",
         "Client": "braid.client",
-        "Model": "braid.model",
+        "Model": "braid.runtime.model",
         "compile": "braid.compiler",
         "from_torch": "braid.torch_export",
         "interpret": "braid.interpreted",
-        "load": "braid.model",
+        "load": "braid.runtime.model",
         "load_irdl": "braid.upstream_dialect",
         "run_passes": "braid.embedding",
     },

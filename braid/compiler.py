@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
-from braid.artifact_slot import slot_of
-from braid.compile_options import ON_MISS_SECONDS, CompileOptions
-from braid.model import Model
+from braid.driver.artifact_slot import slot_of
+from braid.driver.options import ON_MISS_SECONDS, CompileOptions
+from braid.runtime.model import Model
 from braid.support.errors import check_kinds
 from braid.support.lazy import lazy_module
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
-    from braid.dynamic_shapes.open_model import Bounds, Buckets
+    from braid.driver.read_source import ModelSource, Shapes
+    from braid.driver.sources.open_model import Bounds, Buckets
+    from braid.driver.sources.source_model import Parameters
     from braid.passes.partition.assign_devices import Strategy
-    from braid.read_source import ModelSource, Shapes
-    from braid.sources.source_model import Parameters
 
-_compiling = lazy_module("braid.compile_source")
+_compiling = lazy_module("braid.driver.compile_source")
 
 
 def compile(

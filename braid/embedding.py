@@ -8,10 +8,10 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.structure.verification import verify_module
 from braid.frontends.mlir.upstream import from_upstream, is_upstream_module, replace_upstream
+from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
-from braid.universe import make_context
 
 AnyModule = TypeVar("AnyModule")
 """`xdsl.dialects.builtin.ModuleOp`, or `Module` of `mlir.ir`, `torch_mlir.ir` and the like."""

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from braid.lowering.emit.buffer import Buffer
     from braid.lowering.emit.emitter import Emitter, Index, Value
     from braid.lowering.emit.rows import each, fold
+    from braid.passes.infrastructure.context import make_context
     from braid.passes.infrastructure.pipeline_parser import parse_pipeline
     from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
     from braid.targets.backend import (
@@ -88,7 +89,6 @@ if TYPE_CHECKING:
     from braid.targets.machines.machine import Machine
     from braid.targets.machines.resolve import device_of, runs_on, target_of
     from braid.targets.machines.target import Device, Target
-    from braid.universe import make_context
 
 _HOMES = {
     "braid.analysis.interpreter": ("interpret",),
@@ -165,7 +165,7 @@ _HOMES = {
     "braid.targets.machines.resolve": ("device_of", "runs_on", "target_of"),
     "braid.targets.machines.target": ("Device", "Target"),
     "braid.dialects.braid.attributes": ("layout_of",),
-    "braid.universe": ("make_context",),
+    "braid.passes.infrastructure.context": ("make_context",),
 }
 __getattr__ = lazy_names(
     __name__, {name: module for module, names in _HOMES.items() for name in names}

@@ -7,13 +7,13 @@ from typing import Any
 from numpy.typing import NDArray
 
 from braid.analysis.interpreter import interpret as interpret_function
-from braid.execution.executors import InterpreterExecutor
-from braid.model import Model
-from braid.read_source import ModelSource, Shapes, read_source
-from braid.sources.signature import entry_of, signature_of
-from braid.sources.source_model import Parameters
+from braid.driver.read_source import ModelSource, Shapes, read_source
+from braid.driver.sources.signature import entry_of, signature_of
+from braid.driver.sources.source_model import Parameters
+from braid.passes.infrastructure.context import make_context
+from braid.runtime.executors import InterpreterExecutor
+from braid.runtime.model import Model
 from braid.support.forks import compiling
-from braid.universe import make_context
 
 Array = NDArray[Any]
 

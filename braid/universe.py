@@ -3,72 +3,12 @@
 Everything is named here and imported only when it is used.
 """
 
-from collections.abc import Callable, Collection
-
-from xdsl.context import Context
-from xdsl.ir import Dialect
 from xdsl.universe import Universe
 
-from braid.analysis.structure.model_context import ModelContext
-from braid.passes.infrastructure.registry import braid_only_passes, installed_universe
+from braid.passes.infrastructure.context import DIALECTS, make_context
+from braid.passes.infrastructure.registry import braid_only_passes
 
-
-def _load_braid() -> Dialect:
-    from braid.dialects.braid import Braid
-
-    return Braid
-
-
-def _load_braid_hls() -> Dialect:
-    from braid.dialects.braid_hls import BraidHls
-
-    return BraidHls
-
-
-def _load_stablehlo() -> Dialect:
-    from braid.dialects.stablehlo import Stablehlo
-
-    return Stablehlo
-
-
-def _load_chlo() -> Dialect:
-    from braid.dialects.stablehlo import Chlo
-
-    return Chlo
-
-
-def _load_tosa() -> Dialect:
-    from braid.dialects.tosa import Tosa
-
-    return Tosa
-
-
-DIALECTS: dict[str, Callable[[], Dialect]] = {
-    "braid": _load_braid,
-    "braid_hls": _load_braid_hls,
-}
-"""Dialects of this package by name."""
-
-_OVER_XDSL: dict[str, Callable[[], Dialect]] = {
-    "chlo": _load_chlo,
-    "stablehlo": _load_stablehlo,
-    "tosa": _load_tosa,
-}
-"""Dialects of models, some for xDSL's of the same name: not in the entry point, names clash."""
+__all__ = ["UNIVERSE", "make_context"]
 
 UNIVERSE = Universe(all_dialects=dict(DIALECTS), all_passes=braid_only_passes())
 """The entry point; `canonicalize` and `cse` are left out, since xDSL has taken these names."""
-
-
-def make_context(*, allow_unregistered: bool = False, without: Collection[str] = ()) -> Context:
-    """A context that knows the dialects of braid, xDSL and all installed packages.
-
-    `allow_unregistered` accepts ops, attributes and types of dialects that none of them has, or
-    that are left out by `without`.
-    Raises `BraidError` where an installed package is broken.
-    """
-    context = ModelContext(allow_unregistered=allow_unregistered)
-    for name, factory in (installed_universe().all_dialects | _OVER_XDSL | DIALECTS).items():
-        if name not in without:
-            context.register_dialect(name, factory)
-    return context

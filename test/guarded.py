@@ -167,8 +167,8 @@ def _leave(storages: Sequence[Any]) -> None:
 def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]:
     """Compile the model with a plan in which no buffers or weights share pages."""
     import braid
-    from braid import lowered_model
     from braid.dialects.braid.buffer import BufferAttr
+    from braid.driver import lowered_model
     from braid.frontends.onnx import import_onnx
     from braid.passes.storage import placement, plan_memory
 

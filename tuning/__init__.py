@@ -1,1 +1,1 @@
-"""Schedule search and measuring; the one room that joins lowering and runtime."""
+"""Search of schedules and measuring: of kernels, orders, layouts and whole models."""

@@ -9,6 +9,7 @@ import numpy as np
 import braid
 from braid.dialects.braid.relayout import Array
 from braid.frontends.mlir import parse_mlir
+from braid.passes.infrastructure.context import make_context
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.backend import Present
@@ -16,7 +17,6 @@ from braid.targets.backends import backend
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 from braid.tuning.made_up import made_up_array
-from braid.universe import make_context
 
 _KEPT = 16
 """Models that stay loaded, since candidates are timed in turns."""

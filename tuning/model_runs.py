@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from braid.analysis.profile.loop_lengths import Lengths
+from braid.driver.packaging.weights import aligned_bytes
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
 from braid.lowering.host.profile_counters import LAYOUT_MARK
-from braid.packaging.weights import aligned_bytes
 from braid.runtime.native import NativeContext, NativeModel
 from braid.support.errors import BraidError
 from braid.support.shared_objects import need_libraries

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from xdsl.ir import Operation
 
-from braid.lower_source import known_target
-from braid.read_source import read_source
+from braid.driver.lower_source import known_target
+from braid.driver.read_source import read_source
+from braid.passes.infrastructure.context import make_context
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.backends import backend_names
 from braid.targets.costs.group_kinds import kind_name, kinds_of
@@ -39,7 +40,6 @@ from braid.tuning.probe_runs import (
     Shapes,
     middle_and_spread,
 )
-from braid.universe import make_context
 
 WORKER = "braid.tuning.probe_worker"
 _ENOUGH = 3

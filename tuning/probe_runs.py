@@ -21,11 +21,12 @@ from braid.analysis.structure.nesting import ops_outside_groups
 from braid.dialects.braid.attribute_names import DEVICE
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.regions import FusedOp
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import chain_parameters, read_source
+from braid.driver.sources.source_model import SourceModel
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
+from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import chain_parameters, read_source
-from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.costs.cost import Source
@@ -37,7 +38,6 @@ from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
 from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
-from braid.universe import make_context
 
 _KERNELS = "outline-kernels"
 """Behind it, kernels are not ops any more that costs could be asked of."""

@@ -9,9 +9,9 @@ from io import StringIO
 
 from xdsl.parser import Parser
 
+from braid.passes.infrastructure.context import make_context
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.machines.machine import Machine
-from braid.universe import make_context
 
 FLOAT_BITS = {"f32": 32, "f64": 64, "f16": 16, "bf16": 16}
 INTEGER_BITS = {"i32": 32, "i8": 8}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from braid.compiler import compile
-from braid.model import Model
+from braid.runtime.model import Model
 
 _PIPELINE = "outline-kernels"
 """Every group as it is: what decides about groups would join them."""

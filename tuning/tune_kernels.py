@@ -33,12 +33,12 @@ from braid.tuning.measured_task import WRONG, MeasuredTask
 from braid.tuning.measuring_workers import MeasuringWorker, MeasuringWorkers, local_worker
 from braid.tuning.model_classes import class_of, first_space
 from braid.tuning.model_tuning import search_by_model
+from braid.tuning.model_verdict import Verdict
 from braid.tuning.ray_workers import ray_workers
 from braid.tuning.search import Found, Order, Rule, Turn, search
 from braid.tuning.space_files import FamilySpace, check_spaces
 from braid.tuning.timed_kernels import TimedKernels
 from braid.tuning.timing import Clock
-from braid.tuning.whole_model import Verdict
 
 SELECT_SCHEDULES = "select-schedules"
 """The pass that gives schedules to the groups that fusion makes."""

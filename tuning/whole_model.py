@@ -1,183 +1,310 @@
-"""Which of the schedules found for a model's kernels stay, by what the model takes as a whole.
+"""Comparing a model before and after its kernels were searched, and taking back what does not pay.
 
-Kernels are timed by themselves, with arguments that lie in no cache of the core. In the model their
-operands may have just been written, their weights may come from memory, and the layouts that they
-were chosen with may cost others more. So the model is run in turns as it was before and with what
-was found, with the time of each kernel in it. Kernels that take longer there are taken back, and
-what is left stays if the model as a whole is not slower by it.
+See `tuning/model_verdict.py` for the rule.
 """
 
-import statistics
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+import hashlib
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
-from braid.tuning.model_runs import Turns
-from braid.tuning.turns import MOST_TURNS, TURNS, is_faster, noise, ratio, ratios
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
 
-MODEL_KIND = "model"
-"""Records of what was compared of a model, and what of it was kept."""
-LEAST_GAIN = 0.005
-"""Part of a model's time by which no two runs of the same program differ in the median of turns,
-wherever its code and its arena lie."""
-SECONDS = 30.0
-"""After which no further turns are begun."""
+from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.analysis.profile.loop_lengths import Lengths
+from braid.driver.elsewhere import missing_here
+from braid.driver.lower_source import Lowering
+from braid.driver.lowered_model import package_of
+from braid.driver.options import CompileOptions
+from braid.driver.read_source import chain_parameters
+from braid.driver.sources.source_model import SourceModel
+from braid.support.diagnostics import handle_diagnostics
+from braid.support.errors import BraidError
+from braid.support.record_store import Fields, Record, RecordStore, default_store, reading
+from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
+from braid.targets.backends import Kernels, kernels_from
+from braid.targets.costs.cost_records import COST, withdraw_records, withdrawn
+from braid.targets.costs.schedule_records import (
+    MEASURED,
+    SCHEDULE_KIND,
+    TunedKernel,
+    append_tuned,
+    fields_of,
+    load_tuned,
+    tuned_kernel,
+)
+from braid.targets.machines.identity import processor_name
+from braid.tuning.kernel_tasks import kernel_tasks
+from braid.tuning.made_up import made_up_lengths, made_up_parameters
+from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
+from braid.tuning.model_runs import Program, Turns, TurnsRequest
+from braid.tuning.model_verdict import MODEL_KIND, Changed, Verdict, judge
 
-Changed = frozenset[str]
-"""Keys of the kernels that are made as was found, of those for which something was."""
-Measure = Callable[[Sequence[Changed], int], Sequence[Turns]]
-"""So many turns of the programs with these kernels."""
-Counters = Callable[[], Mapping[str, Sequence[str]]]
-"""Of the model with all that was found: the names under which kernels are profiled, by key."""
+_WORKER = "braid.tuning.model_worker"
+_MOST_SECONDS = 300.0
+"""For turns, after which a model counts as one that hangs."""
+_TRIAL_SECONDS = 20.0
+"""For the first turn of a model whose loops turn as often as inputs say that are made up."""
 
 
 @dataclass(frozen=True)
-class InModel:
-    """Seconds of the groups that a kernel is of in one run: before, and as was found."""
+class Snapshot:
+    """What was recorded of kernels before a search, and stayed in some model as a whole.
 
-    before: float
-    after: float
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What of `changed` stays, and seconds of one run of the model; `gain` is their quotient.
-
-    `found` is the gain with all that was found; `slower` are the kernels that took longer in the
-    model. `noise` is that of the quotients, so far as a gain is claimed by them.
+    What a search that was interrupted has left, say, does not count. `confirmed` are the keys of
+    those that are as they were left in models, by whose kernels these had.
     """
 
-    kept: Changed
-    changed: Changed
-    before: float
-    after: float
-    gain: float
-    found: float
-    noise: float
-    turns: int
-    slower: Mapping[str, InModel] = field(default_factory=dict[str, InModel])
-
-    @property
-    def is_claimed(self) -> bool:
-        """Whether what stays makes the model faster beyond the noise."""
-        return bool(self.kept) and self.gain > 1 + self.noise
+    schedules: Mapping[str, TunedKernel]
+    rows: Mapping[str, Fields]
+    confirmed: Mapping[Kernels, Changed]
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> "Verdict | None":
-        """What `fields` of a verdict say; None where they are of none."""
-        try:
-            before, after, gain, found, noise = (
-                float(fields[name]) for name in ("before", "after", "gain", "found", "noise")
-            )
-            kept, back = (frozenset(map(str, fields[name])) for name in ("kept", "taken_back"))
-            slower = {key: InModel(*map(float, own)) for key, own in fields["slower"].items()}
-            turns = int(fields["turns"])
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-            return None
-        return Verdict(kept, kept | back, before, after, gain, found, noise, turns, slower)
+    def now() -> "Snapshot":
+        """Of this user's store.
 
-    @property
-    def fields(self) -> dict[str, Any]:
-        """For a record."""
-        return {
-            "before": self.before,
-            "after": self.after,
-            "gain": self.gain,
-            "found": self.found,
-            "noise": self.noise,
-            "turns": self.turns,
-            "kept": sorted(self.kept),
-            "taken_back": sorted(self.changed - self.kept),
-            "slower": {key: [own.before, own.after] for key, own in self.slower.items()},
-        }
-
-    def __str__(self) -> str:
-        count = len(self.changed - self.kept)
-        back = f"{count} of {len(self.changed)} kernels are taken back"
-        if not self.kept:
-            return (
-                f"the model as a whole is {self.found:.3f} times as fast with what was found, "
-                f"{self.before * 1e3:.4g} ms before: {back}"
-            )
-        claim = f"{self.gain:.3f} times as fast" if self.is_claimed else "no gain beyond the noise"
-        return (
-            f"the model as a whole: {self.before * 1e3:.4g} ms before, {self.after * 1e3:.4g} ms "
-            f"now, {claim} (±{self.noise:.3f}, {self.turns} turns)"
-            f"{f'; {back}' if count else ''}"
+        A key counts with what stayed of it: what was found later, by a search that was interrupted
+        or that compared nothing, was in no model yet.
+        """
+        store, known = default_store(), load_tuned()
+        schedules: dict[str, TunedKernel] = {}
+        rows: dict[str, Fields] = {}
+        confirmed: dict[Kernels, set[str]] = {kernels: set() for kernels in Kernels}
+        for kernels, key, row in _stayed(store):
+            kernel, now = tuned_kernel(row), known.get(key)
+            if kernel is None or now is None:
+                continue
+            if _is_same(kernel, now, kernels):
+                confirmed[kernels].add(key)
+            if kernels is Kernels.GENERATED and key not in confirmed[kernels]:
+                schedules[key], rows[key] = kernel, row
+        for key in confirmed[Kernels.GENERATED]:
+            schedules[key], rows[key] = known[key], store.read(SCHEDULE_KIND)[key]
+        return Snapshot(
+            schedules, rows, {kernels: frozenset(keys) for kernels, keys in confirmed.items()}
         )
 
 
-def judge(
-    changed: Changed,
-    measure: Measure,
-    counters: Counters,
-    clock: Callable[[], float] = time.monotonic,
-) -> Verdict:
-    """What stays of the kernels `changed`.
+def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
+    """The rows that stayed in models as a whole: by whose kernels, and under which keys.
 
-    That is all of them, or those that do not take longer in the model, whichever is the fastest
-    model, as far as it does not take longer than the one before; else none.
+    What stayed within the noise does not count: a machine that does less may tell.
     """
-    nothing: Changed = frozenset()
-    before, found = _in_turns((nothing, changed), measure, clock)
-    slower = _slower(before, found, {k: v for k, v in counters().items() if k in changed})
-    programs, turns = [changed], [found]
-    rest = changed - frozenset(slower)
-    if rest and slower:
-        before, *turns = _in_turns((nothing, changed, rest), measure, clock)
-        programs = [changed, rest]
-    quotients = [ratio(own.seconds, before.seconds) for own in turns]
-    best = min(range(len(turns)), key=quotients.__getitem__)
-    seconds = statistics.median(before.seconds)
-    is_kept = quotients[best] <= 1
-    return Verdict(
-        programs[best] if is_kept else nothing,
-        changed,
-        seconds,
-        seconds * quotients[best] if is_kept else seconds,
-        1 / quotients[best] if is_kept else 1.0,
-        1 / quotients[0],
-        max(LEAST_GAIN, noise(ratios(turns[best].seconds, before.seconds))),
-        len(before.seconds),
-        slower,
-    )
+    for value in store.read(MODEL_KIND).values():
+        kernels, verdict = value.get("kernels"), Verdict.of(value)
+        if kernels not in list(Kernels) or verdict is None:
+            continue
+        open_ones = frozenset[str]() if verdict.is_claimed else verdict.kept
+        for key, row in _rows(value).items():
+            if key not in open_ones:
+                yield Kernels(kernels), key, row
 
 
-def _in_turns(
-    programs: Sequence[Changed], measure: Measure, clock: Callable[[], float]
-) -> list[Turns]:
-    """Turns until each program is faster or slower than the first, or there are enough."""
-    end = clock() + SECONDS
-    found = [Turns() for _ in programs]
-    while True:
-        for own, further in zip(found, measure(programs, TURNS), strict=True):
-            own.add(further)
-        first = found[0].seconds
-        is_known = all(
-            is_faster(own.seconds, first, LEAST_GAIN) or is_faster(first, own.seconds, LEAST_GAIN)
-            for own in found[1:]
+def _rows(value: Fields) -> dict[str, Fields]:
+    """By key the rows that stayed in one model."""
+    stayed = value.get("stayed")
+    rows = cast("dict[str, object]", stayed) if isinstance(stayed, dict) else {}
+    return {key: cast("Fields", row) for key, row in rows.items() if isinstance(row, dict)}
+
+
+def _is_same(one: TunedKernel, other: TunedKernel, kernels: Kernels) -> bool:
+    """Whether both are made the same with these kernels."""
+    if kernels is Kernels.BEST:
+        return one.keeps_library == other.keeps_library
+    return (one.chosen, one.version) == (other.chosen, other.version)
+
+
+@dataclass(frozen=True)
+class WholeModel:
+    """A model whose kernels were searched, which `read` gives, and `jobs` processes compile.
+
+    `decided` gives the module that `select-schedules` sees; `keys` are its kernels, of which `own`
+    were searched now, and `before` is what was known then.
+    """
+
+    context: Context
+    read: Callable[[], SourceModel]
+    decided: Callable[[], ModuleOp]
+    keys: Changed
+    own: Changed
+    before: Snapshot
+    jobs: int | None = None
+
+    def confirm(self, say: Callable[[str], None]) -> list[Verdict]:
+        """Compares, records, and takes back: generated kernels first, then a library's.
+
+        Raises BraidError where the store cannot be written.
+        """
+        generated = self._confirmed(Kernels.GENERATED, say)
+        return [*generated, *self._confirmed(Kernels.BEST, say)]
+
+    def runnable(self) -> SourceModel:
+        """The model, with values made up for the parameters that it brings none of."""
+        model = self.read()
+        made_up = made_up_parameters(model.module, known=model.parameters)
+        return replace(model, parameters=chain_parameters(model.parameters, made_up))
+
+    def _confirmed(self, kernels: Kernels, say: Callable[[str], None]) -> list[Verdict]:
+        trial = _Trial.of(self, kernels)
+        if not trial.changed:
+            return []
+        with handle_diagnostics(lambda _: None), collect_remarks(), trial.running() as measure:
+            try:
+                verdict = judge(trial.changed, measure, trial.counters)
+            except (BraidError, WorkerEndedError) as error:
+                why = error.message if isinstance(error, BraidError) else str(error)
+                say(f"the model as a whole was not compared: {why}")
+                return []
+        library = "" if kernels is Kernels.GENERATED else "with a library's kernels: "
+        say(f"{library}{verdict}")
+        for key, own in verdict.slower.items():
+            if key in verdict.kept:
+                continue
+            say(f"  {trial.found[key].what}")
+            say(f"    {own.after * 1e6:.4g} µs in the model, {own.before * 1e6:.4g} µs before")
+        trial.take_back(verdict.changed - verdict.kept)
+        self._record(kernels, verdict)
+        return [verdict]
+
+    def _record(self, kernels: Kernels, verdict: Verdict) -> None:
+        name = self.read().name
+        key = hashlib.sha256(f"{name} {sorted(self.keys)} {kernels}".encode()).hexdigest()
+        store, known = default_store(), load_tuned()
+        stayed = _rows(store.get(MODEL_KIND, key) or {})
+        changed = sorted(verdict.changed & known.keys())  # a store may be emptied meanwhile
+        stayed |= {key: _brief(known[key]) for key in changed}
+        value = {"what": name, "kernels": str(kernels), "stayed": stayed, **verdict.fields}
+        store.append([Record(MODEL_KIND, key, value, processor_name())])
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """What was found of one kind of kernels, `found` by key, of which `changed` are others now."""
+
+    model: WholeModel
+    kernels: Kernels
+    found: Mapping[str, TunedKernel]
+    costs: Mapping[str, Fields]
+    changed: Changed
+
+    @staticmethod
+    def of(model: WholeModel, kernels: Kernels) -> "_Trial":
+        known = load_tuned()
+        asked = model.own | (model.keys - model.before.confirmed[kernels])
+        found = {key: known[key] for key in asked if key in known}
+        found = {key: kernel for key, kernel in found.items() if kernel.measure == MEASURED}
+        is_library = kernels is Kernels.BEST
+        changed = (
+            key
+            for key, kernel in found.items()
+            if (kernel.keeps_library if is_library else kernel.chosen != _chosen(model.before, key))
         )
-        if is_known or len(first) >= MOST_TURNS or clock() > end:
-            return found
+        return _Trial(model, kernels, found, default_store().read(COST), frozenset(changed))
+
+    def taken_back(self, key: str) -> TunedKernel:
+        """What is recorded of a kernel that is not to be as was found."""
+        kernel, before = self.found[key], self.model.before.schedules.get(key)
+        if self.kernels is Kernels.BEST:
+            return replace(kernel, keeps_library=False)
+        if before is not None:
+            return replace(before, levels=max(before.levels, kernel.levels))
+        refused = {**kernel.refused, str(kernel.chosen): SLOWER_IN_MODEL}
+        return replace(kernel, chosen=None, seconds=kernel.baseline, refused=refused)
+
+    def taken_back_costs(self, keys: Changed) -> dict[str, str]:
+        """By key what is recorded of costs of a library's kernels, by which layouts are chosen."""
+        if self.kernels is not Kernels.BEST:
+            return {}
+        names = {f"{LIBRARY_COST}{self.found[key].what}" for key in keys}
+        found = ((key, value.get("what")) for key, value in self.costs.items())
+        return {key: what for key, what in found if isinstance(what, str) and what in names}
+
+    def take_back(self, keys: Changed) -> None:
+        """Appends what is recorded from now on."""
+        for key in sorted(keys):
+            append_tuned(key, self.taken_back(key))
+        if costs := self.taken_back_costs(keys):
+            withdraw_records(costs)
+
+    def counters(self) -> Mapping[str, Sequence[str]]:
+        """See `Counters`."""
+        with kernels_from(self.kernels):
+            return {task.key: task.counters for task in kernel_tasks(self.model.decided())}
+
+    @contextmanager
+    def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
+        """Measures programs in a process of its own, which gets each of them once."""
+        lengths, numbers = self._lengths(), dict[Changed, int]()
+        with worker_process(_WORKER) as worker:
+
+            def measure(programs: Sequence[Changed], turns: int) -> list[Turns]:
+                for kept in programs:
+                    if kept not in numbers:
+                        numbers[kept] = _asked(worker, self._program(kept, lengths))
+                return _asked(
+                    worker, TurnsRequest(tuple(map(numbers.__getitem__, programs)), turns)
+                )
+
+            yield measure
+
+    def _lengths(self) -> Lengths:
+        """Made-up lengths of loops with which the model as before ends soon; none if it does not.
+
+        A condition that is handed on, or arithmetic on a length, may make a loop endless.
+        """
+        lengths = made_up_lengths(self.model.read().module)
+        if not lengths:
+            return lengths
+        with worker_process(_WORKER) as worker:
+            try:
+                number = _asked(worker, self._program(frozenset(), lengths))
+                _asked(worker, TurnsRequest((number,), 1), _TRIAL_SECONDS)
+            except (BraidError, WorkerEndedError):
+                return {}
+        return lengths
+
+    def _program(self, kept: Changed, lengths: Lengths) -> Program:
+        """The model with these kernels as found, and the others as before."""
+        store, back = default_store(), self.changed - kept
+        rows = dict(store.read(SCHEDULE_KIND))
+        for key in back:
+            before = self.model.before.rows.get(key)
+            if self.kernels is Kernels.BEST or before is None:
+                before = fields_of(self.taken_back(key))
+            rows[key] = before
+        costs = {key: withdrawn(what) for key, what in self.taken_back_costs(back).items()}
+        given = {SCHEDULE_KIND: rows, COST: {**store.read(COST), **costs}}
+        with reading(given), kernels_from(self.kernels):
+            options = CompileOptions(jobs=self.model.jobs, profile=True)
+            lowering = Lowering(self.model.context, self.model.runnable, options)
+            lowered = lowering.within(None, None)
+        machine = lowered.target.host_device.machine
+        if (reason := missing_here(machine)) is not None:
+            raise BraidError(reason)
+        package = package_of(lowered)
+        if package.manifest.runs_on or package.manifest.devices:
+            raise BraidError("parts of it run on other devices than the host")
+        libraries = package.manifest.libraries
+        return Program(tuple(package.objects), package.weights, libraries, lengths)
 
 
-def _slower(
-    before: Turns, found: Turns, counters: Mapping[str, Sequence[str]]
-) -> dict[str, InModel]:
-    """The kernels that take longer in the model than what was in their place."""
-    slower: dict[str, InModel] = {}
-    for key, names in counters.items():
-        known = [name for name in names if name in before.kernels and name in found.kernels]
-        if not known or len(known) < len(names):
-            continue  # the model before has no such groups
-        old, new = (_sums(turns, known) for turns in (before, found))
-        if ratio(new, old) > 1:
-            slower[key] = InModel(statistics.median(old), statistics.median(new))
-    return slower
+def _brief(kernel: TunedKernel) -> Fields:
+    """The value of a row that says what `kernel` is, and not how it was searched."""
+    return fields_of(replace(kernel, steps=(), refused={}))
 
 
-def _sums(turns: Turns, names: Sequence[str]) -> list[float]:
-    """Turn by turn; a name counts once, though several groups may have it."""
-    each = [turns.kernels[name] for name in dict.fromkeys(names)]
-    return [sum(seconds) for seconds in zip(*each, strict=True)]
+def _asked(
+    worker: WorkerProcess, request: Program | TurnsRequest, seconds: float = _MOST_SECONDS
+) -> Any:
+    """Raises BraidError or WorkerEndedError where there is no answer."""
+    answer = worker.ask(request, seconds=seconds)
+    if isinstance(answer, str):
+        raise BraidError(answer)
+    return answer
+
+
+def _chosen(before: Snapshot, key: str) -> object:
+    known = before.schedules.get(key)
+    return None if known is None else known.chosen

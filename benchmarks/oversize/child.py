@@ -51,7 +51,7 @@ def run_ort(model: str, inputs: Sequence[Array]) -> Array:
 
 
 RUNNERS: dict[str, tuple[str, Callable[[str, Sequence[Array]], Array]]] = {
-    "braid": ("braid.model", run_braid),
+    "braid": ("braid.runtime.model", run_braid),
     "ort": ("onnxruntime", run_ort),
 }
 

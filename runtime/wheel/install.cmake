@@ -2,13 +2,12 @@
 # import, the libraries and the headers. They lie apart, so that the package braid may be installed too.
 
 set(files
-  async_reader.py model.py stream.py __init__.py
-  dynamic_shapes/__init__.py dynamic_shapes/binding.py
-  execution/__init__.py execution/executors.py execution/request_stream.py
-  runtime/__init__.py runtime/artifact.py runtime/buffers.py runtime/device_arrays.py
-  runtime/device_ports.py runtime/dtypes.py runtime/interruption.py runtime/manifest.py
+  __init__.py
+  runtime/__init__.py runtime/artifact.py runtime/async_reader.py runtime/binding.py
+  runtime/buffers.py runtime/device_arrays.py runtime/device_ports.py runtime/dtypes.py
+  runtime/executors.py runtime/interruption.py runtime/manifest.py runtime/model.py
   runtime/native.py runtime/native_abi.py runtime/native_stream.py runtime/profile_entries.py
-  runtime/weight_index.py
+  runtime/request_stream.py runtime/stream.py runtime/weight_index.py
   support/__init__.py support/atomic_file.py support/byte_sizes.py support/collector.py
   support/entry_points.py support/errors.py support/lazy.py support/lockless.py
   support/memory_report.py support/private_files.py

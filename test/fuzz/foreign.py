@@ -33,7 +33,7 @@ sys.modules["test"].__path__ = [str(ROOT / "test")]
 import braid  # noqa: E402
 from braid.analysis.interpreter.interpret import interpret  # noqa: E402
 from braid.dialects.braid.dtypes import to_numpy  # noqa: E402
-from braid.sources.reading import read_mlir  # noqa: E402
+from braid.driver.sources.reading import read_mlir  # noqa: E402
 from braid.support.errors import BraidError  # noqa: E402
 from braid.universe import make_context  # noqa: E402
 from test.run.test_upstream_nests import CASES as NESTS  # noqa: E402

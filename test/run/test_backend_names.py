@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import braid
 import braid.targets.machines.load as load
-from braid.read_source import read_source
+from braid.driver.read_source import read_source
 from braid.universe import make_context
 
 load._DIRECTORY = Path(sys.argv[1])

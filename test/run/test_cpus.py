@@ -11,10 +11,10 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
-from braid.execution.elsewhere import missing_here
-from braid.read_source import read_source
+from braid.driver.compile_source import emit_model
+from braid.driver.elsewhere import missing_here
+from braid.driver.options import CompileOptions
+from braid.driver.read_source import read_source
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.targets.machines.cpus import cpu_machine, needed_features

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import braid
-from braid.read_source import read_source
+from braid.driver.read_source import read_source
 from braid.universe import make_context
 
 TYPES = {"i8": np.int8, "i64": np.int64, "ui32": np.uint32}

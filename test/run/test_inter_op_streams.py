@@ -17,8 +17,8 @@ import braid
 from braid.analysis.execution.inter_op_streams import set_inter_op_stream
 from braid.dialects.braid.attribute_names import INTER_OP_STREAMS
 from braid.dialects.braid.variants import public_functions
+from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
 from braid.support.errors import BraidError
 from braid.universe import make_context
 from test.unit.passes.random_graphs import TYPE, Program, programs

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 
 Array = NDArray[Any]
 Step = tuple[Any, ...]

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
 from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 

@@ -10,10 +10,10 @@ from xdsl.dialects.func import CallOp
 import braid
 from benchmarks.oversize.case import Case
 from benchmarks.oversize.cases import CASES
-from braid.graph_pipeline import graph_passes
+from braid.driver.pipeline import graph_passes
+from braid.driver.read_source import read_source
 from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.targets.machines.load import load_target
 from braid.universe import make_context
 

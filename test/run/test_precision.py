@@ -7,9 +7,9 @@ import pytest
 from xdsl.dialects.builtin import bf16
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
 from braid.dialects.braid.dtypes import to_numpy
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.lowering.cpu.kernels.contraction.arithmetic import HalfArithmetic
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.errors import BraidError

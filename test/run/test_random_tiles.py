@@ -22,7 +22,7 @@ from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.ports import name_dictionaries
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.graph_pipeline import graph_passes
+from braid.driver.pipeline import graph_passes
 from braid.passes.fusion.select_fusion import SelectFusionPass
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.targets.machines.load import load_target

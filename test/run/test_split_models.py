@@ -22,11 +22,11 @@ import braid
 import braid.targets.machines
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.dialects.braid.attribute_names import CLUSTER
+from braid.driver.read_source import read_source
+from braid.driver.sources.source_model import SourceModel
 from braid.frontends.mlir import parse_mlir
-from braid.read_source import read_source
 from braid.runtime.artifact import SectionKind, read_artifact
 from braid.runtime.native_abi import find_headers
-from braid.sources.source_model import SourceModel
 from braid.support.errors import BraidError
 from braid.targets.simulator.stream_bytes import from_bytes
 from braid.universe import make_context

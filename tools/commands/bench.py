@@ -60,7 +60,7 @@ def bench(
     --stream, N requests run as a stream too: shown are requests per second, and for each stage how
     often it ran, how long that took, what was expected, and which part of the time it was busy.
     """
-    from braid.dynamic_shapes.binding import bind_inputs
+    from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_model

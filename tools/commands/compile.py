@@ -62,8 +62,8 @@ from braid.tools.commands.result_options import ResultOptions
 from braid.tools.outputs import STANDARD_OUTPUT, check_outputs, write_files
 
 if TYPE_CHECKING:
-    from braid.compile_options import CompileOptions
-    from braid.model import Model
+    from braid.driver.options import CompileOptions
+    from braid.runtime.model import Model
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ class WayOptions:
 
             context.with_resource(verifying_decisions())
         if self.emulate:
-            from braid.emulation import emulating_backends
+            from braid.driver.emulation import emulating_backends
 
             context.with_resource(emulating_backends(wanted=True))
 
@@ -177,7 +177,7 @@ def compile_model(
     The artifact is one file that braid run, braid.load and the C runtime load. It is kept, and
     copied where the same model is compiled again with the same options.
     """
-    from braid.compile_options import CompileOptions
+    from braid.driver.options import CompileOptions
     from braid.tools.commands import models
 
     what = what_to_emit(written.emit, written.output, source.target)
@@ -217,9 +217,9 @@ def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> No
     """Time kernels in all layouts, and say on standard error what was measured."""
     from rich.console import Console
 
-    from braid.measuring import measure_model
     from braid.support.diagnostics import handle_diagnostics
     from braid.tools.commands.diagnostics import show_diagnostic
+    from braid.tuning.tune_model import measure_model
 
     with (
         Console(stderr=True).status(f"measuring the kernels of {model.name}"),
@@ -231,7 +231,7 @@ def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> No
 
 def _emit_stage(model: Path, stage: str, output: Path | None, options: "CompileOptions") -> None:
     """Write a stage of the lowering to `output`, or print it."""
-    from braid.compile_source import emit_model
+    from braid.driver.compile_source import emit_model
     from braid.tools.commands.diagnostics import compiling
 
     with compiling(model):

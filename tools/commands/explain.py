@@ -148,7 +148,7 @@ def explain(
     the gap. With --memory-budget, the plan for it is compared with the one without. The page of
     --html needs no network.
     """
-    from braid.emulation import emulating_backends
+    from braid.driver.emulation import emulating_backends
     from braid.tools.outputs import check_outputs
 
     check_outputs(views.html, views.trace)
@@ -165,9 +165,9 @@ def explain(
 
 
 def _explained(model: Path, views: ViewOptions, what: ModelOptions) -> _Explained:
+    from braid.passes.infrastructure.context import make_context
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
-    from braid.universe import make_context
 
     known = make_context()
     read = partial(_read, known, model, what.shape, what.target, what.cpu)
@@ -211,8 +211,8 @@ def _show(model: Path, explained: _Explained, views: ViewOptions, what: ModelOpt
 def _read(
     context: "Context", model: Path, shape: list[str] | None, target: str | None, cpu: str | None
 ) -> "ModuleOp":
-    from braid.read_source import read_source
-    from braid.sources.signature import check_model
+    from braid.driver.read_source import read_source
+    from braid.driver.sources.signature import check_model
 
     module = read_source(context, model, shapes=parse_shapes(shape), target=target, cpu=cpu).module
     check_model(module)
@@ -221,8 +221,8 @@ def _read(
 
 def _timelines(model: Path, what: ModelOptions) -> "tuple[TimelineView, ...]":
     """Of the circuits of the model."""
-    from braid.compile_options import CompileOptions
-    from braid.compile_source import emit_model
+    from braid.driver.compile_source import emit_model
+    from braid.driver.options import CompileOptions
     from braid.tools.explain.circuit_view import STAGE, circuit_views
 
     return circuit_views(str(emit_model(model, STAGE, CompileOptions(**what.arguments))))
@@ -242,7 +242,7 @@ def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bo
 def _measured(model: Path, requests: int, what: ModelOptions) -> dict[str, float]:
     """Seconds of one run of each function that is a stage of a stream on this machine."""
     from braid.compiler import compile
-    from braid.dynamic_shapes.binding import bind_inputs
+    from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.commands.streaming import measure_stream

@@ -38,12 +38,12 @@ def import_model(
     from xdsl.dialects.builtin import StringAttr
 
     from braid.dialects.braid.attribute_names import PARAMETERS
+    from braid.driver.read_source import read_source
     from braid.frontends.parameters import write_parameters
-    from braid.read_source import read_source
+    from braid.passes.infrastructure.context import make_context
     from braid.support.atomic_file import atomic_file
     from braid.tools.outputs import STANDARD_OUTPUT, check_outputs
     from braid.tools.printing import module_text
-    from braid.universe import make_context
 
     weights = _weights_beside(output)
     check_outputs(output, weights)

@@ -63,9 +63,9 @@ def _manifest(path: Path) -> "Manifest":
 
 
 def _summary(path: Path, shape: list[str] | None) -> "ModelSummary":
-    from braid.read_source import read_source
+    from braid.driver.read_source import read_source
+    from braid.passes.infrastructure.context import make_context
     from braid.targets.costs.model_summary import summarize
-    from braid.universe import make_context
 
     return summarize(read_source(make_context(), path, shapes=parse_shapes(shape)).module)
 

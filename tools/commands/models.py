@@ -3,9 +3,9 @@
 from functools import partial
 from pathlib import Path
 
-from braid.compile_options import CompileOptions
 from braid.compiler import compile_or_load
-from braid.model import Model, load
+from braid.driver.options import CompileOptions
+from braid.runtime.model import Model, load
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular

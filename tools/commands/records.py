@@ -54,8 +54,8 @@ def best(
     """Print what each kernel is best made by, those with the largest gain first, then models."""
     from braid.support.record_store import default_store
     from braid.targets.costs.schedule_records import TunedKernel, load_tuned
+    from braid.tuning.model_verdict import MODEL_KIND, Verdict
     from braid.tuning.search import Step
-    from braid.tuning.whole_model import MODEL_KIND, Verdict
 
     def gain(kernel: TunedKernel) -> float:
         return kernel.baseline / kernel.seconds if kernel.seconds else 1.0

@@ -27,7 +27,7 @@ from braid.tools.commands.result_options import ResultOptions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from braid.model import Model
+    from braid.runtime.model import Model
     from braid.runtime.profile_entries import ProfileEntry
 
 

@@ -69,13 +69,13 @@ def simulate(
 
 
 def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -> "Stream":
+    from braid.driver.read_source import read_source
     from braid.lowering.npu.lower_to_instructions import lower_module
-    from braid.read_source import read_source
+    from braid.passes.infrastructure.context import make_context
     from braid.support.errors import BraidError, SourceLocation
     from braid.support.input_files import read_regular, reason
     from braid.targets.simulator.instructions import from_text
     from braid.targets.simulator.stream_bytes import from_bytes
-    from braid.universe import make_context
 
     if path.suffix.lower() in (".mlir", ".onnx"):
         module = read_source(make_context(), path, shapes=shapes).module

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 
-from braid.model import Model
 from braid.runtime.device_arrays import Buffer
+from braid.runtime.model import Model
 
 
 @dataclass(frozen=True)

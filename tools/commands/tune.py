@@ -265,7 +265,7 @@ def tune(
     token = elsewhere.token
     if elsewhere.output is not None or (token is not None and not _from_environment(token)):
         raise BraidError("--token and --output are for --server")
-    from braid.measuring import tune_model
+    from braid.tuning.tune_model import tune_model
 
     results.enter(context)
     tuning = how.tuning(jobs)

@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from xdsl.dialects.builtin import ModuleOp
 
     from braid.dialects.braid.clusters import Placement
-    from braid.execution.clusterwise import SingleClusters
-    from braid.execution.layerwise import Difference
-    from braid.model import Model
+    from braid.driver.sources.source_model import SourceModel
     from braid.passes.partition.assign_devices import Strategy
-    from braid.sources.source_model import SourceModel
+    from braid.runtime.model import Model
     from braid.tools.commands.reference import OnnxReference
+    from braid.tools.comparison.clusterwise import SingleClusters
+    from braid.tools.comparison.layerwise import Difference
 
     Arrays = Mapping[str, NDArray[Any]]
     _Exposed = tuple[Sequence[str], SingleClusters, Mapping[str, Placement]]
@@ -103,13 +103,13 @@ def verify(
     cluster declares a tolerance, since its device computes in another type, that is allowed. Inputs
     that are not given are random. The status is 1 if an op differs.
     """
-    from braid.emulation import emulating_backends
-    from braid.execution.layerwise import differences
-    from braid.read_source import read_source
+    from braid.driver.emulation import emulating_backends
+    from braid.driver.read_source import read_source
+    from braid.passes.infrastructure.context import make_context
     from braid.targets.backends import without_families
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
-    from braid.universe import make_context
+    from braid.tools.comparison.layerwise import differences
 
     _check_options(interpret, no_families, per_cluster, partition, pin)
     if interpret:
@@ -146,7 +146,7 @@ def _exposed_clusters(
     context: "Context", module: "ModuleOp", partition: str | None, pin: Sequence[str] | None
 ) -> "_Exposed":
     """What leaves each cluster as an output, and the reference by which it is judged alone."""
-    from braid.execution.clusterwise import expose_clusters
+    from braid.tools.comparison.clusterwise import expose_clusters
 
     strategy = cast("Strategy | None", partition)
     clusters = expose_clusters(context, module, strategy, tuple(pin or ()))
@@ -155,8 +155,8 @@ def _exposed_clusters(
 
 def _exposed_results(module: "ModuleOp", onnx_runtime: "OnnxReference | None") -> "_Exposed":
     """What each op computes as an output, as far as the reference knows it."""
-    from braid.execution.clusterwise import SingleClusters
-    from braid.execution.layerwise import expose_results
+    from braid.tools.comparison.clusterwise import SingleClusters
+    from braid.tools.comparison.layerwise import expose_results
 
     order = expose_results(module, onnx_runtime.value_names if onnx_runtime else None)
     return order, SingleClusters(module), {}
@@ -261,7 +261,7 @@ def _expected(
 
     ONNX Runtime knows those of its graph, the interpreter the others, as far as they have run.
     """
-    from braid.execution.nested_results import has_run
+    from braid.tools.comparison.nested_results import has_run
 
     known = set(onnx_runtime.value_names) if onnx_runtime else set[str]()
     expected: dict[str, NDArray[Any]] = {}

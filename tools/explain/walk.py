@@ -13,16 +13,16 @@ from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.structure.clusters import complete_clusters, has_clusters
 from braid.dialects.braid.variants import public_functions
-from braid.graph_pipeline import graph_passes, with_partition, with_profile
+from braid.driver.memory_budget import check_budget, parse_budget, with_budget
+from braid.driver.pipeline import graph_passes, with_partition, with_profile
+from braid.driver.sources.signature import entry_of
 from braid.lowering.host import model_code
-from braid.memory_budget import check_budget, parse_budget, with_budget
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.layout_report import layout_report
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.partition.apply_clusters import ApplyClustersPass
 from braid.passes.partition.assign_devices import Strategy
 from braid.passes.partition.host_ops import HostOps
-from braid.sources.signature import entry_of
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.layout_costs import LayoutCosts
 from braid.targets.machines.resolve import target_of

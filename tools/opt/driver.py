@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import Remark, collect_remarks
 from braid.dialects.braid import Braid
 from braid.dialects.irdl_export import export_irdl
+from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.decision_checks import verifying_decisions
 from braid.passes.infrastructure.instrumentation import Timing
 from braid.passes.infrastructure.ir_printing import IRPrinting
@@ -36,7 +37,6 @@ from braid.tools.opt.reports import (
     timing_report,
 )
 from braid.tools.outputs import check_outputs
-from braid.universe import make_context
 
 
 @dataclass

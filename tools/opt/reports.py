@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
+from braid.passes.infrastructure.context import DIALECTS, make_context
 from braid.passes.infrastructure.instrumentation import Timing
 from braid.passes.infrastructure.options import pass_options
 from braid.passes.infrastructure.registry import PassFactory, available_passes, pass_table
 from braid.passes.pipelines import PIPELINES
 from braid.support.diagnostics import Diagnostic
 from braid.support.errors import BraidError, SourceLocation
-from braid.universe import DIALECTS, make_context
 
 _COLUMN = 28
 """Where the texts begin."""

@@ -12,14 +12,14 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from braid.dialects.braid.attribute_names import PARAMETERS
-from braid.read_source import read_source
+from braid.driver.read_source import read_source
+from braid.passes.infrastructure.context import make_context
 from braid.support.errors import BraidError
 from braid.support.input_files import path_beside, reason
 from braid.tools.printing import module_text
 from braid.tools.reduction import module_subset, onnx_subset
 from braid.tools.reduction.command import Command, Symptom
 from braid.tools.reduction.minimize import minimize
-from braid.universe import make_context
 
 
 @dataclass

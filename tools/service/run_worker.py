@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.model import load
+from braid.runtime.model import load
 from braid.support.errors import BraidError
 from braid.tools.service.usage import over_limit, restrict_process
 

@@ -107,11 +107,11 @@ def _tune(
     orders: "queue.SimpleQueue[str]",
 ) -> None:
     """Search the kernels, or only list them where there is no time."""
-    from braid.measuring import tune_model
     from braid.tools.steering import steering
     from braid.tuning.budget import PausedClock
     from braid.tuning.search import Final, Rule
     from braid.tuning.tune_kernels import Tuning
+    from braid.tuning.tune_model import tune_model
 
     def say(line: str) -> None:
         report("line", text=line)
@@ -194,12 +194,12 @@ def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report
 
 def _explain(model: Path, options: TaskOptions, report: Report) -> None:
     """Draw what was decided; a model whose page cannot be drawn is compiled all the same."""
-    from braid.read_source import read_source
-    from braid.sources.signature import check_model
+    from braid.driver.read_source import read_source
+    from braid.driver.sources.signature import check_model
+    from braid.passes.infrastructure.context import make_context
     from braid.tools.explain.render import render
     from braid.tools.explain.views import Page
     from braid.tools.explain.walk import plan_memory, walk_through
-    from braid.universe import make_context
 
     context = make_context()
 

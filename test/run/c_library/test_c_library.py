@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
-from braid.packaging.c_interface import identifiers
+from braid.driver.packaging.c_interface import identifiers
 from braid.support.errors import BraidError
 from test.c_programs import build
 

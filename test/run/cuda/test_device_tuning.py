@@ -7,11 +7,11 @@ from xdsl.dialects.builtin import ModuleOp
 
 import braid
 from braid.frontends.mlir import parse_mlir
-from braid.measuring import tune_model
 from braid.targets.costs.schedule_records import TunedKernel, load_tuned
 from braid.tuning.device_kernels import MEASURED_THERE
 from braid.tuning.search import Rule
 from braid.tuning.tune_kernels import Tuning, TuningReport
+from braid.tuning.tune_model import tune_model
 from braid.universe import make_context
 from test.run.cuda.conftest import TARGET, Driver
 from test.unit.tuning.test_meters import MODEL, needs_assembler

@@ -12,10 +12,10 @@ import pytest
 from ml_dtypes import bfloat16
 
 import braid
+from braid.driver.read_source import read_source
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.gpu import backend
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
-from braid.read_source import read_source
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.targets import machines

@@ -11,8 +11,8 @@ import pytest
 
 import braid
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import BraidError
 from braid.tools.cli import main

@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules

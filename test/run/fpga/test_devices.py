@@ -13,8 +13,8 @@ import pytest
 from onnx import ModelProto
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.lowering.fpga.rtl import verilate
 from braid.lowering.fpga.rtl.verilate import lint, shared_library
 from braid.support.errors import BraidError

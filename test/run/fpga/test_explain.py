@@ -8,8 +8,8 @@ from pathlib import Path
 import onnx
 import pytest
 
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.tools.explain.circuit_view import circuit_views
 from test.run.fpga.exported import plain, quantized
 

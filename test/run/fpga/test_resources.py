@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from onnx import ModelProto
 
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.rtl.design_module import design_modules, resources_of
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire

@@ -11,8 +11,8 @@ import onnxruntime
 import pytest
 
 import braid
+from braid.driver.read_source import read_source
 from braid.lowering.gpu.fallback import emit_fallback
-from braid.read_source import read_source
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
 from braid.universe import make_context

@@ -10,8 +10,8 @@ import pytest
 
 import braid
 from benchmarks.models.small import PINS, small_inputs, small_makers
+from braid.driver.read_source import read_source
 from braid.passes.partition.assign_devices import Strategy
-from braid.read_source import read_source
 from braid.universe import make_context
 from test.run.models.test_models import check
 from test.unit.passes.partition.random_clusters import split_at_random

@@ -23,7 +23,7 @@ from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.lowering.cpu.kernels.reduction import ReductionFamily
-from braid.model import Model
+from braid.runtime.model import Model
 from test.machines import HOST
 from test.run.kernels.conftest import KernelCheck
 from test.run.kernels.products import product

@@ -19,13 +19,13 @@ from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.regions import FusedOp
-from braid.execution.layerwise import relative_error
-from braid.graph_pipeline import passes_for
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
 from braid.passes.fusion.generic_groups import trial_group
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
+from braid.tools.comparison.layerwise import relative_error
 from braid.universe import make_context
 
 PACKED = [

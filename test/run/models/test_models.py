@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 import braid
-from braid.execution.layerwise import relative_error
+from braid.tools.comparison.layerwise import relative_error
 from test.c_programs import build, with_runtime
 
 NATIVE = Path(__file__).parents[3] / "runtime" / "native"

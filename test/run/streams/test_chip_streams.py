@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import StringAttr
 import braid
 from braid.analysis.structure.clusters import is_placed
 from braid.dialects.braid.attribute_names import DEVICE
-from braid.read_source import read_source
+from braid.driver.read_source import read_source
 from braid.universe import make_context
 from test.run.models.conftest import FLOAT, Writer, as_model
 from test.run.models.test_models import random_inputs

@@ -3,8 +3,8 @@
 import pytest
 
 from braid.analysis.structure.prefix import NotAPrefix, prove_prefix
+from braid.driver.sources.signature import entry_of
 from braid.frontends.mlir import parse_mlir
-from braid.sources.signature import entry_of
 from braid.universe import make_context
 
 

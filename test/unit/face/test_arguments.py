@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import braid
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
 from braid.tools.cli import main
 
 TEXT = b"""func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -12,14 +12,14 @@ import pytest
 from xdsl.ir import SSAValue
 
 import braid
-from braid import lowered_model
 from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.driver import lowered_model
+from braid.driver.lower_source import Lowering
 from braid.frontends.onnx.builder import Builder
 from braid.frontends.onnx.expressions import apply
 from braid.frontends.onnx.node import Node
 from braid.frontends.onnx.registry import importer
 from braid.frontends.parameters import write_parameters
-from braid.lower_source import Lowering
 from braid.runtime.artifact_cache import ArtifactCache
 from braid.support import compile_scope, installation
 from braid.support.diagnostics import Diagnostic, emit, handle_diagnostics
@@ -44,7 +44,7 @@ class Compilations:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.count = 0
-        from braid import compile_source
+        from braid.driver import compile_source
 
         lowering = compile_source._lowering  # pyright: ignore[reportPrivateUsage]
 
@@ -258,7 +258,7 @@ def test_settings_of_the_code_around(compiled: Compilations, model: Path, cache:
 def test_what_is_warned_of_is_seen_each_time(
     compiled: Compilations, model: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from braid import lower_source
+    from braid.driver import lower_source
 
     check = lower_source.check_model
 

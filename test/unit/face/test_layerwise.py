@@ -7,12 +7,12 @@ import onnx
 import pytest
 
 from braid.analysis.structure.verification import verify_module
-from braid.execution.layerwise import differences, expose_results, relative_error
-from braid.execution.nested_results import has_run
+from braid.driver.sources.signature import signature_of
 from braid.frontends.mlir import parse_mlir
 from braid.frontends.onnx import import_onnx
 from braid.interpreted import interpret
-from braid.sources.signature import signature_of
+from braid.tools.comparison.layerwise import differences, expose_results, relative_error
+from braid.tools.comparison.nested_results import has_run
 from braid.universe import make_context
 
 

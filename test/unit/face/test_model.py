@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 import braid
-from braid.dynamic_shapes.binding import as_array
 from braid.frontends.onnx import import_onnx
+from braid.runtime.binding import as_array
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
 from braid.universe import make_context

@@ -10,8 +10,8 @@ import onnx
 import pytest
 from onnx import TensorProto, external_data_helper, helper, numpy_helper
 
+from braid.driver.read_source import read_source
 from braid.frontends.parameters import write_parameters
-from braid.read_source import read_source
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_name, target_of
 from braid.universe import make_context

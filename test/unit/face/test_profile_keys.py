@@ -10,8 +10,8 @@ from xdsl.dialects.builtin import FloatAttr
 import braid
 from braid.analysis.profile.profile_file import OpRecord, ProfileRecord
 from braid.dialects.braid.attribute_names import BRANCH_PROBABILITY, TRIP_COUNT
+from braid.driver.read_source import read_source
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
-from braid.read_source import read_source
 from braid.universe import make_context
 
 LOOPS = {

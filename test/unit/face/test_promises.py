@@ -70,7 +70,7 @@ def test_a_missing_kernel_library_is_reported(
     is_here: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = "a library" if is_here else None
-    monkeypatch.setattr("braid.lower_source.loaded_library", lambda name: here)
+    monkeypatch.setattr("braid.driver.lower_source.loaded_library", lambda name: here)
     said: list[Diagnostic] = []
     with handle_diagnostics(said.append):
         braid.compile(SELECTED.encode(), jobs=1, kernels="library")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import braid
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
 from braid.frontends.mlir import parse_mlir
 from braid.support.errors import BraidError
 from braid.universe import make_context

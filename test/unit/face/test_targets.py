@@ -5,8 +5,8 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.dialects.braid.attribute_names import TARGET
 from braid.dialects.braid.attributes import TargetAttr
-from braid.graph_pipeline import graph_passes, with_ordering
-from braid.lower_source import known_target
+from braid.driver.lower_source import known_target
+from braid.driver.pipeline import graph_passes, with_ordering
 from braid.support.errors import BraidError
 from braid.targets.machines.load import load_target
 

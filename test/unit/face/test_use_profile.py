@@ -10,8 +10,8 @@ from onnx import TensorProto, helper
 from xdsl.dialects import scf
 
 import braid
+from braid.driver.read_source import read_source
 from braid.passes.profile.annotate_profile import AnnotateProfilePass
-from braid.read_source import read_source
 from braid.universe import make_context
 
 FLOAT = TensorProto.FLOAT

@@ -2,8 +2,8 @@
 
 import pytest
 
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.frontends.mlir import parse_mlir
 from braid.support.mlir_bindings import ir
 from braid.universe import make_context

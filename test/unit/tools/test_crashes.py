@@ -7,7 +7,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-import braid.graph_pipeline
+import braid.driver.pipeline
 from braid.tools import braid_opt, cli
 
 
@@ -15,7 +15,7 @@ from braid.tools import braid_opt, cli
 def crash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make the default pipeline crash in its second pass; the path of a model."""
     pipeline = "canonicalize,mlir-opt{executable=no-such-tool},cse"
-    monkeypatch.setattr(braid.graph_pipeline, "GRAPH_PIPELINE", pipeline)
+    monkeypatch.setattr(braid.driver.pipeline, "GRAPH_PIPELINE", pipeline)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     info = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
     output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
@@ -54,7 +54,7 @@ def test_an_interrupt_inside_of_a_module_in_c_is_not_a_crash(
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
     monkeypatch.setattr("braid.passes.canonicalize.cse.CSEPass.apply", apply)
-    monkeypatch.setattr(braid.graph_pipeline, "GRAPH_PIPELINE", "cse")
+    monkeypatch.setattr(braid.driver.pipeline, "GRAPH_PIPELINE", "cse")
     assert cli.main(["compile", str(crash), "--emit=mlir"]) == 130
     (crash.parent / "m.mlir").write_text("func.func private @f()")
     assert braid_opt.main([str(crash.parent / "m.mlir"), "-p", "cse"]) == 130

@@ -14,16 +14,16 @@ import numpy as np
 import onnx
 import pytest
 
-import braid.compilation_key
-from braid.compilation_key import compilation_key, state_of
-from braid.compile_options import CompileOptions
+import braid.driver.compilation_key
+from braid.driver.compilation_key import compilation_key, state_of
+from braid.driver.options import CompileOptions
 from braid.runtime.artifact_cache import ArtifactCache
 from braid.support.record_store import default_store
 from braid.support.records.record import Record
 from test.sum_model import sum_model
 
 DEFAULTS = CompileOptions()
-COMPILER = {"xdsl", "onnx", "llvmlite", "torch_mlir", "ortools", "braid.compile_source"}
+COMPILER = {"xdsl", "onnx", "llvmlite", "torch_mlir", "ortools", "braid.driver.compile_source"}
 PROGRAM = """
 import sys
 from braid.tools.cli import main
@@ -202,7 +202,7 @@ def test_models_with_other_files_have_no_key(
     cache: Path, tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What lies in other files may change while the model's own does not."""
-    monkeypatch.setattr(braid.compilation_key, "_PIECE", piece)
+    monkeypatch.setattr(braid.driver.compilation_key, "_PIECE", piece)
     external = write_model(tmp_path / "external.onnx", 1.0, external=True)
     text = tmp_path / "parameters.mlir"
     text.write_text('module attributes {braid.parameters = "weights.safetensors"} {}')

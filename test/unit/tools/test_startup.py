@@ -20,7 +20,7 @@ import pytest
         ("braid.passes.order.assign_inter_op_streams", {"ortools"}),
         ("braid", {"numpy", "xdsl"}),
         (
-            "braid.model",
+            "braid.runtime.model",
             {
                 *("asyncio", "difflib", "hashlib", "importlib.metadata", "ml_dtypes", "onnx"),
                 *("tempfile", "xdsl"),

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-import braid.measuring
+import braid.tuning.tune_model
+from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.backends import kernel_families, kernels_from
@@ -114,7 +114,7 @@ def test_until_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_kernel_in_other_layouts_is_searched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found in the first round makes other layouts the best, as a gain there does."""
-    search, found = braid.measuring.tune_kernels, list[int]()
+    search, found = braid.tuning.tune_model.tune_kernels, list[int]()
 
     def with_gain(*arguments: object, **named: object) -> object:
         result = search(*arguments, **named)  # pyright: ignore[reportArgumentType]
@@ -123,7 +123,7 @@ def test_a_kernel_in_other_layouts_is_searched_too(monkeypatch: pytest.MonkeyPat
             record_gain(1e-3)
         return result
 
-    monkeypatch.setattr(braid.measuring, "tune_kernels", with_gain)
+    monkeypatch.setattr(braid.tuning.tune_model, "tune_kernels", with_gain)
     rule = Rule(trials=6, levels=1)
     report, said = tune(monkeypatch, lambda _: 1.0, model=WITH_WEIGHT, rule=rule, again=True)
     assert "layouts chosen again with the times found: 1 kernels are others" in said
@@ -135,7 +135,7 @@ def test_a_kernel_in_other_layouts_is_searched_too(monkeypatch: pytest.MonkeyPat
 @pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
 def test_layouts_of_the_librarys_kernels_are_searched_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """A library that is fast in other layouts makes them the best where it may be called."""
-    search, found = braid.measuring.tune_kernels, list[int]()
+    search, found = braid.tuning.tune_model.tune_kernels, list[int]()
 
     def with_gain(*arguments: object, **named: object) -> object:
         result = search(*arguments, **named)  # pyright: ignore[reportArgumentType]
@@ -144,7 +144,7 @@ def test_layouts_of_the_librarys_kernels_are_searched_too(monkeypatch: pytest.Mo
             record_gain(1.0, library=1e-3)
         return result
 
-    monkeypatch.setattr(braid.measuring, "tune_kernels", with_gain)
+    monkeypatch.setattr(braid.tuning.tune_model, "tune_kernels", with_gain)
     rule = Rule(trials=6, levels=1)
     times = {0: 4.0, 1: 1.0}  # of the default, and of the library
     _, said = tune(monkeypatch, lambda n: times.get(n, 3.0), model=WITH_WEIGHT, rule=rule)
@@ -156,7 +156,7 @@ def test_layouts_of_the_librarys_kernels_are_searched_too(monkeypatch: pytest.Mo
 
 
 def test_rounds_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(braid.measuring, "MOST_ROUNDS", 1)
+    monkeypatch.setattr(braid.tuning.tune_model, "MOST_ROUNDS", 1)
     _, said = tune(monkeypatch, lambda n: 1.0 if n else 2.0, model=WITH_WEIGHT)
     assert not any("again" in line for line in said)
 

@@ -8,11 +8,12 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
 from braid.dialects.braid.regions import FusedOp
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
 from braid.lowering.gpu.codegen.machine_code import find_tool
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.machine_analysis.static_model import (
@@ -21,9 +22,7 @@ from braid.lowering.gpu.machine_analysis.static_model import (
     predicted_seconds,
 )
 from braid.lowering.gpu.meter import GpuMeter, gpu_meter
-from braid.measuring import tune_model
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.backend import Job
@@ -33,6 +32,7 @@ from braid.targets.machines.load import load_target
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.search import Rule
 from braid.tuning.tune_kernels import Tuning
+from braid.tuning.tune_model import tune_model
 from braid.universe import make_context
 from test.run.fpga.exported import plain, quantized
 

@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from braid.frontends.mlir import parse_mlir
-from braid.measuring import tune_model
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.costs.schedule_records import load_tuned
@@ -25,6 +24,7 @@ from braid.tuning.ray_workers import Announcement, RayWorkers, ray_workers
 from braid.tuning.search import Rule
 from braid.tuning.timing import TimingRequest
 from braid.tuning.tune_kernels import Tuning
+from braid.tuning.tune_model import tune_model
 from braid.universe import make_context
 from test.machines import AVX2
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import braid
+from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support import entry_points
 from braid.support.errors import BraidError

@@ -9,15 +9,14 @@ import pytest
 from onnx import ModelProto
 
 import braid
-from braid.graph_pipeline import passes_for
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
 from braid.lowering.npu.measured_stream import StreamRequest, answer
 from braid.lowering.npu.stream_family import StreamKernel
 from braid.lowering.npu.stream_group import described_machine
 from braid.lowering.npu.stream_meter import stream_meter
 from braid.lowering.npu.stream_schedule import DEFAULT, StreamSchedule, space
-from braid.measuring import tune_model
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.targets.backend import Job
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.machines.load import load_target
@@ -26,6 +25,7 @@ from braid.tuning.kernel_tasks import KernelTask, standing_tasks
 from braid.tuning.search import Rule
 from braid.tuning.space_files import read_space
 from braid.tuning.tune_kernels import Tuning
+from braid.tuning.tune_model import tune_model
 from braid.universe import make_context
 from test.run.models.conftest import FLOAT, Writer, as_model
 

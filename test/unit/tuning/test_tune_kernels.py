@@ -15,14 +15,13 @@ import braid.tuning.kernel_tasks
 import braid.tuning.measuring_workers
 import braid.tuning.tune_kernels
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
+from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import passes_for
-from braid.measuring import tune_model
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
@@ -44,6 +43,7 @@ from braid.tuning.search import Rule, Step
 from braid.tuning.timing import TimingRequest
 from braid.tuning.timing_worker import timing_worker
 from braid.tuning.tune_kernels import Tuning
+from braid.tuning.tune_model import tune_model
 from braid.universe import make_context
 from test.unit.tuning.test_measure_layouts import FAMILIES, model, request_of
 

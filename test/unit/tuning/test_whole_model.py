@@ -11,14 +11,13 @@ import pytest
 from typer.testing import CliRunner
 from xdsl.dialects.builtin import ModuleOp
 
-import braid.whole_model
-from braid.compile_options import CompileOptions
-from braid.graph_pipeline import passes_for
-from braid.lower_source import Lowering
-from braid.lowered_model import LoweredModel, package_of
-from braid.measuring import tune_model
+import braid.tuning.whole_model
+from braid.driver.lower_source import Lowering
+from braid.driver.lowered_model import LoweredModel, package_of
+from braid.driver.options import CompileOptions
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import read_source
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.support.record_store import Record, default_store
 from braid.support.worker_process import WorkerEndedError, WorkerProcess
 from braid.targets.backends import Kernels
@@ -34,11 +33,12 @@ from braid.tools.commands.records import records
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.measured_task import LIBRARY_COST, SLOWER_IN_MODEL
 from braid.tuning.model_runs import Program, Programs, Turns, TurnsRequest
+from braid.tuning.model_verdict import MODEL_KIND, Changed, Verdict, judge
 from braid.tuning.tune_kernels import Tuning
+from braid.tuning.tune_model import tune_model
 from braid.tuning.turns import MOST_TURNS, TURNS
-from braid.tuning.whole_model import MODEL_KIND, Changed, Verdict, judge
+from braid.tuning.whole_model import Snapshot, WholeModel
 from braid.universe import make_context
-from braid.whole_model import Snapshot, WholeModel
 from test.unit.tuning.test_tune_kernels import tune
 
 A, B, C = "a", "b", "c"
@@ -312,7 +312,7 @@ def test_a_loop_that_a_made_up_condition_never_ends_does_not_turn(
     """The rest of the model is compared all the same."""
     path = tmp_path / "m.mlir"
     path.write_text(ENDLESS)
-    monkeypatch.setattr(braid.whole_model, "_TRIAL_SECONDS", 2.0)
+    monkeypatch.setattr(braid.tuning.whole_model, "_TRIAL_SECONDS", 2.0)
     before = Snapshot.now()
     (task,) = (task for task in kernel_tasks(decided(path)) if "matmul" in str(task))
     slow = schedules(task)[0]
@@ -372,18 +372,18 @@ def test_what_stayed_within_the_noise_is_compared_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With what was there before that: the machine may do less by then."""
-    judged = braid.whole_model.judge
+    judged = braid.tuning.whole_model.judge
 
     def all_stay(changed: Changed, *_: Any) -> Verdict:
         return Verdict(changed, changed, 1.0, 0.99, 1.01, 1.01, 0.03, 35)
 
     path, task = one_product(tmp_path)
     record(task, schedules(task)[0])
-    monkeypatch.setattr(braid.whole_model, "judge", all_stay)
+    monkeypatch.setattr(braid.tuning.whole_model, "judge", all_stay)
     (verdict,) = tune_model(path, Tuning(jobs=1)).whole
     assert verdict.kept == {task.key} and not verdict.is_claimed
     assert load_tuned()[task.key].chosen == schedules(task)[0], "it stays until then"
-    monkeypatch.setattr(braid.whole_model, "judge", judged)
+    monkeypatch.setattr(braid.tuning.whole_model, "judge", judged)
     (verdict,) = tune_model(path, Tuning(jobs=1)).whole
     assert not verdict.kept and load_tuned()[task.key].chosen is None
     assert not tune_model(path, Tuning(jobs=1)).whole
@@ -397,7 +397,7 @@ def test_what_is_compared_later_leaves_the_rest_confirmed(
     def all_kept(changed: Changed, *_: Any) -> Verdict:
         return Verdict(changed, changed, 2.0, 1.0, 2.0, 2.0, 0.1, 7)
 
-    monkeypatch.setattr(braid.whole_model, "judge", all_kept)
+    monkeypatch.setattr(braid.tuning.whole_model, "judge", all_kept)
     path = tmp_path / "m.mlir"
     path.write_text(TWO)
     tasks = kernel_tasks(decided(path))
@@ -454,8 +454,8 @@ def test_programs_are_made_by_what_counts(
             chosen.append({key: load_tuned()[key].chosen for key in keys})
             return super().within(*given)
 
-    monkeypatch.setattr(braid.whole_model, "judge", judged)
-    monkeypatch.setattr(braid.whole_model, "Lowering", Asked)
+    monkeypatch.setattr(braid.tuning.whole_model, "judge", judged)
+    monkeypatch.setattr(braid.tuning.whole_model, "Lowering", Asked)
     whole(path, keys, before).confirm(lambda _: None)
     assert chosen == [
         {key: schedules(tasks[n])[0] if n in kept else None for n, key in enumerate(keys)}
@@ -475,7 +475,7 @@ def test_a_model_that_crashes_is_not_compared(
     """What was found by kernels alone stays then, and it is said why."""
     path, task, before = first_of_two(tmp_path)
     record(task, schedules(task)[-1])
-    monkeypatch.setattr(braid.whole_model, "_WORKER", "braid.no_such_worker")
+    monkeypatch.setattr(braid.tuning.whole_model, "_WORKER", "braid.no_such_worker")
     said: list[str] = []
     assert whole(path, [task.key], before).confirm(said.append) == []
     assert said[0].startswith("the model as a whole was not compared: ")
@@ -498,7 +498,7 @@ def test_a_library_that_is_slower_in_the_model_is_not_kept(
     def judged(changed: Changed, *_: Any) -> Verdict:
         return Verdict(frozenset(), changed, 1.0, 1.0, 1.0, 0.9, 0.0, 7)
 
-    monkeypatch.setattr(braid.whole_model, "judge", judged)
+    monkeypatch.setattr(braid.tuning.whole_model, "judge", judged)
     said: list[str] = []
     whole(path, [task.key], before).confirm(said.append)
     assert said[0].startswith("with a library's kernels: ")
@@ -545,7 +545,7 @@ def test_tuning_compares_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
         judged.append(changed)
         return Verdict(frozenset(), changed, 1.0, 1.0, 1.0, 0.9, 0.0, 7)
 
-    monkeypatch.setattr(braid.whole_model, "judge", none_kept)
+    monkeypatch.setattr(braid.tuning.whole_model, "judge", none_kept)
     for whole_model in (True, False):
         report, _ = tune(
             monkeypatch, lambda n: 1.0 if n else 2.0, again=True, whole_model=whole_model

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import braid
-from braid.compile_options import CompileOptions
-from braid.compile_source import emit_model
+from braid.driver.compile_source import emit_model
+from braid.driver.options import CompileOptions
 from braid.lowering.gpu.codegen import machine_code
 from braid.lowering.gpu.codegen.machine_code import assemble, cubin_of, find_tool, joined_ptx
 from braid.lowering.gpu.fallback import emit_fallback

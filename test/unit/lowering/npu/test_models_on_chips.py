@@ -7,10 +7,10 @@ from onnx import ModelProto
 from benchmarks.models import light
 from benchmarks.models.hand_written import make_transformer_block
 from braid.analysis.interpreter.interpret import evaluate_prepare
+from braid.driver.read_source import read_source
 from braid.lowering.npu.lower_block import lower_to_run
 from braid.lowering.npu.stream_schedule import DEFAULT
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.read_source import read_source
 from braid.targets.machines.load import load_target
 from braid.targets.simulator.instructions import Kind
 from braid.universe import make_context

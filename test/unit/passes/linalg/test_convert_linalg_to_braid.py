@@ -13,8 +13,8 @@ from braid.analysis.interpreter.interpret import interpret
 from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.dtypes import to_numpy
+from braid.driver.sources.reading import read_mlir
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.sources.reading import read_mlir
 from braid.universe import make_context
 from test.unit.passes.linalg.cases import ARITH, CASES
 

@@ -8,8 +8,8 @@ import pytest
 import braid
 import braid.targets.machines
 from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.driver.sources.reading import read_mlir
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.sources.reading import read_mlir
 from braid.support.errors import BraidError
 from braid.universe import make_context
 

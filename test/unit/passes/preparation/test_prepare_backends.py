@@ -10,8 +10,8 @@ import braid.passes.preparation.prepare_backends as prepare_backends
 from braid.dialects.braid.attribute_names import SPLIT, STREAMS
 from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.pooling import PoolOp
+from braid.driver.pipeline import graph_passes
 from braid.frontends.mlir import parse_mlir
-from braid.graph_pipeline import graph_passes
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.targets.backend import Job, Preparation
 from braid.targets.backends import kernel_families

@@ -11,9 +11,9 @@ from xdsl.dialects.builtin import ModuleOp
 import braid
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.stablehlo import StablehloOp
+from braid.driver.sources.reading import read_mlir
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.sources.reading import read_mlir
 from braid.support.mlir_bindings import package
 from braid.universe import make_context
 from test.unit.passes.stablehlo.case import Array, inputs_of, module_of, reference

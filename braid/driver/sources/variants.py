@@ -13,9 +13,9 @@ from braid.dialects.braid.attribute_names import DIMS, VARIANT
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.variants import dims_attribute, sizes_attribute
-from braid.dynamic_shapes.open_model import Sizes
+from braid.driver.sources.open_model import Sizes
+from braid.driver.sources.signature import entry_of
 from braid.frontends.onnx import ImportedModel
-from braid.sources.signature import entry_of
 
 Array = NDArray[Any]
 OutputShapes = tuple[tuple[int, ...], ...]

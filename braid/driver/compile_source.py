@@ -5,27 +5,27 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from functools import partial
 
-from braid.arguments import as_passes
-from braid.artifact_slot import ArtifactSlot
-from braid.compile_options import CompileOptions
-from braid.emulation import emulating_backends
-from braid.execution.elsewhere import missing_here
-from braid.execution.executors import NativeExecutor
-from braid.lower_source import Lowering
-from braid.lowered_model import LoweredModel, package_of, write_lowered
+from braid.driver.arguments import as_passes
+from braid.driver.artifact_slot import ArtifactSlot
+from braid.driver.elsewhere import missing_here
+from braid.driver.emulation import emulating_backends
+from braid.driver.lower_source import Lowering
+from braid.driver.lowered_model import LoweredModel, package_of, write_lowered
+from braid.driver.memory_budget import parse_budget
+from braid.driver.on_miss import MissRule
+from braid.driver.options import CompileOptions
+from braid.driver.read_source import ModelSource, read_source
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
-from braid.memory_budget import parse_budget
-from braid.model import Model, model_of, saved_model
-from braid.on_miss import MissRule
-from braid.read_source import ModelSource, read_source
+from braid.passes.infrastructure.context import make_context
+from braid.runtime.executors import NativeExecutor
+from braid.runtime.model import Model, model_of, saved_model
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.support.diagnostics import passing_on_diagnostics
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
 from braid.support.shared_objects import need_libraries
 from braid.targets.numerics import with_numerics
-from braid.universe import make_context
 
 DEFAULTS = CompileOptions()
 

@@ -10,20 +10,20 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
-from braid.compile_options import CompileOptions
-from braid.graph_pipeline import passes_for, passes_within
-from braid.lowered_model import LoweredModel, all_parameters
+from braid.driver.lowered_model import LoweredModel, all_parameters
+from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
+from braid.driver.on_miss import selecting_passes
+from braid.driver.options import CompileOptions
+from braid.driver.pipeline import passes_for, passes_within
+from braid.driver.sources.signature import check_model
+from braid.driver.sources.source_model import SourceModel
 from braid.lowering.host.model_code import lower_model
 from braid.lowering.host.stages import emit_stage, stages_of
 from braid.lowering.host.variants import model_functions
-from braid.memory_budget import check_budget, fits, report_thresholds, with_budget
-from braid.on_miss import selecting_passes
 from braid.passes.infrastructure.reproducer import run_reproducibly
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.passes.storage.memory_report import memory_report
 from braid.runtime.manifest import RecordCount
-from braid.sources.signature import check_model
-from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError

@@ -4,17 +4,17 @@ from collections.abc import Mapping, Sequence
 
 from braid.dialects.braid.attribute_names import PADDED_FROM
 from braid.dialects.braid.variants import sizes_attribute
-from braid.dynamic_shapes.open_model import (
+from braid.driver.sources.open_model import (
     Bounds,
     Buckets,
     OnnxSource,
     OpenModel,
     combinations,
 )
-from braid.dynamic_shapes.padding import Paddings, find_paddings
-from braid.dynamic_shapes.variants import Variant, merge_variants, output_dims, output_shapes
-from braid.sources.signature import signature_of
-from braid.sources.source_model import SourceModel
+from braid.driver.sources.padding import Paddings, find_paddings
+from braid.driver.sources.signature import signature_of
+from braid.driver.sources.source_model import SourceModel
+from braid.driver.sources.variants import Variant, merge_variants, output_dims, output_shapes
 from braid.support.errors import BraidError, whole_numbers
 
 _MOST_VARIANTS = 64

@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
-from braid.compile_options import CompileOptions
+from braid.driver.options import CompileOptions
 from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import open_regular
 from braid.support.installation import installation_stamp

@@ -7,11 +7,11 @@ from dataclasses import fields, replace
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from braid.compile_options import CompileOptions
 from braid.dialects.braid.variants import public_functions
+from braid.driver.memory_budget import with_thresholds
+from braid.driver.on_miss import MissRule
+from braid.driver.options import CompileOptions
 from braid.lowering.host.codegen.compiler import available_cpus
-from braid.memory_budget import with_thresholds
-from braid.on_miss import MissRule
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.order.search_order import SearchOrderPass
 from braid.passes.parameters.merge_prepared_parameters import MergePreparedParametersPass

@@ -13,15 +13,15 @@ from braid.analysis.structure.clusters import has_clusters
 from braid.dialects.braid.clusters import Placement, placement_of, tolerance_of
 from braid.dialects.braid.names import names_of, set_names
 from braid.dialects.braid.ports import name_dictionaries
-from braid.execution.layerwise import expose_results
-from braid.graph_pipeline import GRAPH_PIPELINE, with_partition
+from braid.driver.pipeline import GRAPH_PIPELINE, with_partition
+from braid.driver.sources.signature import entry_of, signature_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.passes.partition.assign_devices import Strategy
 from braid.passes.partition.select_types import SelectTypesPass
-from braid.sources.signature import entry_of, signature_of
 from braid.support.errors import BraidError
 from braid.targets.machines.resolve import target_of
+from braid.tools.comparison.layerwise import expose_results
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ from xdsl.dialects.func import FuncOp
 
 from braid.analysis.structure.prefix import NotAPrefix, is_prefix, prove_prefix
 from braid.dialects.braid.decomposition import decompose_all
-from braid.dynamic_shapes.open_model import OpenModel, Sizes, combinations
-from braid.dynamic_shapes.variants import OutputShapes, output_shapes
+from braid.driver.sources.open_model import OpenModel, Sizes, combinations
+from braid.driver.sources.signature import entry_of
+from braid.driver.sources.variants import OutputShapes, output_shapes
 from braid.frontends.onnx import ImportedModel
-from braid.sources.signature import entry_of
 from braid.support.errors import BraidError
 
 _MOST_COMPARISONS = 1024

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.driver.packaging.c_interface import CInterface, identifier
 from braid.lowering.host.codegen.link import LibrarySources, link_library
-from braid.packaging.c_interface import CInterface, identifier
 from braid.runtime.manifest import Manifest
 from braid.runtime.native_abi import find_headers, find_runtime
 from braid.support.atomic_file import atomic_file

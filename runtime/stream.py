@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numpy.typing import NDArray
 
-from braid.execution.request_stream import RequestStream
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.native_stream import StageTimes, StreamEndedError, StreamLostError
+from braid.runtime.request_stream import RequestStream
 from braid.support.errors import BraidError
 
 if TYPE_CHECKING:
-    from braid.async_reader import AsyncReader
+    from braid.runtime.async_reader import AsyncReader
 
 Array = NDArray[Any]
 Result = Array | tuple[Array, ...] | BraidError
@@ -99,7 +99,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         if self._closed:
             raise StopAsyncIteration
         if self._reader is None:
-            from braid.async_reader import AsyncReader  # asyncio takes a while to import
+            from braid.runtime.async_reader import AsyncReader  # asyncio takes a while to import
 
             self._reader = AsyncReader(self._requests, self._hand_in, self.capacity)
         try:

@@ -9,15 +9,16 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.regions import FusedOp
-from braid.graph_pipeline import passes_for
-from braid.lower_source import known_target
-from braid.on_miss import selecting_passes
+from braid.driver.lower_source import known_target
+from braid.driver.on_miss import selecting_passes
+from braid.driver.pipeline import passes_for
+from braid.driver.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
+from braid.driver.sources.signature import check_model
+from braid.driver.sources.source_model import SourceModel
+from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
-from braid.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
-from braid.sources.signature import check_model
-from braid.sources.source_model import SourceModel
 from braid.support.diagnostics import Diagnostic, emit
 from braid.targets.backends import (
     Kernels,
@@ -30,8 +31,7 @@ from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Target
 from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
-from braid.universe import make_context
-from braid.whole_model import Snapshot, WholeModel
+from braid.tuning.whole_model import Snapshot, WholeModel
 
 MOST_ROUNDS = 4
 """How often layouts are chosen: each time kernels are others the next one finds fewer."""

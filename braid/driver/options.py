@@ -11,8 +11,8 @@ from braid.support.errors import BraidError, check_kinds, check_threads
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
+    from braid.driver.sources.source_model import Parameters
     from braid.passes.partition.assign_devices import Strategy
-    from braid.sources.source_model import Parameters
 
 ON_MISS_SECONDS = 600.0
 """How long kernels are searched where nothing else is said."""

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
 from braid.dialects.braid.variants import program_functions
-from braid.execution.elsewhere import described_dims, described_specs
+from braid.driver.elsewhere import described_dims, described_specs
+from braid.driver.packaging.c_library import write_c_library
+from braid.driver.packaging.weights import aligned_bytes, fill_weights
+from braid.driver.read_source import chain_parameters
+from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.model_code import DeviceCode, ModelCode
-from braid.model import Package
-from braid.packaging.weights import aligned_bytes, fill_weights
-from braid.read_source import chain_parameters
 from braid.runtime.artifact import Contents, fill_artifact
 from braid.runtime.manifest import (
     DeviceCodeSpec,
@@ -26,7 +27,7 @@ from braid.runtime.manifest import (
     ResourceSpec,
     WeightSpec,
 )
-from braid.sources.source_model import Parameters, SourceModel
+from braid.runtime.model import Package
 from braid.support.memory_report import MemoryReport
 from braid.targets.machines.target import Target
 
@@ -85,7 +86,7 @@ def _package(lowered: LoweredModel, weights: NDArray[np.uint8]) -> Package:
     manifest = _manifest(lowered, index)
     device_code = b"".join(part for own in code.devices for part in own.code.parts)
     link = partial(link_shared_object, libraries=code.libraries)
-    return Package(manifest, code.objects, weights, link, device_code)
+    return Package(manifest, code.objects, weights, link, write_c_library, device_code)
 
 
 def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:

@@ -11,13 +11,13 @@ from xdsl.rewriter import Rewriter
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError, verify_module
+from braid.driver.sources.resources import inline_resources, own_resources
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
 from braid.frontends.mlir.upstream import UPSTREAM_FILE, from_upstream_text
-from braid.sources.resources import inline_resources, own_resources
+from braid.passes.infrastructure.context import make_context
 from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
 from braid.support.mlir_bindings import has_bindings_of_stablehlo
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
-from braid.universe import make_context
 
 _ONLY_UPSTREAM = ("arith", "linalg", "math")
 """Dialects whose ops stay unregistered: xDSL's are fewer, older, or on scalars alone."""

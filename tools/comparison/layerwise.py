@@ -13,8 +13,8 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.dtypes import holds_floats
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.ports import name_dictionaries
-from braid.execution.nested_results import hand_out_results, one_tensor
-from braid.sources.signature import entry_of, signature_of
+from braid.driver.sources.signature import entry_of, signature_of
+from braid.tools.comparison.nested_results import hand_out_results, one_tensor
 
 Array = NDArray[Any]
 

@@ -8,24 +8,25 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.dynamic_shapes.binding import bind_inputs, bind_outputs, in_order
-from braid.execution.executors import (
+from braid.runtime.artifact import Artifact, read_artifact, write_artifact
+from braid.runtime.binding import bind_inputs, bind_outputs, in_order
+from braid.runtime.buffers import describe_shape
+from braid.runtime.device_arrays import Buffer
+from braid.runtime.executors import (
     ElsewhereExecutor,
     Executor,
     NativeExecutor,
 )
-from braid.runtime.artifact import Artifact, read_artifact, write_artifact
-from braid.runtime.buffers import describe_shape
-from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import NO_KERNELS, Manifest, RecordCount, TensorSpec
 from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.runtime.profile_entries import ProfileEntry
-from braid.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
+from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport
 from braid.support.shared_objects import need_libraries
 
 Array = NDArray[Any]
+AnyPath = str | os.PathLike[str]
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,14 @@ class Package:
     """What files are written from: `link` makes a shared object of `objects`.
 
     `weights` are the bytes that the code reads; the manifest says what lies where in them.
+    `link_c_library` writes manifest, objects and weights as a shared object for C at a path.
     """
 
     manifest: Manifest
     objects: Sequence[bytes]
     weights: NDArray[np.uint8]
     link: Callable[[Sequence[bytes]], bytes]
+    link_c_library: Callable[[AnyPath, Manifest, Sequence[bytes], NDArray[np.uint8]], None]
     devices: bytes = b""
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -256,8 +259,6 @@ class Model:
                 2 GiB or more.
 
         """
-        from braid.packaging.c_library import write_c_library
-
         package = self.packaged()
         if isinstance(package, KeptArtifact):
             package = package.package()
@@ -266,7 +267,7 @@ class Model:
                 "a model that was loaded from an artifact cannot become a C library",
                 hint="use braid.compile on the model that it was compiled from",
             )
-        write_c_library(path, package.manifest, package.objects, package.weights)
+        package.link_c_library(path, package.manifest, package.objects, package.weights)
 
     def packaged(self) -> Package | Artifact | KeptArtifact:
         """What is saved. Raises BraidError where the model is interpreted."""

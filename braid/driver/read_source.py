@@ -18,12 +18,12 @@ from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
-from braid.dynamic_shapes.open_model import Bounds, Buckets
+from braid.driver.sources.open_model import Bounds, Buckets
+from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx import import_onnx, read_model_bytes
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.sources.source_model import Parameters, SourceModel
 from braid.support.errors import BraidError, whole_numbers
 from braid.targets.machines.resolve import confine_target, set_target, target_name
 
@@ -157,8 +157,8 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
         name = source.graph.name or "model"
         return SourceModel(name, imported.module, imported.parameters)
     if isinstance(source, bytes):
+        from braid.driver.sources.reading import read_mlir
         from braid.frontends.mlir.files import decode_mlir
-        from braid.sources.reading import read_mlir
 
         _refuse_shapes(shapes)
         module = read_mlir(context, decode_mlir(source, _BYTES), _BYTES)
@@ -169,8 +169,8 @@ def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> Sourc
             imported = import_onnx(path, shapes=shapes)
             return SourceModel(path.stem, imported.module, imported.parameters)
         case ".mlir":
+            from braid.driver.sources.reading import read_mlir
             from braid.frontends.mlir.files import read_mlir_text
-            from braid.sources.reading import read_mlir
 
             _refuse_shapes(shapes)
             module = read_mlir(context, read_mlir_text(path), str(path))
@@ -221,7 +221,7 @@ def _read_bucketed(
         not isinstance(source, onnx.ModelProto) and Path(source).suffix.lower() != ".onnx"
     ):
         raise BraidError("buckets of shapes can only be given for ONNX models")
-    from braid.dynamic_shapes.buckets import read_bucketed  # imported where there are any
+    from braid.driver.sources.buckets import read_bucketed  # imported where there are any
 
     return read_bucketed(source, buckets=buckets, bounds=bounds, shapes=shapes)
 

@@ -6,16 +6,16 @@ from contextvars import Context
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from braid.compilation_key import SourceState, compilation_key, state_of
-from braid.compile_options import CompileOptions
-from braid.model import KeptArtifact, Model, Package, model_of, saved_model
+from braid.driver.compilation_key import SourceState, compilation_key, state_of
+from braid.driver.options import CompileOptions
 from braid.runtime.artifact_cache import default_artifacts
+from braid.runtime.model import KeptArtifact, Model, Package, model_of, saved_model
 from braid.support.compile_scope import extending_packages, is_default_scope
 from braid.support.errors import BraidError
 from braid.support.installation import stamped_packages
 from braid.support.lazy import lazy_module
 
-_compiling = lazy_module("braid.compile_source")
+_compiling = lazy_module("braid.driver.compile_source")
 
 
 def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":

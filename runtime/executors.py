@@ -8,13 +8,13 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.execution.request_stream import InterpretedStream, RequestStream
 from braid.runtime.buffers import check_apart, check_input, check_output, host_arrays
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel
 from braid.runtime.native_stream import NativeStream, ProfileTotals
 from braid.runtime.profile_entries import ProfileEntry, profile_entries
+from braid.runtime.request_stream import InterpretedStream, RequestStream
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]

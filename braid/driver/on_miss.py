@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from xdsl.passes import ModulePass
 
-from braid.compile_options import CompileOptions
+from braid.driver.options import CompileOptions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, did_you_mean
 from braid.targets.backends import Kernels, grouping_of, kernels_from

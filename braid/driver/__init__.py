@@ -1,0 +1,1 @@
+"""Compiling a model: its source becomes a module, is decided, lowered, and packaged as a model."""

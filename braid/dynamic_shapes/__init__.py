@@ -1,1 +1,0 @@
-"""Models with open dims: buckets, padding between them, which dims arguments have."""

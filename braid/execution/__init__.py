@@ -1,1 +1,0 @@
-"""Running a model, compiled or interpreted, whole or layer by layer."""

@@ -1,0 +1,1 @@
+"""Comparing two ways to run a model, op by op or cluster by cluster."""
