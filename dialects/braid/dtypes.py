@@ -72,6 +72,17 @@ ELEMENT_TYPES = (
 )
 """MLIR's names of the types that tensors can have."""
 
+_NUMBERS: frozenset[Attribute] = frozenset(
+    [
+        *(kind() for kind in _FLOATS),
+        *(
+            IntegerType(width, Signedness.UNSIGNED if unsigned else Signedness.SIGNLESS)
+            for width, unsigned in _INTEGERS
+            if width > 1
+        ),
+    ]
+)
+
 i1 = IntegerType(1)
 i64 = IntegerType(64)
 f32 = Float32Type()
@@ -83,6 +94,11 @@ def is_element_type(element_type: Attribute) -> bool:
         integer = cast(IntegerType, element_type)
         return (integer.width.data, is_unsigned(integer)) in _ALL_INTEGERS
     return type(element_type) in _ALL_FLOATS
+
+
+def is_number(element_type: Attribute) -> bool:
+    """Return whether kernels load and store this type: a number that tensors are computed in."""
+    return element_type in _NUMBERS
 
 
 def is_float(element_type: Attribute) -> bool:

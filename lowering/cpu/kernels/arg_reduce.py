@@ -13,6 +13,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_number
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref, vector
@@ -23,7 +24,6 @@ from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.compare import choose, compare
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.lowering.emit.math.elementwise_table import is_number
 from braid.lowering.emit.register_transpose import shuffled
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule

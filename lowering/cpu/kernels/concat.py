@@ -11,20 +11,19 @@ from xdsl.dialects.builtin import i1, i64
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import BlockArgument
 
+from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of, stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.dtypes import bytes_of, is_number
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, row_major_strides
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
-from braid.lowering.emit.math.elementwise_table import is_number
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _CHUNK_BYTES = 64 << 10

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import f32
 
+from braid.analysis.nests.dims import Stored
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -27,7 +28,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.loop_dims import Stored
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
 from braid.lowering.cpu.unit.kernel_function import grid_kernel

@@ -10,21 +10,20 @@ from typing import ClassVar
 
 from xdsl.dialects import arith
 
+from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import numpy_from_dense
+from braid.dialects.braid.dtypes import is_number, numpy_from_dense
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, row_major_strides
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
-from braid.lowering.emit.math.elementwise_table import is_number
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 

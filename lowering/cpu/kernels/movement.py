@@ -6,23 +6,23 @@ from typing import ClassVar, TypeAlias, cast
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from braid.analysis.nests.dims import LoopDim
+from braid.analysis.nests.permutation import Movement, movement_nest
+from braid.analysis.nests.pointwise import Pointwise, PointwiseNest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import AnyTensor, shape_of
+from braid.dialects.braid.dtypes import is_number
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ReshapeOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.copies.permutation import Movement, movement_nest
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.pointwise.loops import ElementwiseLoops
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
+from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.lowering.emit.math.elementwise_table import is_number
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
 _CHUNK = 64
@@ -34,7 +34,7 @@ _TURNING = 1.3
 _TURNED = {2: "ba", 3: "acb", 4: "acdb", 5: "acdeb"}
 """The other layout that is offered, by rank: columns or channels are innermost in it."""
 
-Loops: TypeAlias = ElementwiseLoops | TransposeLoops
+Loops: TypeAlias = PointwiseLoops | TransposeLoops
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class _Copy(VectorCandidate):
         if _is_plain(nest):
             argument = self.group.body.block.args[0]
             copied = Pointwise((), (argument,), (argument,), shape_of(argument))
-            return ElementwiseLoops(copied, tuple(nest), (), self.unit, unroll)
+            return PointwiseLoops(PointwiseNest(copied, tuple(nest), (0, 0)), self.unit, unroll)
         lines = next(dim for dim in nest if dim.strides[0] == 1)
         outer = tuple(dim for dim in nest[:-1] if dim is not lines)
         return TransposeLoops(outer, lines, nest[-1], lanes, max(lanes, _CHUNK))

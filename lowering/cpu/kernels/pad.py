@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
 from braid.dialects.braid.base import shape_of
@@ -11,7 +12,6 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, row_major_strides
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.kernels.padding.border import write_border
 from braid.lowering.cpu.kernels.padding.match import match_padding

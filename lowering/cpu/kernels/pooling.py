@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, BlockArgument
 
+from braid.analysis.nests.pointwise import pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
@@ -16,7 +17,6 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.conv.match import RANKS
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
-from braid.lowering.cpu.kernels.pointwise.points import pointwise
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import line_schedules
 from braid.lowering.cpu.kernels.windows.problem import (
@@ -26,6 +26,7 @@ from braid.lowering.cpu.kernels.windows.problem import (
     pixels_to_share,
 )
 from braid.lowering.emit.math.elementwise_table import emitter_of
+from braid.lowering.emit.points import emittable
 from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4
@@ -67,7 +68,7 @@ class PoolFamily(VectorFamily):
         pooling = _pooling(op, unit.lanes)
         if pooling is None or pooling.windows.is_padded or min(shape_of(x)) == 0:
             return None
-        points = pointwise(group, op)
+        points = emittable(pointwise(group, op))
         if points is None or (op.accumulator and x in points.leaves):
             return None
         combine = _combine(pooling.combine, op.accumulator or kind)

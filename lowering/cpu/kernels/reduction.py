@@ -8,6 +8,8 @@ from typing import ClassVar
 from xdsl.dialects.builtin import AnyFloat
 from xdsl.ir import Operation, SSAValue
 
+from braid.analysis.nests.dims import LoopDim, merged, strides_along
+from braid.analysis.nests.pointwise import Pointwise, points_of
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -17,12 +19,11 @@ from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged, strides_along
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise, points_of
 from braid.lowering.cpu.kernels.pointwise.reduction_loops import ReductionLoops, ReductionNest
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.elementwise_table import emitter_of
+from braid.lowering.emit.points import emittable
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 
@@ -56,8 +57,8 @@ class ReductionFamily(VectorFamily):
         if any(DYNAMIC in shape_of(value) for value in values) or bytes_of(kind) < _WORD:
             return None
         before, after = _parts(group, op)
-        reads = points_of(before, [op.input], shape)
-        points = points_of(after, tuple(group.terminator.arguments), shape_of(op.output))
+        reads = emittable(points_of(before, [op.input], shape))
+        points = emittable(points_of(after, tuple(group.terminator.arguments), shape_of(op.output)))
         if reads is None or points is None or not reads.leaves:
             return None
         if not _is_self_contained(points, op, op.output) or not _is_self_contained(reads, op):

@@ -8,20 +8,20 @@ from typing import ClassVar
 from xdsl.dialects import arith
 from xdsl.ir import BlockArgument
 
+from braid.analysis.nests.dims import row_major_strides
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import is_unsigned
+from braid.dialects.braid.dtypes import is_number, is_unsigned
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterOp
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.lowering.emit.math.elementwise_table import Emit, emitter_of, is_number
+from braid.lowering.emit.math.elementwise_table import Emit, emitter_of
 from braid.lowering.emit.positions import position_of
 from braid.lowering.emit.rows import each
 from braid.targets.kernels.flexible_layouts import flexible_choices

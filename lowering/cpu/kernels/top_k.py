@@ -14,7 +14,7 @@ from typing import ClassVar
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.dtypes import bytes_of, is_number
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
@@ -24,7 +24,6 @@ from braid.lowering.cpu.kernels.selection.keys import word_of
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
-from braid.lowering.emit.math.elementwise_table import is_number
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel, Schedule
 

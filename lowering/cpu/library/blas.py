@@ -9,6 +9,7 @@ from xdsl.dialects import arith, func, llvm
 from xdsl.dialects.builtin import Float32Type, Float64Type, FloatAttr, IntegerAttr, i32, i64
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from braid.analysis.nests.pointwise import Pointwise, pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -18,10 +19,10 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.points import emittable, evaluate
 from braid.lowering.emit.rows import each
 from braid.support.shared_objects import OPENBLAS, loaded_library
 from braid.targets.kernels.kernel_family import Kernel, Schedule
@@ -77,7 +78,7 @@ def _match(group: FusedOp, family: OpenBlasFamily) -> "_Product | None":
         return None
     if not all(0 < extent <= _MOST for shape in shapes for extent in shape):
         return None
-    points = pointwise(group, product)
+    points = emittable(pointwise(group, product))
     return None if points is None else _Product(group, family.unit, product, points)
 
 
@@ -193,7 +194,7 @@ class _Product(VectorCandidate):
 
             offset = e.add(base, position)
             known: dict[SSAValue, Value] = {self.product.output: out.load(e, offset, mask)}
-            (value,) = points.evaluate(e, read, known)
+            (value,) = evaluate(e, points, read, known)
             out.store(e, value, offset, mask)
 
         each(e, shape[-1], vector)

@@ -8,6 +8,7 @@ import numpy as np
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from braid.analysis.nests.pointwise import pointwise, splat
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
@@ -18,9 +19,8 @@ from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
-from braid.lowering.cpu.kernels.pointwise.points import pointwise
-from braid.lowering.cpu.kernels.pointwise.specialize import splat
 from braid.lowering.cpu.library.primitives import BINARY
+from braid.lowering.emit.points import emittable
 from braid.targets.numerics import Numerics, numerics_chosen
 
 Anchor = ConvOp | MatmulOp | PoolOp | SoftmaxOp | LayerNormOp
@@ -61,7 +61,7 @@ def match_library(group: FusedOp) -> LibraryGroup | None:
     values = (*group.inputs, *group.outputs)
     if any(element_type_of(value) != Float32Type() for value in values) or not _suits(anchor):
         return None
-    points = pointwise(group, anchor)
+    points = emittable(pointwise(group, anchor))
     if points is None or set(anchor.operands[1:]) & set(points.leaves):
         return None
     steps = _steps(anchor.results[0], points.ops, points.results[0])

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation
 
+from braid.dialects.braid.dtypes import is_number
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import math, vector
 from braid.lowering.emit.compare import choose, compare
@@ -145,7 +146,6 @@ def _isinf(e: Emitter, a: Sequence[Value]) -> Value:
 _WIDTHS: dict[Attribute, int] = {IntegerType(bits): bits for bits in (1, 8, 16, 32, 64)}
 _UNSIGNED: set[Attribute] = {IntegerType(bits, Signedness.UNSIGNED) for bits in (8, 16, 32, 64)}
 _HALVES: set[Attribute] = {f16, bf16}
-_NUMBERS: set[Attribute] = {Float32Type(), Float64Type(), *_HALVES, *_WIDTHS, *_UNSIGNED} - {i1}
 
 _BITS: dict[str, Emit] = {
     "and": _op(arith.AndIOp),
@@ -227,11 +227,6 @@ _WITHOUT_SIGN: dict[str, Emit] = {
     "gt": _compare("ugt"),
     "ge": _compare("uge"),
 }
-
-
-def is_number(element_type: Attribute) -> bool:
-    """Whether kernels load and store this element type; they compute with all but f16 and bf16."""
-    return element_type in _NUMBERS
 
 
 def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute) -> Emit | None:

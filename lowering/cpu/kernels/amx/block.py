@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from braid.analysis.nests.dims import LoopDim
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.emit.emitter import Index
 
 ROW_BYTES = 64

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from braid.analysis.nests.dims import LoopDim
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.block import ROW_BYTES, BlockedProduct, RowTile, innermost
 from braid.lowering.cpu.kernels.amx.stored_sums import StoredSums
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
 

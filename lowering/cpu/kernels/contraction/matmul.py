@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from braid.analysis.nests.dims import LoopDim, merged
+from braid.analysis.nests.pointwise import Pointwise, pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
@@ -20,8 +22,7 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.slabs import SlabGather, Slabs, slab_gather
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+from braid.lowering.emit.points import emittable
 from braid.targets.machines.machine import Machine
 
 
@@ -68,7 +69,7 @@ def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
         return None
     if not has_types(op, narrow):
         return None
-    points = pointwise(group, op, apart=apart)
+    points = emittable(pointwise(group, op, apart=apart))
     if points is None or rhs in points.leaves or (narrow and lhs in points.leaves):
         return None
     if slabs is not None and slabs.indices in points.leaves:

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
+from braid.analysis.nests.dims import LoopDim, merged
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.zeros import Pass
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import LINE_BYTES, Buffer

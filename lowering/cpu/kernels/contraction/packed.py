@@ -12,6 +12,7 @@ from functools import cached_property
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32, i1, i32
 
+from braid.analysis.nests.dims import LoopDim
 from braid.dialects.braid.buffer import aligned
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import bitcast, i8
@@ -19,7 +20,6 @@ from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, Til
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.words import UnpackedArithmetic, WordArithmetic
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.unit.kernel_function import Prepared
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer

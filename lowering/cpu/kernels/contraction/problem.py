@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
+from braid.analysis.nests.dims import LoopDim
+from braid.analysis.nests.pointwise import Pointwise
 from braid.lowering.cpu.kernels.contraction.slabs import Slabs
 from braid.lowering.cpu.kernels.contraction.zeros import Framed, WindowDim
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
-from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.targets.kernels.kernel_family import InPlace
 
 
@@ -56,7 +55,7 @@ class Contraction:
         leaves = [(*along(2 + number), leaf) for number, leaf in enumerate(steps)]
         results = [(*along(-1), step)] * len(self.points.results)
         product = [leaf for leaf in self.points.leaves if leaf.index in (self.a, self.b)]
-        return in_place_leaves(self.points, leaves, results, product)
+        return self.points.in_place(leaves, results, product)
 
     @property
     def row_window(self) -> WindowDim | None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from braid.analysis.nests.dims import LoopDim, Stored, merged
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.zeros import Framed, WindowDim
 from braid.lowering.cpu.kernels.conv.match import ConvMatch
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 
 _MOST_OF_A_LINE = 0.98
 """Of the products along a line those that are not with zeros, up to which the others are left out:

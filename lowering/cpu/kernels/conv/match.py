@@ -5,6 +5,7 @@ from functools import cached_property
 
 from xdsl.ir import BlockArgument
 
+from braid.analysis.nests.pointwise import Pointwise, pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
@@ -13,7 +14,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.contraction.matmul import has_types
 from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight, uniform_choice
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise, pointwise
+from braid.lowering.emit.points import emittable
 
 RANKS = (3, 4, 5)
 """Dims of lines, images and volumes of several channels."""
@@ -74,7 +75,7 @@ def match_convolution(group: FusedOp, narrow: bool = False) -> ConvMatch | None:
         return None
     if not has_types(op, narrow) or len(shape_of(x)) not in RANKS or op.windows.is_padded:
         return None
-    points = pointwise(group, op)
+    points = emittable(pointwise(group, op))
     if points is None or w in points.leaves or (narrow and x in points.leaves):
         return None
     return ConvMatch(op, x, w, points) if min(*shape_of(x), *shape_of(w)) > 0 else None

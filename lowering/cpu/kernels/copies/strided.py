@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.analysis.nests.dims import LoopDim, merged
 from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, merged
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.rows import each

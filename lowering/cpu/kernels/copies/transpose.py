@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
+from braid.analysis.nests.dims import LoopDim
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import (

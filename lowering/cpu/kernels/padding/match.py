@@ -1,9 +1,9 @@
 """Groups of one padding alone."""
 
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import is_number
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.emit.math.elementwise_table import is_number
 
 
 def match_padding(group: FusedOp) -> PadOp | None:

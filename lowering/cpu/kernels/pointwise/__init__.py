@@ -1,1 +1,1 @@
-"""Elementwise ops: which groups have only such ops around an anchor, and their code."""
+"""Elementwise ops: their loops, alone and after the ops of other families."""

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from xdsl.ir import BlockArgument, SSAValue
 
+from braid.analysis.nests.pointwise import Pointwise
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.kernels.pointwise.points import Leaf, Pointwise
 from braid.lowering.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.points import Leaf, evaluate
 
 Accumulators = list[list[Value]]
 """Per row, the vectors of the tile."""
@@ -64,7 +65,7 @@ class TileStore:
         for row, vectors in enumerate(tile):
             for vector, accumulator in enumerate(vectors):
                 known = {self.epilogue.anchor: accumulator}
-                values = points.evaluate(self.e, self._leaf_at(row, vector), known)
+                values = evaluate(self.e, points, self._leaf_at(row, vector), known)
                 offset = self._offset(-1, row, vector)
                 for buffer, value in zip(outputs, values, strict=True):
                     buffer.store(self.e, value, offset, self.masks[vector])

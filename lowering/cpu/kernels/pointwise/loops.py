@@ -8,17 +8,15 @@ from functools import partial
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, i64
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.ir import BlockArgument, SSAValue
+from xdsl.ir import SSAValue
 
+from braid.analysis.nests.pointwise import PointwiseNest
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
-from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.targets.kernels.kernel_family import InPlace
+from braid.lowering.emit.points import evaluate
 
 _CHUNK = 4096
 """Elements of one grid iteration: enough work to hide the call, few enough to share."""
@@ -30,16 +28,10 @@ takes 0.6 of the time (Zen 5). Where two are read, processors see to it better o
 
 
 @dataclass(frozen=True)
-class ElementwiseLoops:
-    """Emits the loops: grid = outer dims × chunks of the innermost dim.
+class PointwiseLoops:
+    """Emits the loops of a nest: grid = outer dims × chunks of the innermost dim."""
 
-    `nest` has strides of all leaves, then all slices, then all results; `starts` are the elements
-    before each slice.
-    """
-
-    points: Pointwise
-    nest: tuple[LoopDim, ...]
-    starts: tuple[int, ...]
+    nest: PointwiseNest
     unit: VectorUnit
     unroll: int
 
@@ -51,7 +43,7 @@ class ElementwiseLoops:
     @property
     def extent(self) -> int:
         """Iterations of the dim that vectors run along."""
-        return self.nest[-1].extent
+        return self.nest.dims[-1].extent
 
     @property
     def step(self) -> int:
@@ -67,28 +59,20 @@ class ElementwiseLoops:
     @property
     def grid_extents(self) -> tuple[int, ...]:
         """Outer dims, then chunks."""
-        return (*(dim.extent for dim in self.nest[:-1]), -(-self.extent // self.chunk))
+        return (*(dim.extent for dim in self.nest.dims[:-1]), -(-self.extent // self.chunk))
 
     @property
     def grid(self) -> int:
         """Iterations of the grid."""
         return math.prod(self.grid_extents)
 
-    @property
-    def in_place(self) -> tuple[InPlace, ...]:
-        """Operands that a result may overwrite: those that are read where it is written."""
-        strides = [tuple(s) for s in zip(*(dim.strides for dim in self.nest), strict=True)]
-        leaves, results = len(self.points.leaves), len(self.points.results)
-        sliced = [op.input for op in self.points.slices]
-        return in_place_leaves(self.points, strides[:leaves], strides[-results:], sliced)
-
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One chunk: whole vectors, then what is left under a mask."""
         *outer, chunk = e.coordinates(index, self.grid_extents)
-        outer_strides = [dim.strides for dim in self.nest[:-1]]
+        outer_strides = [dim.strides for dim in self.nest.dims[:-1]]
         bases = [
             e.dot(outer, [strides[tensor] for strides in outer_strides])
-            for tensor in range(len(self.nest[-1].strides))
+            for tensor in range(len(self.nest.dims[-1].strides))
         ]
         tail = self.extent % self.step
         start = e.mul(chunk, self.chunk)
@@ -99,7 +83,7 @@ class ElementwiseLoops:
                 begin = e.add(position, vector * self.lanes)
                 if self._streams_one:
                     ahead = e.add(e.add(bases[0], begin), _AHEAD)
-                    buffers[self.points.leaves[0].index].prefetch(e, ahead)
+                    buffers[self.nest.arguments[0]].prefetch(e, ahead)
                 self._vector(e, buffers, bases, begin, None, streams)
 
         def past_caches() -> None:
@@ -122,8 +106,8 @@ class ElementwiseLoops:
     @property
     def _streams_results(self) -> bool:
         """Whether results are so large that nobody finds them in a cache, and can go past them."""
-        kinds = [element_type_of(result) for result in self.points.results]
-        size = sum(map(bytes_of, kinds)) * math.prod(dim.extent for dim in self.nest)
+        kinds = [element_type_of(result) for result in self.nest.points.results]
+        size = sum(map(bytes_of, kinds)) * math.prod(dim.extent for dim in self.nest.dims)
         return (
             self.unit.has_streams
             and size > self.unit.last_cache_bytes
@@ -134,12 +118,12 @@ class ElementwiseLoops:
         self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index], start: Index
     ) -> Index:
         """0 where every result is aligned to its vectors, and is written over no operand."""
-        results = buffers[-len(self.points.results) :]
+        results = buffers[-len(self.nest.points.results) :]
         found: Index = 0
         for buffer, base in zip(results, bases[-len(results) :], strict=True):
             address = buffer.address(e, e.add(base, start))
             found = e.add(found, e.divmod(address, _WORD * self.lanes)[1])
-        for operand, result in self.in_place:
+        for operand, result in self.nest.in_place:
             read, written = buffers[operand].address(e, 0), results[result].address(e, 0)
             is_same = e.insert(arith.CmpiOp(e.index(read), e.index(written), "eq"))
             one = e.insert(arith.ExtUIOp(is_same, i64))
@@ -149,9 +133,8 @@ class ElementwiseLoops:
     @property
     def _streams_one(self) -> bool:
         """Whether the first of the operands alone is read along the innermost dim."""
-        leaves = len(self.points.leaves)
-        along = [stride != 0 for stride in self.nest[-1].strides[: leaves + len(self.starts)]]
-        return along[:1] == [True] and not any(along[1:]) and leaves > 0
+        along = [stride != 0 for stride in self.nest.dims[-1].strides[: self.nest.reads]]
+        return along[:1] == [True] and not any(along[1:]) and bool(self.nest.points.leaves)
 
     def _vector(
         self,
@@ -163,23 +146,20 @@ class ElementwiseLoops:
         streams: bool = False,
     ) -> None:
         """Loads, computes and stores the lanes from `position` on, past the caches or not."""
-        strides = self.nest[-1].strides
+        nest, strides = self.nest, self.nest.dims[-1].strides
         offsets = [e.add(b, e.mul(position, s)) for b, s in zip(bases, strides, strict=True)]
-        place = {leaf: number for number, leaf in enumerate(self.points.leaves)}
 
-        def read(tensor: int, argument: SSAValue, start: int) -> Value:
-            assert isinstance(argument, BlockArgument)
-            buffer, offset = buffers[argument.index], e.add(offsets[tensor], start)
+        def read(tensor: int) -> Value:
+            buffer = buffers[nest.arguments[tensor]]
+            offset = e.add(offsets[tensor], nest.starts[tensor])
             return buffer.splat(e, offset) if strides[tensor] == 0 else buffer.load(e, offset, mask)
 
+        leaves = nest.points.leaves
         slices: dict[SSAValue, Value] = {
-            op.output: read(tensor, op.input, start)
-            for tensor, (op, start) in enumerate(
-                zip(self.points.slices, self.starts, strict=True), start=len(place)
-            )
+            op.output: read(n) for n, op in enumerate(nest.points.slices, len(leaves))
         }
-        values = self.points.evaluate(e, lambda leaf: read(place[leaf], leaf, 0), slices)
-        results = offsets[len(place) + len(slices) :]
+        values = evaluate(e, nest.points, lambda leaf: read(leaves.index(leaf)), slices)
+        results = offsets[nest.reads :]
         for value, buffer, offset in zip(values, buffers[-len(values) :], results, strict=True):
             if streams:
                 buffer.stream(e, value, offset)

@@ -13,18 +13,19 @@ from functools import cached_property
 
 from xdsl.ir import BlockArgument
 
+from braid.analysis.nests.dims import LoopDim
+from braid.analysis.nests.pointwise import Pointwise
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.lowering.common.long_sums import additions_of
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.compare import choose
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.long_sums import carry_sums
 from braid.lowering.emit.math.elementwise_table import emitter_of
+from braid.lowering.emit.points import evaluate
 from braid.lowering.emit.register_transpose import deinterleaved, exchanged
 
 _CHAINS = 8
@@ -301,7 +302,7 @@ class ReductionLoops:
                 return buffer.splat(e, offset)
             return buffer.load(e, offset, mask)
 
-        (value,) = self.reads.evaluate(e, leaf, {})
+        (value,) = evaluate(e, self.reads, leaf, {})
         kind = element_type_of(self.op.output)
         cast = emitter_of("cast", [element_type_of(self.op.input)], kind)
         assert cast is not None
@@ -331,7 +332,7 @@ class ReductionLoops:
                 return buffer.splat(e, offsets[number])
             return buffer.load(e, offsets[number], mask)
 
-        values = self.points.evaluate(e, leaf, {self.op.output: total})
+        values = evaluate(e, self.points, leaf, {self.op.output: total})
         stored = zip(values, buffers[-len(values) :], offsets[len(place) :], strict=True)
         for value, buffer, offset in stored:
             buffer.store(e, value, offset, mask)

@@ -8,6 +8,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, MemRefType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from braid.analysis.nests.dims import row_major_strides
 from braid.analysis.storage.strided_storage import span
 from braid.analysis.tiles.tile_classes import TileClass
 from braid.dialects.braid.attribute_names import BUFFERS, SCRATCH_BUFFER
@@ -16,7 +17,6 @@ from braid.dialects.braid.boxes import count
 from braid.dialects.braid.buffer import BufferAttr, aligned
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.kernels.copies.strided import Strided, copy_elements
-from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 from braid.lowering.cpu.kernels.tiles.members import Members
 from braid.lowering.cpu.kernels.tiles.memory import Notes, Place
 from braid.lowering.cpu.kernels.tiles.program import Port

@@ -9,13 +9,13 @@ from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from braid.analysis.nests.dims import row_major_strides
 from braid.analysis.storage.strided_storage import Strides
 from braid.analysis.tiles.op_tiles import TileWriter
 from braid.analysis.tiles.tiles import GroupTile, is_splat
 from braid.dialects.braid.base import DecomposableOp, TensorOp, element_type_of
 from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.movement import TransposeOp
-from braid.lowering.cpu.kernels.groups.loop_dims import row_major_strides
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
+from braid.analysis.nests.pointwise import Pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
@@ -20,7 +21,6 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.kernels.windows.lines import window_kernel
 from braid.lowering.cpu.kernels.windows.problem import (
     NEAR_BYTES,

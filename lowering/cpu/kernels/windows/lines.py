@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from braid.lowering.cpu.kernels.groups.loop_dims import Stored
+from braid.analysis.nests.dims import Stored
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
 from braid.lowering.cpu.kernels.windows.channels import WindowChannels, over_lines
 from braid.lowering.cpu.kernels.windows.problem import WindowProblem, has_lines

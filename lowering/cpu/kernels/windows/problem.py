@@ -7,13 +7,12 @@ from functools import cached_property
 
 from xdsl.ir import BlockArgument, SSAValue
 
+from braid.analysis.nests.dims import Stored
+from braid.analysis.nests.pointwise import Pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
-from braid.lowering.cpu.kernels.groups.loop_dims import Stored
-from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.long_sums import carry_sums
 from braid.targets.kernels.kernel_family import InPlace
@@ -149,7 +148,7 @@ class WindowProblem:
         *leaves, result = self.output_strides
         results = [result] * len(self.points.results)
         windowed = [leaf for leaf in self.points.leaves if leaf.index in (self.x, self.weight)]
-        return in_place_leaves(self.points, leaves, results, windowed)
+        return self.points.in_place(leaves, results, windowed)
 
     def _strides(self, tensor: Stored, channels: int) -> tuple[int, ...]:
         vector = tensor.stride(1, channels) if tensor.stride(1) else 0

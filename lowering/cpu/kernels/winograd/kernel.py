@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from braid.analysis.nests.dims import LoopDim
 from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.winograd import TRANSFORMS, Transforms
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
 from braid.lowering.cpu.kernels.winograd.transforms import transformed_input, transformed_output

@@ -7,11 +7,10 @@ from functools import cached_property, lru_cache
 
 from xdsl.ir import SSAValue
 
+from braid.analysis.nests.pointwise import Pointwise
 from braid.dialects.braid.winograd import TRANSFORMS
 from braid.lowering.cpu.kernels.contraction.microkernel import feasible_tiles, tile_cycles
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
-from braid.lowering.cpu.kernels.pointwise.in_place import in_place_leaves
-from braid.lowering.cpu.kernels.pointwise.points import Pointwise
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import InPlace
 
@@ -70,7 +69,7 @@ class WinogradProblem:
         stored = [(*strides, own) for strides, own in zip(leaves, steps, strict=True)]
         results = [(*result, step)] * len(self.points.results)
         read = [leaf for leaf in self.points.leaves if leaf.index in (self.input, self.weight)]
-        return in_place_leaves(self.points, stored, results, read)
+        return self.points.in_place(stored, results, read)
 
     def parts(self, tiles: int, vectors: int, lanes: int) -> int:
         """Parts of the output channels, so that there are a few iterations to share out."""

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from braid.analysis.nests.dims import LoopDim, Stored, merged
 from braid.dialects.braid.layout import Layout
-from braid.lowering.cpu.kernels.groups.loop_dims import LoopDim, Stored, merged
 
 
 @dataclass(frozen=True)

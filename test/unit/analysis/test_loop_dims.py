@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.relayout import to_storage
-from braid.lowering.cpu.kernels.groups.loop_dims import (
+from braid.analysis.nests.dims import (
     LoopDim,
     merged,
     row_major_strides,
     strides_along,
 )
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.relayout import to_storage
 
 
 def offsets(dims, tensor):

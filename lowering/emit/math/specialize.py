@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
+from braid.analysis.nests.pointwise import splat
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import dense_is_splat, is_unsigned
+from braid.dialects.braid.dtypes import is_unsigned
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.lowering.common.emitted_dialects import math as math_ops
 from braid.lowering.emit.compare import at_least, at_most, choose, compare
 from braid.lowering.emit.emitter import Emitter, Value
 from braid.lowering.emit.math.elementary_functions import Functions
-from braid.lowering.emit.math.elementwise_table import Emit, is_number
+from braid.lowering.emit.math.elementwise_table import Emit
 
 _LIMITS: dict[str, Callable[[Emitter, Value, Value], Value]] = {
     "maximum": at_least,
@@ -24,13 +24,6 @@ _LIMITS: dict[str, Callable[[Emitter, Value, Value], Value]] = {
 }
 _PRODUCT_EXPONENTS = (2, 3, 4)
 """Powers that are written as products."""
-
-
-def splat(op: ConstantOp) -> float | int | None:
-    """The one value of a constant of numbers, None if its elements differ."""
-    if not dense_is_splat(op.value) or not is_number(element_type_of(op.output)):
-        return None
-    return cast(float | int, op.value.get_values()[0])
 
 
 def specialized(op: ElementwiseOp) -> Emit | None:

@@ -1,0 +1,9 @@
+"""Loop nests over strided tensors: what kernels iterate over, and where their tensors lie.
+
+A nest is derived from a group and the layouts of its tensors; it knows no machine and emits
+nothing. Each class of nests is one file:
+
+- `pointwise`: elementwise ops, one result element per iteration
+- `permutation`: copies that bring elements into another order
+- `dims`: the loop dims that all classes are made of
+"""

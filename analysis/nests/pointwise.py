@@ -1,0 +1,228 @@
+"""Pointwise nests: elementwise ops on one set of points, and where each tensor lies along it."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeGuard, cast
+
+from xdsl.dialects.builtin import i1
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from braid.analysis.nests.dims import LoopDim, merged, strides_along
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import bytes_of, dense_is_splat, is_number
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.regions import FusedOp
+
+InPlace = tuple[int, int]
+"""Numbers of an operand and of a result that may be one buffer."""
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """Elementwise ops in order, the block arguments they read, and the group's results.
+
+    `shape` is the logical shape of the results; `slices` are parts of block arguments that are
+    read where they lie.
+    """
+
+    ops: tuple[Operation, ...]
+    leaves: tuple[BlockArgument, ...]
+    results: tuple[SSAValue, ...]
+    shape: tuple[int, ...]
+    slices: tuple[SliceOp, ...] = ()
+
+    @property
+    def flops(self) -> int:
+        """Return the scalar operations at one point."""
+        return sum(op.ROW.flops for op in self.ops if isinstance(op, ElementwiseOp))
+
+    @property
+    def constants(self) -> int:
+        """Return the vectors of constants that stay in registers between tiles, 4 at most."""
+        splats = {splat(op) for op in self.ops if isinstance(op, ConstantOp)}
+        return min(4, len(splats))
+
+    def in_place(
+        self,
+        leaves: Sequence[Sequence[int]],
+        results: Sequence[Sequence[int]],
+        read_elsewhere: Collection[SSAValue] = (),
+    ) -> tuple[InPlace, ...]:
+        """Return the pairs of a leaf and a result that are stored alike, element by element.
+
+        A result may overwrite such a leaf, which is read only where the result is written.
+        `leaves` and `results` are the strides of each along all loops of the kernel; a leaf that
+        is repeated along one of them differs. What is in `read_elsewhere` is read at other points
+        too.
+        """
+        return tuple(
+            (leaf.index, number)
+            for leaf, leaf_strides in zip(self.leaves, leaves, strict=True)
+            if leaf not in read_elsewhere
+            for number, (result, strides) in enumerate(zip(self.results, results, strict=True))
+            if tuple(leaf_strides) == tuple(strides) and _bytes(leaf) == _bytes(result)
+        )
+
+
+@dataclass(frozen=True)
+class PointwiseNest:
+    """The loops of a pointwise group in chosen layouts, as few as possible, outermost first.
+
+    The strides of `dims` and the `starts` (elements before the first one that is read or written)
+    are those of the leaves, then of the slices, then of the results. Innermost strides are 1 or 0.
+    """
+
+    points: Pointwise
+    dims: tuple[LoopDim, ...]
+    starts: tuple[int, ...]
+
+    @property
+    def reads(self) -> int:
+        """Return the number of tensors that are read."""
+        return len(self.points.leaves) + len(self.points.slices)
+
+    @cached_property
+    def arguments(self) -> tuple[int, ...]:
+        """Return the number of the block argument that each read tensor is."""
+        sliced = (cast(BlockArgument, op.input) for op in self.points.slices)
+        return tuple(argument.index for argument in (*self.points.leaves, *sliced))
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Return which result may overwrite which operand."""
+        strides = [tuple(s) for s in zip(*(dim.strides for dim in self.dims), strict=True)]
+        leaves = strides[: len(self.points.leaves)]
+        sliced = [op.input for op in self.points.slices]
+        return self.points.in_place(leaves, strides[self.reads :], sliced)
+
+
+def pointwise(
+    group: FusedOp,
+    anchor: Operation | None = None,
+    *,
+    apart: Operation | None = None,
+    with_slices: bool = False,
+) -> Pointwise | None:
+    """Return the group without `anchor` and `apart`; None unless elementwise on one set of points.
+
+    The points are those of the results: all results have one static shape, the anchor's if there
+    is one, and every value is repeated to it. Slices of block arguments may be read `with_slices`.
+    """
+    members = tuple(
+        op for op in group.body.block.ops if op not in (anchor, apart, group.terminator)
+    )
+    slices = tuple(op for op in members if with_slices and _is_stored_slice(op))
+    ops = tuple(op for op in members if op not in slices)
+    results = tuple(group.terminator.arguments)
+    shapes = {shape_of(result) for result in results}
+    if anchor is not None:
+        shapes.add(shape_of(anchor.results[0]))
+    if len(shapes) != 1 or any(_is_read(result) for result in results):
+        return None
+    return points_of(ops, results, shapes.pop(), slices)
+
+
+def points_of(
+    ops: Sequence[Operation],
+    results: Sequence[SSAValue],
+    shape: tuple[int, ...],
+    slices: Sequence[SliceOp] = (),
+) -> Pointwise | None:
+    """Return `ops` on points of this shape with `results` stored; None unless elementwise."""
+    if not all(map(_is_pointwise, ops)):
+        return None
+    used = dict.fromkeys((*(operand for op in ops for operand in op.operands), *results))
+    leaves = tuple(value for value in used if isinstance(value, BlockArgument))
+    stored = (*results, *(op.input for op in slices))
+    if any(shape_of(result) != shape for result in results):
+        return None
+    if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
+        return None
+    if not all(is_number(kind) or kind == i1 for kind in map(element_type_of, leaves)):
+        return None
+    return Pointwise(tuple(ops), leaves, tuple(results), shape, tuple(slices))
+
+
+def pointwise_nest(points: Pointwise, choice: LayoutChoice) -> PointwiseNest | None:
+    """Return the nest of `points` in these layouts.
+
+    None if the layouts do not share their innermost dim, or have a padded tail.
+    """
+    order = choice.results[0]
+    shape = points.shape
+    if any(result != order for result in choice.results):
+        return None
+    if any(shape[dim] % order.block(dim) for dim in range(order.rank)):
+        return None
+    tensors = [(shape_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
+    strides = [strides_along(s, layout, order) for s, layout in tensors]
+    strides += [_slice_strides(op, choice.operands, order) for op in points.slices]
+    strides += [strides_along(shape, order, order)] * len(choice.results)
+    if any(s is None for s in strides):
+        return None
+    columns = zip(*(s for s in strides if s is not None), strict=True)
+    extents = order.storage_shape(shape)
+    dims = merged([LoopDim(e, tuple(c)) for e, c in zip(extents, columns, strict=True)])
+    dims = dims or (LoopDim(1, (1,) * len(strides)),)
+    if any(stride not in (0, 1) for stride in dims[-1].strides):
+        return None
+    starts = [_start(op, choice.operands) for op in points.slices]
+    unsliced = (0,) * len(points.leaves), (0,) * len(choice.results)
+    return PointwiseNest(points, dims, (*unsliced[0], *starts, *unsliced[1]))
+
+
+def splat(op: ConstantOp) -> float | int | None:
+    """Return the one value of a constant of numbers, None if its elements differ."""
+    if not dense_is_splat(op.value) or not is_number(element_type_of(op.output)):
+        return None
+    return cast(float | int, op.value.get_values()[0])
+
+
+def _is_pointwise(op: Operation) -> bool:
+    return splat(op) is not None if isinstance(op, ConstantOp) else isinstance(op, ElementwiseOp)
+
+
+def _is_read(value: SSAValue) -> bool:
+    return isinstance(value, BlockArgument) or isinstance(value.owner, SliceOp)
+
+
+def _is_stored_slice(op: Operation) -> TypeGuard[SliceOp]:
+    return isinstance(op, SliceOp) and isinstance(op.input, BlockArgument)
+
+
+def _slice_strides(
+    op: SliceOp, operands: Sequence[Layout], order: Layout
+) -> tuple[int, ...] | None:
+    """Return the elements of the sliced operand per step along each storage dim of `order`.
+
+    None where a step has no single stride: a slice out of a dim that is stored in blocks.
+    """
+    shape, layout = shape_of(op.input), operands[cast(BlockArgument, op.input).index]
+    sizes, steps = op.sizes.get_values(), op.strides.get_values()
+    if any(layout.block(d) != 1 and sizes[d] != shape[d] for d in range(layout.rank)):
+        return None
+    strides = strides_along(shape, layout, order)
+    if strides is None:
+        return None
+    return tuple(
+        0 if sizes[target.dim] == 1 else stride * steps[target.dim]
+        for stride, target in zip(strides, order.dims, strict=True)
+    )
+
+
+def _start(op: SliceOp, operands: Sequence[Layout]) -> int:
+    """Return the elements of the operand before the first one of the slice."""
+    shape, layout = shape_of(op.input), operands[cast(BlockArgument, op.input).index]
+    strides = strides_along(shape, layout, layout)
+    assert strides is not None
+    low = op.offsets.get_values()  # 0 of dims that are stored in blocks
+    return sum(low[dim.dim] * s for dim, s in zip(layout.dims, strides, strict=True))
+
+
+def _bytes(value: SSAValue) -> int:
+    return bytes_of(element_type_of(value))
