@@ -21,7 +21,6 @@ from braid.lowering.cpu.call import CallableKernel
 from braid.targets.kernels.kernel_family import (
     Candidate,
     InPlace,
-    Kernel,
     KernelFamily,
     Schedule,
 )
@@ -102,12 +101,14 @@ class KernelCheck:
         choices: Sequence[int] | None = None,
         schedule: Schedule | None = None,
         arrays: Sequence[Array] | None = None,
+        more: Sequence[Sequence[Array]] = (),
         relative: float = 0.0,
     ) -> None:
         """Runs the group in the `choices` of layouts (all by default), in two parts and in place.
 
         A shape stands for a tensor of f32. With `relative`, that is how far every element may be
-        from its reference; otherwise the largest reference counts.
+        from its reference; otherwise the largest reference counts. The kernels run on `more`
+        operands too.
         """
         tensors = [t if isinstance(t, Attribute) else TensorType(f32, t) for t in types]
         plain = make_group(tensors, build)
@@ -115,25 +116,28 @@ class KernelCheck:
         assert offered
         arrays = arrays or [random_array(type, seed) for seed, type in enumerate(tensors)]
         expected = evaluate(plain, arrays)
+        others = [(each, evaluate(plain, each)) for each in more]
         for choice in offered if choices is None else [offered[i] for i in choices]:
             group = make_group(tensors, build, choice)
             candidate = candidate_of(family, group)
             chosen = next(candidate.space(0)) if schedule is None else schedule
             assert candidate.seconds(choice) > 0
             kernel = candidate.emit("kernel", chosen)
-            self._compare(kernel, choice, arrays, expected, relative)
+            run = CallableKernel(kernel)
+            for given, reference in ((arrays, expected), *others):
+                self._compare(run, kernel.in_place, choice, given, reference, relative)
             self._compare_boxes(family, group, choice, arrays, expected, chosen)
 
     def _compare(
         self,
-        kernel: Kernel,
+        run: CallableKernel,
+        in_place: Sequence[InPlace],
         choice: LayoutChoice,
         arrays: Sequence[Array],
         expected: Sequence[Array],
         relative: float,
     ) -> None:
-        run = CallableKernel(kernel)
-        for pair in (None, *kernel.in_place):
+        for pair in (None, *in_place):
             outputs = self._run(run, choice, arrays, expected, pair)
             for output, layout, reference in zip(outputs, choice.results, expected, strict=True):
                 actual = from_storage(output, layout, reference.shape)

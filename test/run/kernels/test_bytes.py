@@ -30,12 +30,14 @@ from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.targets.machines.cpus import cpu_machine
-from test.machines import AVX2, AVX512, HOST, SSE
+from test.machines import AVX2, AVX512, HOST, SSE, distinct
 from test.run.groups import evaluate
 from test.run.kernels.conftest import candidate_of, make_group
 
 U8, I8 = IntegerType(8, Signedness.UNSIGNED), IntegerType(8)
-MACHINES = pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+MACHINES = pytest.mark.parametrize(
+    "machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name
+)
 VNNI = cpu_machine("x86-64-v4,+avx512vnni")
 RNG = np.random.default_rng(11)
 

@@ -12,7 +12,7 @@ from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.targets.machines.machine import Machine
-from test.machines import AVX2, HOST, SSE
+from test.machines import AVX2, HOST, SSE, distinct
 from test.run.kernels.conftest import candidate_of, make_group
 
 MOST_ULP = {
@@ -30,7 +30,9 @@ MOST_ULP = {
     "pow": 0.51,
 }
 """Units in the last place of the exact result: the bounds in `docs/numerics.md`."""
-MACHINES = pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=lambda machine: machine.name)
+MACHINES = pytest.mark.parametrize(
+    "machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name
+)
 _POINTS = np.array(
     [0, 1, 0.5, 2, 3, np.inf, np.nan, 1e-45, 2.0**-14, 2.0**20, 2.0**24 - 1, 1e30, 3.4e38],
     np.float32,

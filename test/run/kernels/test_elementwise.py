@@ -13,7 +13,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import TABLE, elementwise
 from braid.dialects.braid.movement import SliceOp
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
-from test.machines import AVX2, HOST, SSE
+from test.machines import AVX2, HOST, SSE, distinct
 from test.run.kernels.conftest import candidate_of, make_group
 
 FAMILY = ElementwiseFamily(HOST)
@@ -86,7 +86,7 @@ def test_accuracy_of_functions(check) -> None:
         check(FAMILY, [values.shape], one_op(name), arrays=[values], relative=5e-7)
 
 
-@pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=lambda machine: machine.name)
+@pytest.mark.parametrize("machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name)
 def test_exp_up_to_the_ends_of_the_normal_numbers(check, machine) -> None:
     """The largest number with a finite result, the next one, and those around 2^-126."""
     largest, lowest = np.float32(88.722832), np.float32(-87.33654)
@@ -188,7 +188,7 @@ def sum_and_difference(x, y):
     return [total, difference], [total.output, difference.output]
 
 
-@pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize("machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name)
 @pytest.mark.parametrize("extent", [4096, 4096 + 5, 3 * 4096, 160], ids=str)
 def test_results_that_no_cache_holds(check, machine, extent) -> None:
     check(with_cache(machine, 256), [(3, extent), (3, extent)], sum_and_difference)

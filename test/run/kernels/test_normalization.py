@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import TensorType, f32
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
-from test.machines import AVX2, HOST, SSE
+from test.machines import AVX2, HOST, SSE, distinct
 from test.run.kernels.conftest import make_group
 
 FAMILY = NormalizationFamily(HOST)
@@ -23,7 +23,7 @@ def test_softmax(check, length) -> None:
     check(FAMILY, [(5, length)], softmax)
 
 
-@pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+@pytest.mark.parametrize("machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name)
 @pytest.mark.parametrize(
     "shape",
     [

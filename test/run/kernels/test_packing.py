@@ -1,6 +1,8 @@
 """Products of computed bytes are exact: of any kinds and extents, however their operands lie."""
 
+import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +24,8 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import (
 from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.machine import Machine
-from test.machines import AVX2, AVX512, HOST, SSE
+from test.machines import AVX2, AVX512, HOST, SSE, distinct
+from test.pairs import all_pairs
 from test.run.kernels.conftest import KernelCheck, make_group
 from test.run.kernels.test_bytes import I8, U8, bytes_of, product, scales, types_of
 
@@ -30,19 +33,22 @@ AVX_VNNI = cpu_machine("x86-64-v3,+avxvnni")
 AVX512_VNNI = cpu_machine("x86-64-v4,+avx512vnni")
 
 
-def needs(machine: Machine) -> pytest.MarkDecorator:
-    missing = missing_here(machine)
-    return pytest.mark.skipif(missing is not None, reason=str(missing))
-
-
-MACHINES = pytest.mark.parametrize(
-    "machine",
-    [
-        pytest.param(each, id=each.name, marks=needs(each))
-        for each in (HOST, AVX512, AVX512_VNNI, AVX2, AVX_VNNI, SSE)
-    ],
-)
+MACHINES = [
+    each
+    for each in distinct(HOST, AVX512, AVX512_VNNI, AVX2, AVX_VNNI, SSE)
+    if missing_here(each) is None
+]
 KINDS = {"us": (U8, I8), "su": (I8, U8), "uu": (U8, U8), "ss": (I8, I8)}
+on_all = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
+
+
+def with_pairs(names: str, values: Sequence[Sequence[Any]]) -> pytest.MarkDecorator:
+    """Cases in which every machine, kind of operands and one of `values` meet in pairs."""
+    cases = [
+        pytest.param(machine, kinds, *value, id="-".join(map(str, (machine.name, kinds, *value))))
+        for machine, kinds, value in all_pairs(MACHINES, list(KINDS), values)
+    ]
+    return pytest.mark.parametrize(f"machine,kinds,{names}", cases)
 
 
 @pytest.fixture(scope="session")
@@ -61,7 +67,7 @@ def epilogue(n: int, rank: int = 2) -> list[Array]:
     return [bias, *scales(*shape)]
 
 
-@MACHINES
+@on_all
 @pytest.mark.parametrize("kinds", KINDS)
 @settings(max_examples=2, deadline=None)
 @given(m=st.integers(1, 20), n=st.integers(1, 70), k=st.integers(1, 150))
@@ -73,11 +79,7 @@ def test_any_extents(
     exact(GemmPackingFamily(machine), types_of(arrays), plain, arrays=arrays)
 
 
-@MACHINES
-@pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize(
-    ("m", "k", "n"), [(1, 1, 1), (3, 3, 2), (2, 5, 1), (140, 64, 48), (1, 8, 300), (4, 64, 70)]
-)
+@with_pairs("m,k,n", [(1, 1, 1), (3, 3, 2), (2, 5, 1), (140, 64, 48), (1, 8, 300), (4, 64, 70)])
 def test_epilogues(
     exact: KernelCheck, machine: Machine, kinds: str, m: int, k: int, n: int
 ) -> None:
@@ -86,10 +88,8 @@ def test_epilogues(
     exact(GemmPackingFamily(machine), types_of(arrays), product, arrays=arrays)
 
 
-@MACHINES
-@pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize(
-    ("left", "right"),
+@with_pairs(
+    "left,right",
     [((3, 7), (3, 7)), ((3, 7), (1, 7)), ((3, 1), (3, 7)), ((1, 7), (3, 1)), ((3, 7), (1, 1))],
 )
 def test_batches(
@@ -100,22 +100,16 @@ def test_batches(
     exact(GemmPackingFamily(machine), types_of(arrays), product, arrays=arrays)
 
 
-@MACHINES
+@on_all
 @pytest.mark.parametrize("kinds", KINDS)
-@pytest.mark.parametrize("ends", [(0, 0), (0, 1), (1, 0), (1, 1)])
-def test_no_sum_of_extremes_saturates(
-    exact: KernelCheck, machine: Machine, kinds: str, ends: tuple[int, int]
-) -> None:
-    arrays = [
-        np.full(shape, (np.iinfo(dtype).min, np.iinfo(dtype).max)[end], dtype)
-        for shape, end, dtype in zip(
-            ((9, 67), (67, 33)),
-            ends,
-            (np.uint8 if kind == U8 else np.int8 for kind in KINDS[kinds]),
-            strict=True,
-        )
-    ]
-    exact(GemmPackingFamily(machine), types_of(arrays), plain, arrays=arrays)
+def test_no_sum_of_extremes_saturates(exact: KernelCheck, machine: Machine, kinds: str) -> None:
+    """Of all four pairs of the lowest and the largest number, each in a product of a batch."""
+    dtypes = [np.uint8 if kind == U8 else np.int8 for kind in KINDS[kinds]]
+    ends = [(np.iinfo(dtype).min, np.iinfo(dtype).max) for dtype in dtypes]
+    a, b = np.empty((4, 9, 67), dtypes[0]), np.empty((4, 67, 33), dtypes[1])
+    for number, (left, right) in enumerate(itertools.product(*ends)):
+        a[number], b[number] = left, right
+    exact(GemmPackingFamily(machine), types_of([a, b]), plain, arrays=[a, b])
 
 
 @pytest.mark.parametrize("kinds", KINDS)
