@@ -23,11 +23,14 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.kernels.reduction import ReductionFamily
-from test.machines import AVX2, HOST, SSE
+from test.machines import AVX2, HOST, SSE, distinct
+from test.pairs import all_pairs
 from test.run.kernels.conftest import make_group
 
-MACHINES = pytest.mark.parametrize("machine", [HOST, AVX2, SSE], ids=["host", "avx2", "sse"])
+DISTINCT = distinct(HOST, AVX2, SSE)
+MACHINES = pytest.mark.parametrize("machine", DISTINCT, ids=lambda machine: machine.name)
 FAMILY = ReductionFamily(HOST)
 U8 = IntegerType(8, Signedness.UNSIGNED)
 U32 = IntegerType(32, Signedness.UNSIGNED)
@@ -43,7 +46,7 @@ def reduced(kind: str, dims: Sequence[int]):
 
 
 @MACHINES
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_any_dims(check, machine, data) -> None:
     shape = data.draw(st.lists(EXTENTS, min_size=1, max_size=4).filter(lambda s: np.prod(s) < 1e6))
@@ -68,24 +71,34 @@ def test_products(check, machine, dims: list[int]) -> None:
     check(ReductionFamily(machine), [x.shape], reduced("mul", dims), arrays=[x], relative=1e-4)
 
 
-@MACHINES
-@pytest.mark.parametrize("length", [2, 3, 4, 5])
-@pytest.mark.parametrize("shape", [(1,), (7,), (16,), (37,), (3, 21)])
-def test_rows_of_few_elements(check, machine, length: int, shape) -> None:
-    family, whole = ReductionFamily(machine), (*shape, length)
-    check(family, [whole], reduced("add", [len(shape)]))
-    check(family, [TensorType(i64, whole)], reduced("maximum", [len(shape)]))
-    check(family, [whole], reduced("minimum", [0, len(shape)]))
+@pytest.mark.parametrize(
+    ("machine", "length", "shape", "type", "kind", "has_outer"),
+    [
+        (*case, *rest)
+        for *case, rest in all_pairs(
+            DISTINCT,
+            [2, 3, 4, 5],
+            [(1,), (7,), (16,), (37,), (3, 21)],
+            [(f32, "add", False), (i64, "maximum", False), (f32, "minimum", True)],
+        )
+    ],
+)
+def test_rows_of_few_elements(check, machine, length, shape, type, kind, has_outer) -> None:
+    dims = [0, len(shape)] if has_outer else [len(shape)]
+    check(ReductionFamily(machine), [TensorType(type, (*shape, length))], reduced(kind, dims))
 
 
 @MACHINES
 @pytest.mark.parametrize("kind", ["maximum", "minimum", "add"])
 @pytest.mark.parametrize("dims", [[0], [1], [0, 1]])
 def test_nan_goes_through(check, machine, kind: str, dims: list[int]) -> None:
+    cases: list[list[Array]] = []
     for row, column in ((0, 0), (7, 40), (36, 66), (18, 31)):
         x = np.random.default_rng(0).uniform(-1, 1, (37, 67)).astype(np.float32)
         x[row, column], x[1], x[:, 3] = np.nan, np.inf, -np.inf
-        check(ReductionFamily(machine), [x.shape], reduced(kind, dims), arrays=[x])
+        cases.append([x])
+    family, types = ReductionFamily(machine), [TensorType(f32, (37, 67))]
+    check(family, types, reduced(kind, dims), arrays=cases[0], more=cases[1:])
 
 
 @pytest.mark.parametrize("kind", [f16, bf16, U8, IntegerType(8), i32], ids=str)
