@@ -3,14 +3,15 @@
 import atexit
 import os
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import lit.formats
 import llvmlite.binding as llvm
+
+sys.path.insert(0, str(Path(__file__).parent))
+from fork_tools import start_tools
 
 config.name = "braid"
 config.test_format = lit.formats.ShTest(execute_external=False)
@@ -36,35 +37,9 @@ for variable in ("HOME", "TMPDIR", "XDG_CACHE_HOME", "LD_LIBRARY_PATH"):
 config.environment["BRAID_CACHE_DIR"] = str(Path(config.test_exec_root) / "cache")
 
 # One process imports the tools, and its forks run them: hundreds of imports are most of the time.
-_TOOLS = ("braid.tools.braid_opt", "braid.tools.cli", "filecheck.main")
-_IMPORTED_BY_THEM = (
-    "braid.compiler",
-    "braid.lowering.common.convert_braid_to_linalg",
-    "braid.tools.app",
-    "braid.tools.opt.command",
-)
-
-
-def _serve_tools() -> Path:
-    """Start the server of the tools, which ends with lit; returns its socket."""
-    folder = tempfile.mkdtemp(prefix="braid-lit-")  # names of sockets are short
-    atexit.register(shutil.rmtree, folder)
-    path = Path(folder, "tools")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(path))
-        listener.listen(1024)
-        server = [sys.executable, "test/fork_server.py", str(listener.fileno())]
-        subprocess.Popen(
-            [*server, *_TOOLS, "--", *_IMPORTED_BY_THEM],
-            stdin=subprocess.PIPE,
-            pass_fds=[listener.fileno()],
-            cwd=_root,
-            env=config.environment,
-        )
-    return path
-
-
-_run = f"{sys.executable} -I -S {_root}/test/fork_client.py {_serve_tools()}"
+_folder = tempfile.mkdtemp(prefix="braid-lit-")  # names of sockets are short
+atexit.register(shutil.rmtree, _folder)
+_run = start_tools(Path(_folder, "tools"), config.environment)
 config.substitutions += [
     ("%braid-opt", f"{_run} braid.tools.braid_opt"),
     ("%braid", f"{_run} braid.tools.cli"),

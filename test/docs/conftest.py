@@ -4,14 +4,18 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from test.fork_tools import start_tools
+
 ROOT = Path(__file__).parents[2]
 PACKAGES = [ROOT / "docs" / "examples" / name for name in ("toy", "c_backend")]
-TOOLS = {"braid": "-m braid.tools.cli", "braid-opt": "-m braid.tools.braid_opt", "python": ""}
+TOOLS = {"braid": "braid.tools.cli", "braid-opt": "braid.tools.braid_opt"}
 
 
 def _install(project: Path, site: Path) -> None:
@@ -27,26 +31,39 @@ def _install(project: Path, site: Path) -> None:
     (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
 
 
+def _write_script(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
 @pytest.fixture(scope="session")
-def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment variables with which `braid`, `braid-opt` and the packages are found."""
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Environment variables with which `braid`, `braid-opt` and the packages are found.
+
+    The two run in forks of a process that has imported them, unless Python's path is another.
+    """
     directory = tmp_path_factory.mktemp("environment")
-    for tool, arguments in TOOLS.items():
-        script = directory / "bin" / tool
-        script.parent.mkdir(exist_ok=True)
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {arguments} "$@"\n')
-        script.chmod(0o755)
     for package in PACKAGES:
         _install(package, directory / "site")
-    return {
+    paths = os.pathsep.join(map(str, (directory / "site", *PACKAGES, ROOT)))
+    found = {
         **os.environ,
         "PATH": os.pathsep.join(
             [str(directory / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
         ),
-        "PYTHONPATH": os.pathsep.join(map(str, (directory / "site", *PACKAGES, ROOT))),
+        "PYTHONPATH": paths,
         "BRAID_CACHE_DIR": str(directory / "cache"),
         "COLUMNS": "120",
     }
+    with tempfile.TemporaryDirectory(prefix="braid-docs-") as sockets:
+        forked = start_tools(Path(sockets, "tools"), found)
+        _write_script(directory / "bin" / "python", f'exec "{sys.executable}" "$@"')
+        for tool, module in TOOLS.items():
+            plain = f'"{sys.executable}" -m {module} "$@"'
+            text = f'[ "$PYTHONPATH" = "{paths}" ] || exec {plain}\nexec {forked} {module} "$@"'
+            _write_script(directory / "bin" / tool, text)
+        yield found
 
 
 @pytest.fixture(scope="session")
