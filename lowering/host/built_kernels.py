@@ -16,9 +16,8 @@ from xdsl.dialects import func
 
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.discard import discard
-from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.upstream_ops import blamed_on, upstream_ops
-from braid.lowering.host.codegen.compiler import anonymous_text, with_symbol
+from braid.lowering.host.codegen.compiler import PLACEHOLDER, anonymous_text, with_symbol
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache
@@ -136,7 +135,12 @@ class BuiltKernels:
 
     def at(self, stage: str, functions: Sequence[func.FuncOp]) -> list[str]:
         """At `linalg`, the only stage: as the families emit them, a module each."""
-        return [module_text(order.emit().module) for order in self._orders]
+        texts: dict[str, str] = {}
+        for order in self._orders:
+            if order.key not in texts:
+                known = self._kernels[order.key]
+                texts[order.key] = (known if isinstance(known, _Emitted) else _emitted(order)).text
+        return [texts[order.key].replace(PLACEHOLDER, order.symbol) for order in self._orders]
 
 
 def _order(
