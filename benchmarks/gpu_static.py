@@ -28,7 +28,9 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, find_tool
 from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.kernels.hopper.tiles import HopperTiles
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.gpu.machine_analysis.instructions import parse_instructions
 from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop, code_facts
@@ -127,7 +129,8 @@ def braid_row(case: Case) -> Row:
     family = HopperGemmFamily(machine) if case.hopper else GemmFamily(machine)
     found = family.match(group_of(case))
     assert found is not None
-    kernel = found.emit("product", case.schedule)
+    tiles = HopperTiles.read if case.hopper else Tiles.read
+    kernel = found.emit("product", tiles(case.schedule))
     assert isinstance(kernel, GpuKernel)
     (compiled,) = compile_gpu_kernels([kernel], machine, host_machine(), jobs=1)
     code = assemble(compiled.ptx, architecture)

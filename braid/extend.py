@@ -82,8 +82,8 @@ if TYPE_CHECKING:
         Kernel,
         KernelFamily,
         Overlap,
-        Schedule,
     )
+    from braid.targets.kernels.schedules import Schedule
     from braid.targets.machines.cpus import cpu_machine
     from braid.targets.machines.load import load_target
     from braid.targets.machines.machine import Machine
@@ -99,8 +99,8 @@ _HOMES = {
         "Kernel",
         "KernelFamily",
         "Overlap",
-        "Schedule",
     ),
+    "braid.targets.kernels.schedules": ("Schedule",),
     "braid.analysis.diagnostics.locations": ("source_location",),
     "braid.analysis.diagnostics.remarks": ("emit_remark",),
     "braid.dialects.braid.base": (

@@ -28,7 +28,8 @@ from braid.support.entry_points import installed_names, installed_path
 from braid.support.errors import BraidError, SourceLocation, did_you_mean
 from braid.support.input_files import parse_json, read_text, read_toml, reason
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import LEVELS, Schedule
+from braid.targets.kernels.kernel_family import LEVELS
+from braid.targets.kernels.schedules import Entries
 
 SPACES_GROUP = "braid.spaces"
 _SUFFIXES = (".toml", ".json")
@@ -60,21 +61,21 @@ class FamilySpace:
     mode: Mode
     level: int
     values: Mapping[str, tuple[int, ...]]
-    schedules: tuple[Schedule, ...]
+    schedules: tuple[Entries, ...]
     locations: Mapping[str, SourceLocation]
 
-    def allows(self, schedule: Schedule) -> bool:
+    def allows(self, schedule: Entries) -> bool:
         """Whether a schedule of the family stays."""
         if self.mode is Mode.EXTEND:
             return True
         listed = all(schedule.get(name) in values for name, values in self.values.items())
         return self.mode is Mode.RESTRICT and listed
 
-    def added(self, match: Match) -> Iterator[Schedule]:
+    def added(self, match: Match) -> Iterator[Entries]:
         """Schedules that the file adds, as far as the candidate takes them."""
         return (each for each in self.offered(match.default_schedule()) if match.takes(each))
 
-    def offered(self, default: Schedule) -> Iterator[Schedule]:
+    def offered(self, default: Entries) -> Iterator[Entries]:
         """All that it adds to one whose default schedule is that."""
         if self.mode is Mode.RESTRICT:
             return
@@ -94,7 +95,7 @@ class FamilySpace:
         return self.locations.get(name, self.locations[""])
 
 
-def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterator[Schedule]:
+def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterator[Entries]:
     """The schedules of one level, as `spaces` would have them."""
     own = [space for space in spaces if space.family == match.family.name]
     for schedule in match.space(level):
@@ -206,7 +207,7 @@ class _Table:
             raise self._error(key, f"'{key}' is {values!r}, expected a list of whole numbers")
         return tuple(dict.fromkeys(cast("list[int]", found)))
 
-    def _schedules(self, values: object) -> tuple[Schedule, ...]:
+    def _schedules(self, values: object) -> tuple[Entries, ...]:
         found = cast("list[object]", values) if isinstance(values, list) else [values]
         for each in found:
             entries = cast("dict[str, object]", each) if isinstance(each, dict) else {}
@@ -281,7 +282,7 @@ def _check_entries(space: FamilySpace, matches: Sequence[Match]) -> None:
             raise _refused(space, "schedules", text, every)
 
 
-def _refused(space: FamilySpace, name: str, text: str, every: Sequence[Schedule]) -> BraidError:
+def _refused(space: FamilySpace, name: str, text: str, every: Sequence[Entries]) -> BraidError:
     own = sorted({schedule[name] for schedule in every if name in schedule})
     hint = f"its own space has {name} = {', '.join(map(str, own))}" if own else None
     return BraidError(

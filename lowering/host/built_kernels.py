@@ -24,8 +24,9 @@ from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.family_calls import Match, is_own
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
+from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.machine import Machine
 
 Compiler = Callable[[Sequence[str], Sequence[str]], Sequence[tuple[str, bytes]]]
@@ -51,7 +52,7 @@ class _Order:
     group: FusedOp
     match: Match | None
     fallback: Fallback
-    schedule: Schedule
+    schedule: Entries
     key: str
 
     def emit(self) -> Kernel:
@@ -149,7 +150,7 @@ def _order(
     group = outlined_group(function)
     chosen = selection.choose(group)
     match = None if chosen is None else chosen[0]
-    schedule: Schedule = {} if chosen is None else chosen[1]
+    schedule: Entries = {} if chosen is None else chosen[1]
     family = None if match is None else match.family
     key = KernelKey.of(
         group,

@@ -10,9 +10,8 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.npu import stream_schedule
 from braid.lowering.npu.stream_group import group_module
 from braid.lowering.npu.stream_schedule import STREAM_FAMILY, StreamSchedule
-from braid.support.errors import BraidError
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Overlap
 from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.steps import Step, step_seconds, steps_of, transfers_of
 
@@ -55,20 +54,17 @@ class StreamCandidate:
             busy[step.unit] = busy.get(step.unit, 0.0) + step_seconds(step, rates)
         return max(busy.values(), default=0.0)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[StreamSchedule]:
         """See `stream_schedule.LEVELS`."""
-        yield from (each.entries for each in stream_schedule.space(level))
+        return stream_schedule.space(level)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: StreamSchedule) -> bool:
         """Any with sensible values; as `Extensible`."""
-        return StreamSchedule.of(schedule) is not None
+        return schedule.is_sensible
 
-    def emit(self, symbol: str, schedule: Schedule) -> StreamKernel:
-        """What the stream is made of. Raises BraidError for what is no schedule of a stream."""
-        found = StreamSchedule.of(schedule)
-        if found is None:
-            raise BraidError(f"a stream has no schedule {dict(schedule)}")
-        return StreamKernel(symbol, group_module(self.group), schedule=found)
+    def emit(self, symbol: str, schedule: StreamSchedule) -> StreamKernel:
+        """What the stream is made of."""
+        return StreamKernel(symbol, group_module(self.group), schedule=schedule)
 
     def overlap(self) -> Overlap | None:
         """None: results have memory of their own."""

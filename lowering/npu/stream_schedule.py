@@ -1,15 +1,15 @@
 """How a stream is made: into how small tiles ops are cut, along which dims, and what is ordered."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
 
 from xdsl.ir import Operation
 
 from braid.lowering.npu.build_stream import SubgraphOptions
 from braid.passes.split.select_splits import SelectSplitsPass
-from braid.targets.kernels.kernel_family import Schedule
 from braid.targets.kernels.kernel_schedule import KernelSchedule, schedule_of
+from braid.targets.kernels.schedules import Entries, Schedule, ScheduleError
 from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.steps import steps_of
 
@@ -21,8 +21,8 @@ FIRST: tuple[tuple[str, ...], ...] = ((), ("H",), ("C",), ("W",))
 
 
 @dataclass(frozen=True)
-class StreamSchedule:
-    """The entries of a schedule, by which `braid.schedule` names them.
+class StreamSchedule(Schedule):
+    """How a stream is made.
 
     An op uses at most one part in `parts` of the chip's memory: the more parts, the smaller the
     tiles, and the more are loaded and stored beside the one that is computed. `FIRST[first]` are
@@ -33,25 +33,24 @@ class StreamSchedule:
 
     parts: int = 3
     first: int = 0
-    follow: int = 1
-    reductions: int = 0
+    follow: bool = True
+    reductions: bool = False
     pieces: int = 1
 
     @staticmethod
-    def of(schedule: Schedule) -> "StreamSchedule | None":
+    def of(entries: Entries) -> "StreamSchedule | None":
         """That of these entries; None where there are others, or their values make no sense."""
-        if not schedule.keys() <= asdict(DEFAULT).keys():
+        try:
+            found = StreamSchedule.read(entries)
+        except ScheduleError:
             return None
-        found = StreamSchedule(**schedule)
-        flags = (found.follow, found.reductions)
-        counts = (found.parts, found.pieces)
-        fits = found.first in range(len(FIRST)) and all(flag in (0, 1) for flag in flags)
-        return found if fits and all(1 <= count <= 1 << 20 for count in counts) else None
+        return found if found.is_sensible else None
 
     @property
-    def entries(self) -> Schedule:
-        """As families give it."""
-        return asdict(self)
+    def is_sensible(self) -> bool:
+        """Whether numbers are in their ranges."""
+        counts = (self.parts, self.pieces)
+        return self.first < len(FIRST) and all(1 <= count <= 1 << 20 for count in counts)
 
     def order(self, search_seconds: float) -> SubgraphOptions:
         """How orders are searched."""
@@ -66,8 +65,8 @@ class StreamSchedule:
             return min([share, *(memory.bytes for memory in own if memory is not None)])
 
         SelectSplitsPass(
-            allow_split_reduction=bool(self.reductions),
-            follow_readers=bool(self.follow),
+            allow_split_reduction=self.reductions,
+            follow_readers=self.follow,
             dims=FIRST[self.first],
         ).decide(ops, limit_of)
 
@@ -96,7 +95,7 @@ def space(level: int) -> Iterator[StreamSchedule]:
     """The schedules of one level, the default one first."""
     for values in LEVELS[level] if level < len(LEVELS) else ():
         for chosen in product(*values.values()):
-            yield StreamSchedule(**dict(zip(values, chosen, strict=True)))
+            yield StreamSchedule.read(dict(zip(values, chosen, strict=True)))
 
 
 def chosen_schedule(op: Operation) -> StreamSchedule | None:

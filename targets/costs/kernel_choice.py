@@ -22,8 +22,9 @@ from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
 from braid.targets.kernels.family_calls import Match, is_own
 from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Reordering, Schedule
+from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Reordering
 from braid.targets.kernels.kernel_schedule import find_match, schedule_of
+from braid.targets.kernels.schedules import Entries
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class KernelChoice:
         """What families find in groups."""
         self._load = records
 
-    def choose(self, group: FusedOp) -> tuple[Match, Schedule] | None:
+    def choose(self, group: FusedOp) -> tuple[Match, Entries] | None:
         """The family and the schedule that `braid.schedule` names, else those of `match`.
 
         The schedule is the family's default then; None where no family takes the group. Raises
@@ -68,8 +69,10 @@ class KernelChoice:
         match = find_match(takers, chosen)
         if match is None:
             names = ", ".join(match.family.name for match in takers) or "none"
+            own = (match for match in takers if match.family.name == chosen.family)
+            reasons = "".join(f": {match.refusal(chosen.schedule)}" for match in own)
             raise InvalidIRError(
-                f"no kernel family has the schedule '{chosen}' for this group",
+                f"no kernel family has the schedule '{chosen}' for this group{reasons}",
                 location=source_location(group),
                 hint=f"leave out '{SCHEDULE}'; families that take the group: {names}",
             )

@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from xdsl.dialects.builtin import TensorType
 
@@ -24,9 +25,9 @@ from braid.targets.kernels.kernel_family import (
     Kernel,
     KernelFamily,
     Overlap,
-    Schedule,
     Selective,
 )
+from braid.targets.kernels.schedules import Entries, Schedule, ScheduleError
 
 _PARTS, _CANDIDATE_PARTS = (
     tuple(name for name in vars(protocol) if not name.startswith("_"))
@@ -47,11 +48,14 @@ def check_families(families: Iterable[KernelFamily]) -> None:
 
 @dataclass(frozen=True)
 class Match:
-    """A family's candidate for a group; answers as it does, each question about layouts once."""
+    """A family's candidate for a group; answers as it does, each question about layouts once.
+
+    Schedules are entries here, as records have them: candidates are given their own class.
+    """
 
     family: KernelFamily
     group: FusedOp
-    candidate: Candidate
+    candidate: Candidate[Any]
 
     @cached_property
     def layouts(self) -> Sequence[LayoutChoice]:
@@ -87,25 +91,31 @@ class Match:
         with self._named("seconds"):
             return self.candidate.seconds(choice)
 
-    def default_schedule(self) -> Schedule:
+    def default_schedule(self) -> Entries:
         """The first of the schedules of level 0."""
-        with self._named("space"):
-            schedule = next(self.candidate.space(0), None)
-            if schedule is None:
-                raise TypeError("level 0 has no schedule, expected the default one")
-        return schedule
+        return self._default.entries
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[Entries]:
         """As in `Candidate`."""
         with self._named("space"):
-            yield from self.candidate.space(level)
+            yield from (_checked(each).entries for each in self.candidate.space(level))
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, entries: Entries) -> bool:
         """Whether the space has the schedule, or the candidate takes it beside its space."""
-        if frozenset(schedule.items()) in self._own_schedules:
-            return True
+        return self.refusal(entries) is None
+
+    def refusal(self, entries: Entries) -> str | None:
+        """Why the candidate makes no kernel by this schedule; None where it does."""
+        if frozenset(entries.items()) in self._own_schedules:
+            return None
+        try:
+            schedule = type(self._default).read(entries)
+        except ScheduleError as error:
+            return error.message
         with self._named("takes"):
-            return isinstance(self.candidate, Extensible) and self.candidate.takes(schedule)
+            if isinstance(self.candidate, Extensible) and self.candidate.takes(schedule):
+                return None
+        return "its values are not in the space of the group"
 
     @cached_property
     def _own_schedules(self) -> frozenset[frozenset[tuple[str, int]]]:
@@ -113,8 +123,20 @@ class Match:
         every = (each for level in range(LEVELS) for each in self.space(level))
         return frozenset(frozenset(each.items()) for each in every)
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """As in `Candidate`."""
+    @cached_property
+    def _default(self) -> Schedule:
+        with self._named("space"):
+            schedule = next(self.candidate.space(0), None)
+            if schedule is None:
+                raise TypeError("level 0 has no schedule, expected the default one")
+            return _checked(schedule)
+
+    def emit(self, symbol: str, entries: Entries) -> Kernel:
+        """As in `Candidate`, without entries by the default schedule.
+
+        Raises ScheduleError for entries that are no schedule of the family.
+        """
+        schedule = type(self._default).read(entries) if entries else self._default
         with self._named("emit"):
             kernel = self.candidate.emit(symbol, schedule)
             if not isinstance(kernel, Kernel):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -139,6 +161,12 @@ def match(family: KernelFamily, group: FusedOp) -> Match | None:
         if not is_own(family) and (missing := _missing(candidate, _CANDIDATE_PARTS)):
             raise TypeError(f"{type(candidate).__qualname__} has no {_listed(missing)}")
     return Match(family, group, candidate)
+
+
+def _checked(schedule: object) -> Schedule:
+    if not isinstance(schedule, Schedule):
+        raise TypeError(f"a schedule is {schedule!r}, expected an instance of Schedule")
+    return schedule
 
 
 _BELIEVED = nullcontext()

@@ -5,9 +5,9 @@ name. A family matches groups (`braid.fused` regions, one kernel each), and what
 all further questions about the group.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -16,15 +16,16 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-
-Schedule = Mapping[str, int]
-"""Tile sizes and unroll factors by name; what the names mean is the family's affair."""
+from braid.targets.kernels.schedules import Schedule
 
 GENERIC = "generic"
 """The name of the family that takes nearly every group: the generic lowering."""
 
 LIBRARIES = ("onednn", "openblas")
 """The names of the families whose kernels call libraries of vendors, the preferred one first."""
+
+S = TypeVar("S", bound=Schedule)
+"""The class of a candidate's schedules."""
 
 LEVELS = 3
 """How fine schedule spaces get: levels 0 to 2."""
@@ -76,7 +77,7 @@ class Overlap:
     scratch_bytes: int
 
 
-class Candidate(Protocol):
+class Candidate(Protocol[S]):
     """A way to make the kernel of one group, which its family has matched.
 
     It holds as long as the group stays as it is, and is asked for nothing else.
@@ -98,15 +99,15 @@ class Candidate(Protocol):
         """Predicted time of one run on one core in these layouts."""
         ...
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[S]:
         """The schedules of one level, those of coarser levels left out; for the group's types.
 
         Level 0 has few, of which the first is the default: a good one without measuring. Levels
-        from `LEVELS` on have none, nor do others that would add nothing.
+        from `LEVELS` on have none, nor do others that would add nothing. All are of one class.
         """
         ...
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: S) -> Kernel:
         """The kernel under this symbol, for the layouts and strides in the types of the group."""
         ...
 
@@ -122,7 +123,7 @@ class Candidate(Protocol):
 class Extensible(Protocol):
     """A `Candidate` may also be this: it makes kernels by schedules beside those of its space."""
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: Any) -> bool:
         """Whether `emit` makes the kernel by this schedule, for the types of the group."""
         ...
 
@@ -156,7 +157,7 @@ class KernelFamily(Protocol):
         """Of the emitter: raised when it emits other code for some group and schedule."""
         ...
 
-    def match(self, group: FusedOp) -> Candidate | None:
+    def match(self, group: FusedOp) -> Candidate[Any] | None:
         """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
         ...
 

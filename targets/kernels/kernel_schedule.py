@@ -16,7 +16,7 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 
 
 @dataclass(frozen=True)
@@ -27,13 +27,13 @@ class KernelSchedule:
     items: tuple[tuple[str, int], ...]
 
     @staticmethod
-    def of(family: str, schedule: Schedule) -> "KernelSchedule":
+    def of(family: str, schedule: Entries) -> "KernelSchedule":
         """The schedule, as what can be compared and hashed."""
         return KernelSchedule(family, tuple(sorted(schedule.items())))
 
     @property
-    def schedule(self) -> Schedule:
-        """As families take it."""
+    def schedule(self) -> Entries:
+        """As `Match` takes it."""
         return dict(self.items)
 
     def __str__(self) -> str:

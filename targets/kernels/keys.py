@@ -23,7 +23,8 @@ from braid.dialects.braid.attributes import LayoutAttr
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.support.toolchain import braid_version, distribution_version, toolchain
-from braid.targets.kernels.kernel_family import KernelFamily, Schedule
+from braid.targets.kernels.kernel_family import KernelFamily
+from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.identity import machine_text
 from braid.targets.machines.machine import Machine
 
@@ -97,7 +98,7 @@ class KernelKey:
     group: GroupKey
     family: str
     version: int
-    schedule: Schedule | None = None
+    schedule: Entries | None = None
     packages: tuple[str, ...] = ()
 
     @staticmethod
@@ -105,7 +106,7 @@ class KernelKey:
         group: FusedOp,
         key: GroupKey,
         family: KernelFamily | None,
-        schedule: Schedule | None = None,
+        schedule: Entries | None = None,
         *,
         fallback_version: int = 0,
     ) -> "KernelKey":

@@ -26,7 +26,8 @@ from braid.lowering.emit.compare import choose, compare
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import shuffled
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _CHAINS = 4
 """Vectors that are looked at side by side."""

@@ -24,7 +24,8 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _CHUNK_BYTES = 64 << 10
 """Of one grid iteration, at most: enough to hide the call, few enough to share."""

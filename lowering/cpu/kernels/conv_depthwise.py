@@ -8,8 +8,8 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
 from braid.lowering.cpu.kernels.windows.products import ProductCandidate, match_products
-from braid.targets.kernels.kernel_family import Schedule
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
 """Part of the peak that is reached, measured: neighbouring outputs share the loads of channels, in
@@ -42,7 +42,7 @@ class ConvDepthwiseFamily(VectorFamily):
 
 @dataclass(frozen=True, eq=False)
 class _Depthwise(ProductCandidate):
-    def default_tile(self) -> Schedule:
+    def default_tile(self) -> WindowSchedule:
         """Few enough accumulators to leave room for a line of inputs and the weights.
 
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
@@ -50,9 +50,9 @@ class _Depthwise(ProductCandidate):
         """
         channels, width = self.points.shape[1], self.points.shape[-1]
         if channels > self.unit.lanes and (self.is_strided or self.unit.registers >= 32):
-            return {"columns": min(4, width), "vectors": 2}
+            return WindowSchedule(min(4, width), 2)
         limit = max(1, self.unit.registers // 4 - 1)
-        return {"columns": -(-width // -(-width // limit)), "vectors": 1}
+        return WindowSchedule(-(-width // -(-width // limit)), 1)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step, at the part of the peak that was measured."""

@@ -21,6 +21,7 @@ from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.tiling import TileSchedule
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.groups.layout_choices import (
@@ -29,10 +30,10 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""
@@ -64,7 +65,7 @@ class ConvDirectFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Convolution(VectorCandidate):
+class _Convolution(ScheduledCandidate[TileSchedule]):
     found: ConvMatch
     dense: dict[LayoutChoice, ConvContraction] = field(
         default_factory=dict[LayoutChoice, ConvContraction]
@@ -87,7 +88,7 @@ class _Convolution(VectorCandidate):
             return False
         return results_alike(choice) and self._problem(choice).narrow is not None
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[TileSchedule]:
         """Tiles that fit the block of output channels, by predicted time."""
         problem = self._problem(stored_choice(self.group))
         b = self.group.body.block.args[_contraction(problem.narrow).b]
@@ -95,7 +96,7 @@ class _Convolution(VectorCandidate):
         size, vectors = _size(problem, self.unit), _vectors(problem)
         return tiling.schedules(size, vectors, self.unit, b_bytes, level)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: TileSchedule) -> bool:
         """Any tile that fits."""
         problem = self._problem(stored_choice(self.group))
         return tiling.takes(schedule, _size(problem, self.unit), _vectors(problem), self.unit)
@@ -111,13 +112,12 @@ class _Convolution(VectorCandidate):
         far = row_major and self.found.depth > self.unit.lanes
         return best * _FAR_CHANNELS_FACTOR if far else best
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
         """One tile per grid iteration."""
-        lanes, chosen = self.unit.lanes, self.completed(schedule)
-        tile = tiling.tile_of(chosen)
+        lanes, tile = self.unit.lanes, schedule.tile
         stored = self._problem(stored_choice(self.group))
         problem = _contraction(stored.contraction(tile.vectors * lanes))
-        kernel = ContractionKernel(problem, tile, lanes, bool(chosen["columns_outside"]))
+        kernel = ContractionKernel(problem, tile, lanes, schedule.columns_outside)
         body, in_place = kernel.iteration, problem.in_place
         return grid_kernel(
             self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True

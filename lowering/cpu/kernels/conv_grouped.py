@@ -10,9 +10,9 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
 from braid.lowering.cpu.kernels.windows.problem import window_layouts
 from braid.lowering.cpu.kernels.windows.products import ProductCandidate, match_products
-from braid.targets.kernels.kernel_family import Schedule
 
 _MOST_LOADS = 2
 """Vectors that the inputs of a vector of outputs may fill: one shuffle takes from two."""
@@ -60,7 +60,7 @@ class _Grouped(ProductCandidate):
         """In blocks of a vector."""
         return packed_weight(maps.rank, self.unit.lanes)
 
-    def default_tile(self) -> Schedule:
+    def default_tile(self) -> WindowSchedule:
         """As many neighbouring outputs as leave registers for the weights of a line.
 
         Where these are few, of two vectors of channels, which are longer pieces of memory: 0.5 of
@@ -70,7 +70,7 @@ class _Grouped(ProductCandidate):
         limit, weights = self.unit.registers // 4, self.groups.inputs * self.windows.size[-1]
         is_even = channels % (2 * self.unit.lanes) == 0
         vectors = 2 if is_even and weights <= limit else 1
-        return {"columns": -(-width // -(-width // limit)), "vectors": vectors}
+        return WindowSchedule(-(-width // -(-width // limit)), vectors)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step and input of a group."""

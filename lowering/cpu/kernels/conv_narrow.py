@@ -24,11 +24,12 @@ from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_problem
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
+from braid.lowering.cpu.kernels.contraction.tiling import TileSchedule
 from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution, stepped_choice
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class ConvNarrowFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Convolution(VectorCandidate):
+class _Convolution(ScheduledCandidate[TileSchedule]):
     found: ConvMatch
     arithmetic: NarrowArithmetic
     in_pairs: BytePairArithmetic | None
@@ -87,7 +88,7 @@ class _Convolution(VectorCandidate):
             return False
         return results_alike(choice) and self._takes(choice)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[TileSchedule]:
         """Tiles that fit the block of output channels, by predicted time."""
         problem = self._problem(stored_choice(self.group))
         b_bytes = math.prod(shape_of(self.found.weight))
@@ -98,12 +99,12 @@ class _Convolution(VectorCandidate):
         """Time of the best tile, or of memory where that is slower."""
         return self._best_tile(self._problem(choice), self.moved_bytes(choice))
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
         """See `narrow_kernel`."""
-        chosen, choice = self.completed(schedule), stored_choice(self.group)
+        choice = stored_choice(self.group)
         stored = self._problem(choice)
-        problem = _contraction(stored.contraction(chosen["vectors"] * self.unit.lanes))
-        fixed = (self.group, symbol, self.unit, problem, chosen)
+        problem = _contraction(stored.contraction(schedule.vectors * self.unit.lanes))
+        fixed = (self.group, symbol, self.unit, problem, schedule)
         return narrow_kernel(*fixed, self._of(choice), _positions(stored))
 
     def _of(self, choice: LayoutChoice) -> NarrowArithmetic:

@@ -28,10 +28,11 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _RANKS = (4, 5)
 """Dims of images and volumes of several channels."""
@@ -72,8 +73,22 @@ class ConvWinogradFamily(VectorFamily):
         return _Convolution(group, self.unit, found)
 
 
+@dataclass(frozen=True)
+class WinogradSchedule(Schedule):
+    """A block of `tiles` tiles of the result, whose products are cut into register tiles.
+
+    These have `rows` of its rows and, of the steps of the reduction, `unroll` in the loop body.
+    Output channels are in `parts` parts of the grid.
+    """
+
+    tiles: int
+    rows: int
+    unroll: int
+    parts: int
+
+
 @dataclass(frozen=True, eq=False)
-class _Convolution(VectorCandidate):
+class _Convolution(ScheduledCandidate[WinogradSchedule]):
     found: ConvMatch
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -88,7 +103,7 @@ class _Convolution(VectorCandidate):
         tensors = [self._input(choice), *self._outputs(choice)]
         return results_alike(choice) and all(tensor.stride(1) <= 1 for tensor in tensors)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[WinogradSchedule]:
         """Blocks of tiles and register tiles, by predicted time."""
         problem, vectors = self._stored, self._vectors(stored_choice(self.group))
         ranked = sorted(
@@ -97,22 +112,19 @@ class _Convolution(VectorCandidate):
         )
         for place, (tiles, rows) in enumerate(ranked):
             if level == sum(place >= count for count in (3, 10)):
-                yield {
-                    "tiles": tiles,
-                    "rows": rows,
-                    "unroll": max(1, _UNROLLED_PRODUCTS // (rows * vectors)),
-                    "parts": problem.parts(tiles, vectors, self.unit.lanes),
-                }
+                unroll = max(1, _UNROLLED_PRODUCTS // (rows * vectors))
+                parts = problem.parts(tiles, vectors, self.unit.lanes)
+                yield WinogradSchedule(tiles, rows, unroll, parts)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: WinogradSchedule) -> bool:
         """Any block of tiles, with a register tile that fits."""
-        if sorted(schedule) != ["parts", "rows", "tiles", "unroll"] or min(schedule.values()) < 1:
+        if min(schedule.parts, schedule.rows, schedule.tiles, schedule.unroll) < 1:
             return False
         problem, vectors = self._stored, self._vectors(stored_choice(self.group))
         blocks = -(-problem.outputs // (vectors * self.unit.lanes))
-        fits = (schedule["rows"], vectors) in feasible_tiles(self.unit)
-        fits = fits and schedule["unroll"] <= _MOST_UNROLLED and schedule["tiles"] <= problem.tiles
-        return fits and blocks % schedule["parts"] == 0
+        fits = (schedule.rows, vectors) in feasible_tiles(self.unit)
+        fits = fits and schedule.unroll <= _MOST_UNROLLED and schedule.tiles <= problem.tiles
+        return fits and blocks % schedule.parts == 0
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best block, or of memory where that is slower."""
@@ -120,15 +132,14 @@ class _Convolution(VectorCandidate):
         best = best_seconds(problem.size, vectors, self.unit)
         return max(best, self.moving_seconds(choice))
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: WinogradSchedule) -> Kernel:
         """A block of tiles per grid iteration."""
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 
-        chosen, problem = self.completed(schedule), self._stored
-        vectors = self._vectors(stored_choice(self.group))
-        tile = Tile(chosen["rows"], vectors, chosen["unroll"])
-        kernel = WinogradKernel(problem, chosen["tiles"], tile, chosen["parts"], self.unit.lanes)
+        problem, vectors = self._stored, self._vectors(stored_choice(self.group))
+        tile = Tile(schedule.rows, vectors, schedule.unroll)
+        kernel = WinogradKernel(problem, schedule.tiles, tile, schedule.parts, self.unit.lanes)
         body, in_place = kernel.iteration, problem.in_place
         return grid_kernel(
             self.group,

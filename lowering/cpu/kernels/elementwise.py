@@ -13,11 +13,14 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.kernels.pointwise.loops import (
+    LoopSchedule,
+    PointwiseLoops,
+)
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.points import emittable
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 _MOST_UNROLLED = 32
 """Vectors, beyond which code grows and nothing else."""
@@ -44,7 +47,7 @@ class ElementwiseFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class ElementwiseCandidate(VectorCandidate):
+class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
     """The ops of a group."""
 
     points: Pointwise
@@ -59,14 +62,14 @@ class ElementwiseCandidate(VectorCandidate):
         """Unless vectors would not be contiguous."""
         return results_alike(choice) and pointwise_nest(self.points, choice) is not None
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[LoopSchedule]:
         """Vectors per iteration of the innermost loop: two hide the latency of polynomials."""
         for unroll in {0: (2,), 1: (1, 4), 2: (3, 8)}.get(level, ()):
-            yield {"unroll": unroll}
+            yield LoopSchedule(unroll)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: LoopSchedule) -> bool:
         """Any unrolling within reason."""
-        return sorted(schedule) == ["unroll"] and 1 <= schedule["unroll"] <= _MOST_UNROLLED
+        return 1 <= schedule.unroll <= _MOST_UNROLLED
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of memory traffic and arithmetic."""
@@ -74,13 +77,12 @@ class ElementwiseCandidate(VectorCandidate):
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
         return max(arithmetic, self.moving_seconds(choice))
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: LoopSchedule) -> Kernel:
         """Loops over the merged dims, the outer ones in the grid."""
         choice = stored_choice(self.group)
         nest = pointwise_nest(self.points, choice)
         assert nest is not None, "the family was asked for layouts it did not offer"
-        unroll = self.completed(schedule)["unroll"]
-        loops = PointwiseLoops(nest, self.unit, unroll)
+        loops = PointwiseLoops(nest, self.unit, schedule.unroll)
         body, in_place = loops.iteration, nest.in_place
         return grid_kernel(self.group, symbol, self.unit, loops.grid, body, in_place)
 

@@ -28,9 +28,10 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     feasible_tiles,
 )
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.contraction.tiling import TileSchedule
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel, overlapping_kernel
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Overlap
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class GemmFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Product(VectorCandidate):
+class _Product(ScheduledCandidate[TileSchedule]):
     found: MatmulMatch
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -71,7 +72,7 @@ class _Product(VectorCandidate):
         packed = not rhs.is_row_major and rhs.strides is not None
         return not packed and takes_strides(self.group, choice)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[TileSchedule]:
         """Tiles that fit the block of B, by predicted time."""
         layout = layout_of(self.group.inputs[self.found.rhs.index].type)
         slabs = 1 if self.found.slabs is None else shape_of(self.found.rhs)[0]
@@ -79,7 +80,7 @@ class _Product(VectorCandidate):
         vectors = self._vectors(layout)
         return tiling.schedules(self._size(layout), vectors, self.unit, b_bytes, level)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: TileSchedule) -> bool:
         """Any tile that fits."""
         layout = layout_of(self.group.inputs[self.found.rhs.index].type)
         return tiling.takes(schedule, self._size(layout), self._vectors(layout), self.unit)
@@ -105,9 +106,9 @@ class _Product(VectorCandidate):
             return None
         return Overlap(self.found.lhs.index, self._overlapped(kernel).scratch_bytes)
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
         """One tile per grid iteration."""
-        kernel = self._kernel(self.completed(schedule))
+        kernel = self._kernel(schedule)
         problem = kernel.problem
         if overlap_of(self.group) == self.found.lhs.index and can_overlap(problem):
             body = self._overlapped(kernel)
@@ -135,12 +136,12 @@ class _Product(VectorCandidate):
             return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS
         return [rhs.block(rhs.rank - 1) // self.unit.lanes]
 
-    def _kernel(self, schedule: Schedule) -> ContractionKernel:
-        tile, lanes = tiling.tile_of(schedule), self.unit.lanes
+    def _kernel(self, schedule: TileSchedule) -> ContractionKernel:
+        tile, lanes = schedule.tile, self.unit.lanes
         problem = matmul_contraction(
             self.found, stored_choice(self.group), tile.vectors * lanes, lanes
         )
-        return ContractionKernel(problem, tile, lanes, bool(schedule["columns_outside"]))
+        return ContractionKernel(problem, tile, lanes, schedule.columns_outside)
 
 
 def _packed(rank: int, block: int) -> Layout:

@@ -22,7 +22,8 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _MOST_ROWS = 64
 """Of a product that is looked at: each adds up all its sums, so that more never pay."""

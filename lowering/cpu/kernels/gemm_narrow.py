@@ -29,8 +29,9 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 )
 from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.lowering.cpu.kernels.contraction.tiling import TileSchedule
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class GemmNarrowFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Product(VectorCandidate):
+class _Product(ScheduledCandidate[TileSchedule]):
     found: MatmulMatch
     arithmetic: NarrowArithmetic
     in_pairs: BytePairArithmetic | None
@@ -76,7 +77,7 @@ class _Product(VectorCandidate):
             if self._takes(choice := self._choice(arithmetic, count * self.unit.lanes))
         ]
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[TileSchedule]:
         """Tiles that fit the block of B, by predicted time."""
         layout = layout_of(self.group.inputs[self.found.rhs.index].type)
         b_bytes = storage_bytes(self.found.rhs.type, layout)
@@ -90,13 +91,13 @@ class _Product(VectorCandidate):
         size, vectors = self._size(arithmetic), self._vectors(layout)
         return tiling.seconds(size, vectors, self.unit, moved)
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
         """See `narrow_kernel`."""
-        chosen, choice, lanes = self.completed(schedule), stored_choice(self.group), self.unit.lanes
+        choice, lanes = stored_choice(self.group), self.unit.lanes
         arithmetic = self._of(choice.operands[self.found.rhs.index])
-        block, step = chosen["vectors"] * lanes, arithmetic.group
+        block, step = schedule.vectors * lanes, arithmetic.group
         problem = matmul_contraction(self.found, choice, block, lanes, step)
-        fixed = (self.group, symbol, self.unit, problem, chosen, arithmetic)
+        fixed = (self.group, symbol, self.unit, problem, schedule, arithmetic)
         return narrow_kernel(*fixed, self._positions(arithmetic))
 
     def _of(self, rhs: Layout) -> NarrowArithmetic:

@@ -24,11 +24,12 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, tile_cycles
 from braid.lowering.cpu.kernels.contraction.packed import PackedContraction, unpacked_kernel
+from braid.lowering.cpu.kernels.contraction.tiling import TileSchedule
 from braid.lowering.cpu.kernels.contraction.words import WordArithmetic
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 _ROWS_CYCLES, _COLUMNS_CYCLES, _STAGE_CYCLES = 4.0, 5.0, 2.0
 """For a vector of words, in multiply-adds: of B that lies by rows or by columns, of A."""
@@ -56,7 +57,7 @@ class GemmPackingFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Product(VectorCandidate):
+class _Product(ScheduledCandidate[TileSchedule]):
     found: MatmulMatch
     arithmetic: ByteArithmetic
 
@@ -72,17 +73,15 @@ class _Product(VectorCandidate):
         """With neighbouring elements along the innermost dims."""
         return takes_strides(self.group, choice)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[TileSchedule]:
         """Tiles by predicted time; columns are outside: a block of them is for all rows."""
-        for schedule in tiling.schedules(self._size, VECTORS, self.unit, _FAR, level):
-            if schedule["columns_outside"]:
-                yield schedule
+        every = tiling.schedules(self._size, VECTORS, self.unit, _FAR, level)
+        return (schedule for schedule in every if schedule.columns_outside)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: TileSchedule) -> bool:
         """Any tile that fits."""
-        return tiling.takes(schedule, self._size, VECTORS, self.unit) and bool(
-            schedule["columns_outside"]
-        )
+        fits = tiling.takes(schedule, self._size, VECTORS, self.unit)
+        return fits and schedule.columns_outside
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of packing, and of the best tile or of memory, whichever is slower."""
@@ -101,9 +100,9 @@ class _Product(VectorCandidate):
             cycles += _STAGE_CYCLES * staged
         return best + cycles / unit.fma_rate
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
         """A block of rows and a part of the columns per grid iteration."""
-        kernel = self._kernel(stored_choice(self.group), self.completed(schedule))
+        kernel = self._kernel(stored_choice(self.group), schedule)
         if (few := self._unpacked(kernel)) is not None:
             in_place = few.problem.in_place
             fixed = (self.group, symbol, self.unit, few.grid, few.iteration, in_place)
@@ -119,8 +118,8 @@ class _Product(VectorCandidate):
             prepared=kernel.prepared,
         )
 
-    def _kernel(self, choice: LayoutChoice, schedule: Schedule) -> PackedContraction:
-        tile, lanes = tiling.tile_of(schedule), self.unit.lanes
+    def _kernel(self, choice: LayoutChoice, schedule: TileSchedule) -> PackedContraction:
+        tile, lanes = schedule.tile, self.unit.lanes
         problem = matmul_contraction(self.found, choice, tile.vectors * lanes, lanes)
         left, right = (element_type_of(value) for value in (self.found.lhs, self.found.rhs))
         unsigned = is_unsigned(left), is_unsigned(right)

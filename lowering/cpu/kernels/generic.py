@@ -33,7 +33,8 @@ from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.kernel_family import GENERIC, Kernel, Schedule
+from braid.targets.kernels.kernel_family import GENERIC, Kernel
+from braid.targets.kernels.schedules import Schedule
 
 # Shares of the machine's rate that these kernels reach, and how many times as long they take to
 # move what is not just copied. Measured on 50 groups of SqueezeNet, MobileNetV2 and ShuffleNet, one

@@ -20,10 +20,13 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.kernels.pointwise.loops import (
+    LoopSchedule,
+    PointwiseLoops,
+)
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 _CHUNK = 64
 """Positions of one grid iteration along the innermost dim of the source: more were slower."""
@@ -70,7 +73,7 @@ class MovementFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Copy(VectorCandidate):
+class _Copy(ScheduledCandidate[LoopSchedule]):
     movement: Movement
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -84,12 +87,12 @@ class _Copy(VectorCandidate):
             return False
         return nest[-1].strides[1] == 1 and any(dim.strides[0] == 1 for dim in nest)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[LoopSchedule]:
         """Vectors per iteration of a plain copy; a transpose has nothing to choose."""
         nest = self._nest(stored_choice(self.group))
         levels = {0: (2,), 1: (1, 4), 2: (8,)} if nest and _is_plain(nest) else {0: (2,)}
         for unroll in levels.get(level, ()):
-            yield {"unroll": unroll}
+            yield LoopSchedule(unroll)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic, more where the innermost dim is turned."""
@@ -97,11 +100,11 @@ class _Copy(VectorCandidate):
         assert nest is not None, "the family was asked for layouts it did not offer"
         return _factor(nest) * self.moving_seconds(choice)
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: LoopSchedule) -> Kernel:
         """The outer dims, and pieces of the innermost one, in the grid."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
-        loops = self._loops(nest, self.completed(schedule)["unroll"])
+        loops = self._loops(nest, schedule.unroll)
         return grid_kernel(self.group, symbol, self.unit, loops.grid, loops.iteration)
 
     def _nest(self, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:

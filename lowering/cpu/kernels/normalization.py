@@ -32,7 +32,8 @@ from braid.lowering.emit.math.double_functions import DoubleFunctions
 from braid.lowering.emit.math.elementary_functions import Functions
 from braid.lowering.emit.register_transpose import deinterleaved, interleaved
 from braid.lowering.emit.rows import Join, across, added, each, fold, larger
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _MOST_VECTORS = 4
 """Of columns that a softmax goes down together: as many maxima, sums and powers as wait for none of

@@ -18,7 +18,7 @@ from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.conv.match import RANKS
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
-from braid.lowering.cpu.kernels.windows.lines import line_schedules
+from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
 from braid.lowering.cpu.kernels.windows.problem import (
     Combine,
     combinations,
@@ -27,7 +27,6 @@ from braid.lowering.cpu.kernels.windows.problem import (
 )
 from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.lowering.emit.points import emittable
-from braid.targets.kernels.kernel_family import Schedule
 
 _PART_OF_PEAK = 1 / 4
 """No step of a window is a multiply-add, and every one needs a load."""
@@ -113,7 +112,7 @@ def _pooling(op: PoolOp | ReduceOp, lanes: int) -> _Pooling | None:
 
 @dataclass(frozen=True, eq=False)
 class _Pool(WindowCandidate):
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[WindowSchedule]:
         """Neighbouring outputs and channel vectors of a tile.
 
         At first four outputs, which share the loads of overlapping windows, of two vectors where
@@ -127,15 +126,12 @@ class _Pool(WindowCandidate):
             yield from line_schedules(width, self.unit.lanes, level)
             return
         most = 2 if width > 1 else min(_MOST_MAXIMA, self.unit.registers // 2)
-        default = {
-            "columns": self._columns,
-            "vectors": min(most, -(-channels // self.unit.lanes)),
-        }
+        default = WindowSchedule(self._columns, min(most, -(-channels // self.unit.lanes)))
         if level == 0:
             yield default
         for neighbours in {1: (1, 2, 4, 8), 2: (3, 6)}.get(level, ()):
             for count in (1, 2, 4, 8):
-                schedule = {"columns": neighbours, "vectors": count}
+                schedule = WindowSchedule(neighbours, count)
                 if neighbours * count <= _MOST_MAXIMA and schedule != default:
                     yield schedule
 

@@ -25,7 +25,8 @@ from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.lowering.emit.points import emittable
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _WORD = 4
 """Bytes of numbers that fill vectors: LLVM makes more of loops over narrower ones."""

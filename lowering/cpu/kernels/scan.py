@@ -30,7 +30,8 @@ from braid.lowering.emit.math.elementwise_table import (
     is_number,
 )
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 
 _LATENCY = 4
 """Cycles that an addition takes."""

@@ -25,7 +25,8 @@ from braid.lowering.emit.math.elementwise_table import Emit, emitter_of
 from braid.lowering.emit.positions import position_of
 from braid.lowering.emit.rows import each
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import InPlace, Kernel, Schedule
+from braid.targets.kernels.kernel_family import InPlace, Kernel
+from braid.targets.kernels.schedules import Schedule
 
 
 @dataclass(frozen=True)

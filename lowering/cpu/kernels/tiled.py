@@ -30,9 +30,10 @@ from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.matmul import match_matmul
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily, Schedule
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.keys import stored_text
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _MOST_SCORES_APART = 4.0
@@ -108,8 +109,15 @@ class TiledFamily(VectorFamily):
         return self._sizes[key]
 
 
+@dataclass(frozen=True)
+class TiledSchedule(Schedule):
+    """The elements of a `tile` of the result along each of its dims."""
+
+    tile: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
-class _Tiles(VectorCandidate):
+class _Tiles(ScheduledCandidate[TiledSchedule]):
     """`members` are the ops that compute, `extents` those of the default tiles."""
 
     members: tuple[Operation, ...]
@@ -121,11 +129,11 @@ class _Tiles(VectorCandidate):
         """The one choice."""
         return [row_major_choice(self.group)]
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[TiledSchedule]:
         """Tiles whose values fit a second-level cache, where the members stay efficient so; then
         smaller ones, first along one dim, and then along two."""
         if level == 0:
-            yield _schedule(self.extents)
+            yield TiledSchedule(self.extents)
         dims = range(len(self.extents))
         for chosen in combinations(dims, level) if level in (1, 2) else ():
             for sizes in product(*(candidates(self.extents[dim]) for dim in chosen)):
@@ -134,7 +142,7 @@ class _Tiles(VectorCandidate):
                     continue
                 extents = tuple(smaller.get(dim, self.extents[dim]) for dim in dims)
                 if self._tiling(extents).classes() is not None:
-                    yield _schedule(extents)
+                    yield TiledSchedule(extents)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic; what is inside stays in the cache."""
@@ -146,7 +154,7 @@ class _Tiles(VectorCandidate):
         moved = self.moving_seconds(choice)
         return max(operations / (self.unit.flops / 2), moved)
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: TiledSchedule) -> Kernel:
         """One tile per grid iteration."""
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.tiles.code import TileCode
@@ -154,8 +162,7 @@ class _Tiles(VectorCandidate):
         from braid.lowering.cpu.kernels.tiles.members import compile_members
         from braid.lowering.cpu.kernels.tiles.program import tile_program
 
-        chosen = self.completed(schedule)
-        classes = self._tiling([chosen[f"tile{dim}"] for dim in range(len(chosen))]).classes()
+        classes = self._tiling(schedule.tile).classes()
         assert classes is not None, "the schedule is not one of those offered"
         strides = self._strides()
         codes: list[TileCode] = []
@@ -252,7 +259,3 @@ def _members(group: FusedOp) -> list[Operation]:
     """The ops that compute: constants are part of those that read them."""
     ops = group.body.block.ops
     return [op for op in ops if op is not group.terminator and not isinstance(op, ConstantOp)]
-
-
-def _schedule(extents: Sequence[int]) -> Schedule:
-    return {f"tile{dim}": extent for dim, extent in enumerate(extents)}

@@ -25,7 +25,8 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.points import emittable, evaluate
 from braid.lowering.emit.rows import each
 from braid.support.shared_objects import OPENBLAS, loaded_library
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 
 _PART_OF_PEAK = 0.5

@@ -32,7 +32,8 @@ from braid.lowering.cpu.library.primitives import (
     program_of,
 )
 from braid.support.shared_objects import ONEDNN, loaded_library
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 
 _PART_OF_PEAK = 0.5

@@ -3,9 +3,11 @@
 Where masks leave out keys, another entry finds first which tiles of keys each block needs.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
+from typing import Generic
 
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -37,7 +39,8 @@ from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.launches import THREADS
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Overlap, S
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _WIDTHS = (64, 128, 256)
@@ -65,7 +68,7 @@ class AttentionFamily:
     name: str = "gpu-attention"
     version: int = 4
 
-    def match(self, group: FusedOp) -> "AttentionCandidate | None":
+    def match(self, group: FusedOp) -> "BlockAttention | None":
         """See `match_attention`."""
         found = match_attention(group)
         if found is None or element_bits(found) is None:
@@ -73,7 +76,7 @@ class AttentionFamily:
         widths = shape_of(found.scores.operands[0])[-1], shape_of(found.values.output)[-1]
         if max(widths) > _WIDTHS[-1] or shape_of(found.scores.output)[-1] < 2:
             return None
-        return AttentionCandidate(group, self.machine, found)
+        return BlockAttention(group, self.machine, found)
 
 
 Inside = Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
@@ -81,8 +84,8 @@ Inside = Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionCandidate:
-    """A `Candidate` whose kernel is an `Attention`."""
+class AttentionCandidate(ABC, Generic[S]):
+    """A `Candidate` whose kernel is an `Attention`, by schedules of class `S`."""
 
     group: FusedOp
     machine: Machine
@@ -125,11 +128,17 @@ class AttentionCandidate:
         """Not at all."""
         return False
 
+    @abstractmethod
     def seconds(self, choice: LayoutChoice) -> float:
-        """Of the default tiles."""
-        slow = 1.0 if choice == self.layouts[0] else 1.001
-        rows = next(self.space(0))["rows"]
-        return slow * self.predicted(rows, mma_rate(Number.BF16, self.machine) * _RATE)
+        """As in `Candidate`."""
+
+    @abstractmethod
+    def space(self, level: int) -> Iterator[S]:
+        """As in `Candidate`."""
+
+    @abstractmethod
+    def emit(self, symbol: str, schedule: S) -> Kernel:
+        """As in `Candidate`."""
 
     def predicted(self, rows: int, rate: float) -> float:
         """Seconds of whole waves of blocks of so many queries, at a rate, or of the memory."""
@@ -146,16 +155,6 @@ class AttentionCandidate:
             moved / self.machine.fact("memory_bandwidth", 2e12),
         )
 
-    def space(self, level: int) -> Iterator[Schedule]:
-        """Shapes of tiles that fit shared memory: the preferred at level 0, the others at 1."""
-        fitting = [
-            {"rows": rows, "keys": keys, "stages": stages}
-            for rows, keys, stages in _SHAPES
-            if self._bytes(rows, keys, stages) <= shared_limit(self.machine)
-            and (rows == _SHAPES[-1][0] or max(self.widths) < _WIDTHS[-1])
-        ]
-        yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
-
     @property
     def widths(self) -> tuple[int, int]:
         """Elements of a key and of a value, as tiles have them."""
@@ -163,24 +162,9 @@ class AttentionCandidate:
         first, second = (next(w for w in _WIDTHS if w >= width) for width in own)
         return first, second
 
-    def _bytes(self, rows: int, keys: int, stages: int) -> int:
-        """Of shared memory of a block."""
-        key, value = self.widths
-        staged = rows * Tiles(rows, value, 0, 0, _WARP_ROWS, value).staged_pitch
-        return max(2 * (rows * key + stages * keys * (key + value)), staged)
-
     def overlap(self) -> Overlap | None:
         """Never."""
         return None
-
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """One entry, a block some queries of a head; with masks, one before that looks at these."""
-        chosen = {**next(self.space(0)), **schedule}
-        attention = self.attention(symbol, chosen["rows"], chosen["keys"], chosen["stages"])
-        if attention is None:
-            return emit_fallback(self.group, symbol)
-        work = self._work(chosen, attention.scores.product.columns)
-        return self.kernel(symbol, attention, lambda inside: _entry(attention, inside), work)
 
     def kernel(
         self,
@@ -241,9 +225,53 @@ class AttentionCandidate:
             return None
         return Attention(scores, weighted, stages)
 
-    def _work(self, chosen: Schedule, columns: int) -> BlockWork:
+
+@dataclass(frozen=True)
+class AttentionSchedule(Schedule):
+    """A block of `rows` queries takes `keys` keys at a time, with `stages` such tiles in memory."""
+
+    rows: int
+    keys: int
+    stages: int
+
+
+@dataclass(frozen=True, eq=False)
+class BlockAttention(AttentionCandidate[AttentionSchedule]):
+    """An attention by tiles of `mma.sync`."""
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Of the default tiles."""
+        slow = 1.0 if choice == self.layouts[0] else 1.001
+        rows = next(self.space(0)).rows
+        return slow * self.predicted(rows, mma_rate(Number.BF16, self.machine) * _RATE)
+
+    def space(self, level: int) -> Iterator[AttentionSchedule]:
+        """Shapes of tiles that fit shared memory: the preferred at level 0, the others at 1."""
+        fitting = [
+            AttentionSchedule(rows, keys, stages)
+            for rows, keys, stages in _SHAPES
+            if self._bytes(rows, keys, stages) <= shared_limit(self.machine)
+            and (rows == _SHAPES[-1][0] or max(self.widths) < _WIDTHS[-1])
+        ]
+        yield from {0: fitting[:1], 1: fitting[1:]}.get(level, [])
+
+    def emit(self, symbol: str, schedule: AttentionSchedule) -> Kernel:
+        """One entry, a block some queries of a head; with masks, one before that looks at these."""
+        attention = self.attention(symbol, schedule.rows, schedule.keys, schedule.stages)
+        if attention is None:
+            return emit_fallback(self.group, symbol)
+        work = self._work(schedule, attention.scores.product.columns)
+        return self.kernel(symbol, attention, lambda inside: _entry(attention, inside), work)
+
+    def _bytes(self, rows: int, keys: int, stages: int) -> int:
+        """Of shared memory of a block."""
+        key, value = self.widths
+        staged = rows * Tiles(rows, value, 0, 0, _WARP_ROWS, value).staged_pitch
+        return max(2 * (rows * key + stages * keys * (key + value)), staged)
+
+    def _work(self, schedule: AttentionSchedule, columns: int) -> BlockWork:
         """Of a block, over so many keys."""
-        rows, keys = chosen["rows"], chosen["keys"]
+        rows, keys = schedule.rows, schedule.keys
         key, value = self.widths
         tiles, tile = -(-columns // keys), 2 * keys * (key + value)
         return BlockWork(
@@ -251,7 +279,7 @@ class AttentionCandidate:
             mma_rate(Number.BF16, self.machine),
             _RATE,
             2 * rows * key + tiles * tile,
-            max(1, chosen["stages"] - 1) * tile,
+            max(1, schedule.stages - 1) * tile,
         )
 
 

@@ -16,7 +16,7 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
+from braid.lowering.gpu.kernels.contraction.candidate import TiledProduct, match_product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import copied_together
 from braid.targets.machines.machine import Machine
@@ -67,7 +67,7 @@ class ConvFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class _Convolution(ProductCandidate):
+class _Convolution(TiledProduct):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
         """Channels last; weights too, or of f32 rather filters; vectors are as they are."""

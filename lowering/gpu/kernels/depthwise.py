@@ -31,7 +31,8 @@ from braid.lowering.gpu.kernels.plain_candidate import PlainCandidate
 from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.launches import THREADS, blocks_for
 from braid.targets.kernels.flexible_layouts import row_major_choice
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _ODD_ROWS = 1.5

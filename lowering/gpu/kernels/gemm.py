@@ -15,7 +15,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.kernels.contraction.candidate import ProductCandidate, match_product
+from braid.lowering.gpu.kernels.contraction.candidate import TiledProduct, match_product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import copied_together
 from braid.targets.machines.machine import Machine
@@ -41,7 +41,7 @@ class GemmFamily:
 
 
 @dataclass(frozen=True, eq=False)
-class _Gemm(ProductCandidate):
+class _Gemm(TiledProduct):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
         """Row-major; of bytes rather with a transposed B. Batches inside of rows come last."""

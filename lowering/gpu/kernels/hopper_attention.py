@@ -9,13 +9,19 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.gpu_kernel import BlockWork
-from braid.lowering.gpu.kernels.attention import AttentionCandidate, AttentionFamily, Inside
+from braid.lowering.gpu.kernels.attention import (
+    AttentionCandidate,
+    AttentionFamily,
+    BlockAttention,
+    Inside,
+)
 from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
 from braid.lowering.gpu.kernels.hopper.attention import HopperAttention
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _ARCHITECTURE = "sm_90a"
@@ -57,8 +63,21 @@ class HopperAttentionFamily:
         return made if made.layouts and any(True for _ in made.space(0)) else None
 
 
+@dataclass(frozen=True)
+class HopperAttentionSchedule(Schedule):
+    """A block of `groups` groups of threads takes `keys` keys at a time.
+
+    It has `stages` tiles of keys in shared memory. With `turns`, groups take turns in multiplying.
+    """
+
+    keys: int
+    groups: int
+    stages: int
+    turns: bool
+
+
 @dataclass(frozen=True, eq=False)
-class _HopperAttention(AttentionCandidate):
+class _HopperAttention(AttentionCandidate[HopperAttentionSchedule]):
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
         """As without `wgmma`, where lines of keys begin at multiples of 16 bytes."""
@@ -74,13 +93,11 @@ class _HopperAttention(AttentionCandidate):
     def _rate(self) -> float:
         return self.machine.fact("tensor_bf16_flops", 989e12)
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[HopperAttentionSchedule]:
         """Tiles that fit, by predicted time: the best two at level 0, the others at level 1."""
-        found: list[Schedule] = []
+        found: list[HopperAttentionSchedule] = []
         for keys, groups in _SHAPES:
-            own = [
-                {"keys": keys, "groups": groups, "stages": stages, "turns": 0} for stages in _STAGES
-            ]
+            own = [HopperAttentionSchedule(keys, groups, stages, False) for stages in _STAGES]
             found += [one for one in own if self._fits(self._tiles(one))][:1]
         found.sort(key=lambda own: self._predicted(self._tiles(own)))
         yield from {0: found[:2], 1: found[2:]}.get(level, [])
@@ -93,21 +110,21 @@ class _HopperAttention(AttentionCandidate):
         registers = tiles.keys // 2 + tiles.keys // 4 + tiles.sums
         return tiles.shared_bytes <= shared_limit(self.machine) and registers <= most
 
-    def _tiles(self, schedule: Schedule) -> AttentionTiles:
+    def _tiles(self, schedule: HopperAttentionSchedule) -> AttentionTiles:
         own = shape_of(self.found.scores.operands[0])[-1], shape_of(self.found.values.output)[-1]
         key, value = (-(-width // LINE_ELEMENTS) * LINE_ELEMENTS for width in own)
-        turns = bool(schedule["turns"])
-        sizes = {name: schedule[name] for name in ("keys", "groups", "stages")}
-        return AttentionTiles(**sizes, turns=turns, key_width=key, value_width=value)
+        sizes = (schedule.keys, schedule.groups, schedule.stages)
+        return AttentionTiles(*sizes, turns=schedule.turns, key_width=key, value_width=value)
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: HopperAttentionSchedule) -> Kernel:
         """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
-        tiles = self._tiles({**next(self.space(0)), **schedule})
+        tiles = self._tiles(schedule)
         attention = self.attention(symbol, tiles.rows, tiles.keys, tiles.stages)
         processors = int(self.machine.fact("multiprocessors", 132))
         made = None if attention is None else HopperAttention.of(attention, tiles, processors)
         if attention is None or made is None:
-            return AttentionCandidate(self.group, self.machine, self.found).emit(symbol, {})
+            plain = BlockAttention(self.group, self.machine, self.found)
+            return plain.emit(symbol, next(plain.space(0)))
         columns = attention.scores.product.columns
         each = -(-attention.blocks // made.order.blocks)
         tile, turns = tiles.key_bytes + tiles.value_bytes, -(-columns // tiles.keys)

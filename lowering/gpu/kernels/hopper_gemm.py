@@ -13,6 +13,7 @@ from braid.lowering.gpu.gpu_kernel import BlockWork
 from braid.lowering.gpu.kernels.contraction.candidate import (
     ProductCandidate,
     ProductEntry,
+    TiledProduct,
     bufferized_product,
     product_kernel,
     totals_entry,
@@ -25,7 +26,7 @@ from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper.product import HopperProduct
 from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.machines.machine import Machine
 
 _ARCHITECTURE = "sm_90a"
@@ -58,7 +59,7 @@ class HopperGemmFamily:
         return None if plain is None else hopper_candidate(plain, _LEAST_ROWS)
 
 
-def hopper_candidate(plain: ProductCandidate, least_rows: int) -> "HopperGemmCandidate | None":
+def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandidate | None":
     """What `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its operands."""
     number, (_, rows, columns, depth) = plain.found.number, plain.extents()
     if plain.machine.cpu != _ARCHITECTURE or number in _WITHOUT:
@@ -72,10 +73,10 @@ def hopper_candidate(plain: ProductCandidate, least_rows: int) -> "HopperGemmCan
 
 
 @dataclass(frozen=True, eq=False)
-class HopperGemmCandidate(ProductCandidate):
+class HopperGemmCandidate(ProductCandidate[HopperTiles]):
     """A product, or what `plain` says is one, by tiles of `wgmma`."""
 
-    plain: ProductCandidate
+    plain: TiledProduct
 
     @property
     def layouts(self) -> Sequence[LayoutChoice]:
@@ -103,10 +104,9 @@ class HopperGemmCandidate(ProductCandidate):
         own = slow * self._cost.seconds(self._tiles[0])
         return min(own, _LESS * self.plain.seconds(choice))
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[HopperTiles]:
         """Tiles by predicted time: the best two at level 0, the others at level 1."""
-        for tiles in {0: self._tiles[:2], 1: self._tiles[2:]}.get(level, []):
-            yield tiles.schedule
+        yield from {0: self._tiles[:2], 1: self._tiles[2:]}.get(level, [])
 
     @cached_property
     def _cost(self) -> HopperCost:
@@ -116,17 +116,15 @@ class HopperGemmCandidate(ProductCandidate):
     def _tiles(self) -> list[HopperTiles]:
         return self._cost.tiles()
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: HopperTiles) -> Kernel:
         """One entry whose blocks stay; where operands have no tensor maps, that of `mma.sync`."""
-        # One that says no `splits` or `filled` has none, whatever the default has.
-        tiles = HopperTiles.of(schedule or next(self.space(0)))
         function = bufferized_product(self.group, symbol)
-        split = replace(_PLAIN_TILES, splits=tiles.splits)
+        split = replace(_PLAIN_TILES, splits=schedule.splits)
         plain = Product.of(function, len(self.group.inputs), split)
         blocks = int(self.machine.fact("multiprocessors", 132))
-        product = None if plain is None else HopperProduct.of(plain, tiles, blocks)
+        product = None if plain is None else HopperProduct.of(plain, schedule, blocks)
         if plain is None or product is None:
-            return self.plain.emit(symbol, {})
+            return self.plain.emit(symbol, next(self.plain.space(0)))
         partial = plain.partial
 
         def emit(
@@ -138,8 +136,8 @@ class HopperGemmCandidate(ProductCandidate):
         entries = [
             ProductEntry(
                 product.order.blocks,
-                tiles.threads,
-                tiles.shared_bytes,
+                schedule.threads,
+                schedule.shared_bytes,
                 plain.constants,
                 emit,
                 product.tensor_maps(function.body.block.args[:-2]),
@@ -150,13 +148,13 @@ class HopperGemmCandidate(ProductCandidate):
         # Blocks stay: each has so many tiles, one after the other.
         size = self.size
         each = -(-product.order.tiles // product.order.blocks)
-        stages = -(-size.depth * size.element // (LINE * tiles.splits))
+        stages = -(-size.depth * size.element // (LINE * schedule.splits))
         work = BlockWork(
-            2.0 * tiles.rows * tiles.columns * size.depth * each / tiles.splits,
+            2.0 * schedule.rows * schedule.columns * size.depth * each / schedule.splits,
             self._cost.rate,
-            self._cost.share(tiles),
-            tiles.stage_bytes * stages * each,
-            tiles.stage_bytes * (tiles.stages - 1),
+            self._cost.share(schedule),
+            schedule.stage_bytes * stages * each,
+            schedule.stage_bytes * (schedule.stages - 1),
         )
         scratch = 0 if partial is None else partial.bytes
         kernel = product_kernel(entries, function, symbol, self.group, self.machine, scratch)

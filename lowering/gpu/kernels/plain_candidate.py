@@ -17,7 +17,8 @@ from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.common.element_types import signless_tensor
 from braid.targets.kernels.flexible_layouts import row_major_choice
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Overlap
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 
@@ -48,7 +49,7 @@ class PlainCandidate(ABC):
     def space(self, level: int) -> Iterator[Schedule]:
         """There is nothing to choose."""
         if level == 0:
-            yield {}
+            yield Schedule()
 
     def overlap(self) -> Overlap | None:
         """Never."""

@@ -41,7 +41,8 @@ from braid.lowering.gpu.kernels.wide_access import (
     store_vector,
 )
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _WARP = 32

@@ -29,7 +29,8 @@ from braid.lowering.gpu.kernels.plain_candidate import AlongDim
 from braid.lowering.gpu.kernels.radix_select import Digits, Selection
 from braid.lowering.gpu.kernels.shuffles import XOR, shuffled
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 _PARTS = (4, 8, 16)

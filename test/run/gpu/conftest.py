@@ -20,7 +20,8 @@ from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.launches import Launch, Launches
 from braid.lowering.host.codegen.target_machine import host_machine
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.gpus import gpu_machine
 from braid.targets.machines.machine import Machine
 from test.run.fallback.conftest import (
@@ -35,6 +36,7 @@ from test.run.fallback.conftest import (
 from test.run.fallback.conftest import cache as cache
 from test.run.gpu import kernel_models
 from test.run.gpu.error_bounds import compare_bounded, evaluate_bounded
+from test.schedules import emitted
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -67,14 +69,14 @@ def hopper(processors: int = 2) -> Machine:
 
 
 def hopper_emitter(
-    family: Callable[[Machine], Any], schedule: Schedule | None, processors: int
+    family: Callable[[Machine], Any], schedule: Entries | None, processors: int
 ) -> Callable[[FusedOp, str], GpuKernel]:
     """Kernels of a family, by default with its first schedule, that copy by tensor maps."""
 
     def emit(group: FusedOp, symbol: str) -> GpuKernel:
         found = family(hopper(processors)).match(group)
         assert found is not None
-        made = found.emit(symbol, schedule or next(found.space(0)))
+        made = emitted(found, schedule, symbol=symbol)
         assert isinstance(made, GpuKernel)
         # Entries of other kinds may come before, as what finds out what masks leave out.
         assert any(one.tensor_maps for one in made.launches.launches), "it copies no tensors"

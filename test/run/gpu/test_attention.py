@@ -19,7 +19,7 @@ from braid.lowering.gpu.kernels.attention import AttentionFamily
 from braid.lowering.gpu.kernels.attention_tiles import kernel, weights
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.mutants import (
@@ -30,6 +30,7 @@ from test.run.gpu.mutants import (
     without_intrinsic,
 )
 from test.run.gpu.test_products import tensor
+from test.schedules import emitted
 
 ARCHITECTURES = ["sm_80", "sm_89", "sm_90a", "sm_100a", "sm_120"]
 SMALL = {"rows": 64, "keys": 32, "stages": 2}
@@ -102,12 +103,12 @@ def test_heads_inside_tokens(heads: tuple[int, ...]) -> None:
 
 
 def emitter(
-    schedule: Schedule | None = None, architecture: str = "sm_80"
+    schedule: Entries | None = None, architecture: str = "sm_80"
 ) -> Callable[[FusedOp, str], GpuKernel]:
     def emit(group: FusedOp, symbol: str) -> GpuKernel:
         found = AttentionFamily(gpu(architecture)).match(group)
         assert found is not None
-        kernel = found.emit(symbol, schedule or next(found.space(0)))
+        kernel = emitted(found, schedule, symbol=symbol)
         assert isinstance(kernel, GpuKernel)
         # Behind the entry that finds out what masks leave out, if there is one.
         assert kernel.launches.launches[-1].shared_bytes > 1024, "it is not made by tiles"
@@ -147,7 +148,7 @@ def random_causal(rng: np.random.Generator, shape: Extents, element: Any) -> Any
     return causal(*shape[-2:], left_out).reshape(shape).astype(to_numpy(element))
 
 
-def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
+def random_attention(seed: int) -> tuple[FusedOp, Entries, dict[int, Any]]:
     rng = np.random.default_rng(seed)
     element = (bf16, f16)[rng.integers(2)]
     queries, keys = (int(n) for n in rng.integers(2, 90, 2))

@@ -29,12 +29,13 @@ from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.test_convolutions import convolution, last
+from test.schedules import emitted
 
 
 def emit(group: FusedOp, symbol: str) -> GpuKernel:
     found = DepthwiseFamily(gpu("sm_80")).match(group)
     assert found is not None
-    made = found.emit(symbol, {})
+    made = emitted(found, symbol=symbol)
     assert isinstance(made, GpuKernel)
     even = shape_of(found.found.op.output)[1] % 2 == 0
     assert len(made.launches.launches) == 1 or not even, "it is not made by channels"

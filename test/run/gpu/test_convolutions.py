@@ -20,7 +20,7 @@ from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.hopper_conv import HopperConvFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group, random_input, stored_arrays
 from test.run.gpu.conftest import (
     PLAIN,
@@ -31,13 +31,14 @@ from test.run.gpu.conftest import (
     run_kernel,
     spilled_bytes,
 )
+from test.schedules import emitted
 
 
-def emit(group: FusedOp, symbol: str, schedule: Schedule | None = None) -> GpuKernel:
+def emit(group: FusedOp, symbol: str, schedule: Entries | None = None) -> GpuKernel:
     found = ConvFamily(gpu("sm_80")).match(group)
     assert found is not None
     small = PLAIN if found.found.number.value == "f32" else SMALL
-    made = found.emit(symbol, schedule or small)
+    made = emitted(found, schedule or small, symbol=symbol)
     return made_by_tiles(made)
 
 
@@ -135,7 +136,7 @@ def test_unaligned_buffers() -> None:
 def hopper(group: FusedOp, symbol: str) -> GpuKernel:
     found = HopperConvFamily(gpu("sm_90a")).match(group)
     assert found is not None
-    made = found.emit(symbol, {"rows": 64, "columns": 64, "groups": 1, "stages": 3})
+    made = emitted(found, {"rows": 64, "columns": 64, "groups": 1, "stages": 3}, symbol=symbol)
     assert isinstance(made, GpuKernel)
     assert made.launches.launches[0].tensor_maps, "it is not made by copies of tensors"
     return made
@@ -173,7 +174,7 @@ def test_a_part_of_the_channels_of_a_larger_tensor(splits: int) -> None:
     def emit_split(group: FusedOp, symbol: str) -> GpuKernel:
         found = ConvFamily(gpu("sm_80")).match(group)
         assert found is not None and found.takes_strides(stored_choice(group))
-        made = found.emit(symbol, {**SMALL, "splits": splits})
+        made = emitted(found, {**SMALL, "splits": splits}, symbol=symbol)
         assert isinstance(made, GpuKernel)
         assert made.launches.launches[0].shared_bytes > 0, "it is not made by tiles"
         return made
@@ -243,7 +244,7 @@ def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> Non
         found = family.match(convolution(element, image, weight, stride=2, bias=True))
         assert found is not None
         for schedule in found.space(0):
-            made = found.emit("tested", schedule)
+            made = emitted(found, schedule, symbol="tested")
             assert spilled_bytes(made, architecture) == 0, (image, schedule)
 
 

@@ -24,7 +24,7 @@ from braid.lowering.gpu.kernels.hopper import attention_ring, attention_tiles, o
 from braid.lowering.gpu.kernels.hopper_attention import HopperAttentionFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, hopper_emitter, spilled_bytes
 from test.run.gpu.conftest import hopper as hopper_gpu
@@ -37,17 +37,18 @@ from test.run.gpu.test_attention import (
 )
 from test.run.gpu.test_masked_attention import check_low_masks, masked_attention, seen_by
 from test.run.gpu.test_products import tensor
+from test.schedules import emitted
 
 SMALL = {"keys": 64, "groups": 1, "stages": 2, "turns": 0}
 
 
 def emitter(
-    schedule: Schedule | None = None, processors: int = 2
+    schedule: Entries | None = None, processors: int = 2
 ) -> Callable[[FusedOp, str], GpuKernel]:
     return hopper_emitter(HopperAttentionFamily, schedule, processors)
 
 
-def _random_schedule(rng: np.random.Generator, any_keys: bool) -> Schedule:
+def _random_schedule(rng: np.random.Generator, any_keys: bool) -> Entries:
     groups = int(rng.choice([1, 1, 2]))
     return {
         "keys": int(rng.choice([32, 48, 80]) if any_keys else 64),
@@ -57,7 +58,7 @@ def _random_schedule(rng: np.random.Generator, any_keys: bool) -> Schedule:
     }
 
 
-def random_attention(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
+def random_attention(seed: int) -> tuple[FusedOp, Entries, dict[int, Any]]:
     rng = np.random.default_rng(seed)
     element = (bf16, f16)[rng.integers(2)]
     queries = int(rng.integers(33, 200))
@@ -228,7 +229,7 @@ def _powers(lines: list[str]) -> int:
         ),
     ],
 )
-def test_main_loop(transposed: bool, schedule: Schedule | None) -> None:
+def test_main_loop(transposed: bool, schedule: Entries | None) -> None:
     """Weights are computed while values of the tile before are multiplied, and nothing spills."""
     group = attention(f16, (32,), (4096, 4096), (128, 128), transposed=transposed)
     made = emitter(schedule, 132)(group, "tested")
@@ -251,7 +252,7 @@ def test_schedules_spill_nowhere(width: int) -> None:
     found = HopperAttentionFamily(hopper_gpu(132)).match(group)
     assert found is not None
     for schedule in [*found.space(0), *found.space(1)]:
-        assert spilled_bytes(found.emit("tested", schedule), "sm_90a") == 0, schedule
+        assert spilled_bytes(emitted(found, schedule, symbol="tested"), "sm_90a") == 0, schedule
 
 
 # ---- Mutants ----

@@ -21,18 +21,19 @@ from braid.lowering.gpu.kernels.hopper import maps, order, pipeline, results, ti
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, hopper, hopper_emitter, spilled_bytes
 from test.run.gpu.mutants import Mutate, replaced, with_constant, with_property, without
 from test.run.gpu.test_products import in_layouts, tensor, u8
 from test.run.gpu.test_products import product as product_group
+from test.schedules import emitted
 
 SMALL = {"rows": 64, "columns": 64, "groups": 1, "stages": 3}
 
 
 def emitter(
-    schedule: Schedule | None = None, processors: int = 2
+    schedule: Entries | None = None, processors: int = 2
 ) -> Callable[[FusedOp, str], GpuKernel]:
     return hopper_emitter(HopperGemmFamily, schedule, processors)
 
@@ -50,7 +51,7 @@ def scaled(element: Any, m: int, n: int, k: int) -> FusedOp:
     return make_group(types, build, ())
 
 
-def random_product(seed: int) -> tuple[FusedOp, Schedule]:
+def random_product(seed: int) -> tuple[FusedOp, Entries]:
     rng = np.random.default_rng(seed)
     element = (bf16, f16, i8, bf16, f16, u8)[rng.integers(6)]
     is_byte = isinstance(element, IntegerType)
@@ -80,7 +81,7 @@ def random_product(seed: int) -> tuple[FusedOp, Schedule]:
     return _filled(group, schedule)
 
 
-def _filled(group: FusedOp, schedule: Schedule) -> tuple[FusedOp, Schedule]:
+def _filled(group: FusedOp, schedule: Entries) -> tuple[FusedOp, Entries]:
     """With the rows alone that there are, those of batches that share B among them."""
     plain = GemmFamily(hopper()).match(group)
     assert plain is not None
@@ -124,7 +125,7 @@ def test_many_random_products(seed: int) -> None:
     ],
     ids=str,
 )
-def test_few_rows(tiles: Schedule, transposed: bool) -> None:
+def test_few_rows(tiles: Entries, transposed: bool) -> None:
     """Boxes of B of 64 and of 32 bytes, and of columns that are not the tile's; rows left out."""
     group = product_group(bf16, (tiles.get("filled", 70), 200, 200), transposed=transposed)
     check_group(group, emitter({**SMALL, **tiles}))
@@ -177,7 +178,7 @@ def test_what_is_left_to_others() -> None:
     assert HopperGemmFamily(gpu("sm_80")).match(product_group(bf16, (64, 64, 64))) is None
 
 
-def _code(element: Any, schedule: Schedule | None = None) -> tuple[bytes, GpuKernel]:
+def _code(element: Any, schedule: Entries | None = None) -> tuple[bytes, GpuKernel]:
     group = product_group(element, (4096, 4096, 4096), transposed=True, bias=(1, 4096))
     made = emitter(schedule, 132)(group, "tested")
     (code,) = compile_gpu_kernels([made], hopper(132), host_machine(), jobs=1)
@@ -225,7 +226,7 @@ def test_schedules_spill_nowhere(element: Any) -> None:
     assert found is not None
     for level in range(2):
         for schedule in found.space(level):
-            assert spilled_bytes(found.emit("tested", schedule), "sm_90a") == 0, schedule
+            assert spilled_bytes(emitted(found, schedule, symbol="tested"), "sm_90a") == 0, schedule
 
 
 # ---- Mutants ----

@@ -26,16 +26,17 @@ from braid.lowering.gpu.kernels.attention_tiles.key_ranges import KeyRanges
 from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, moved_bytes, spilled_bytes
 from test.run.gpu.test_attention import ARCHITECTURES
 from test.run.gpu.test_products import tensor
+from test.schedules import emitted
 
 BATCHES, HEADS, WIDTH = 2, 2, 64
 ROWS, KEYS = 64, 32
 """Of a tile."""
-SMALL: Schedule = {"rows": ROWS, "keys": KEYS, "stages": 2}
+SMALL: Entries = {"rows": ROWS, "keys": KEYS, "stages": 2}
 
 
 def seen_by(mask: str, queries: int, keys: int, rng: np.random.Generator) -> Any:
@@ -91,7 +92,7 @@ def masked_attention(
     return make_group(types, build, ())
 
 
-def random_masked(seed: int) -> tuple[FusedOp, Schedule, dict[int, Any]]:
+def random_masked(seed: int) -> tuple[FusedOp, Entries, dict[int, Any]]:
     rng = np.random.default_rng(seed)
     element = (bf16, f16)[rng.integers(2)]
     form = ("added", "seen", "left out")[seed % 3]
@@ -115,13 +116,13 @@ def test_random_masks(seed: int) -> None:
     assert len(kernel.launches.launches) == 2
 
 
-def _ranged(schedule: Schedule) -> Callable[[FusedOp, str], GpuKernel]:
+def _ranged(schedule: Entries) -> Callable[[FusedOp, str], GpuKernel]:
     """Emits what may have an entry before that of attention."""
 
     def emit(group: FusedOp, symbol: str) -> GpuKernel:
         found = AttentionFamily(gpu("sm_80")).match(group)
         assert found is not None
-        kernel = found.emit(symbol, schedule)
+        kernel = emitted(found, schedule, symbol=symbol)
         assert isinstance(kernel, GpuKernel)
         return kernel
 

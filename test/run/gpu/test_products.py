@@ -23,7 +23,7 @@ from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import (
     PLAIN,
@@ -35,6 +35,7 @@ from test.run.gpu.conftest import (
     spilled_bytes,
 )
 from test.run.gpu.mutants import Mutate, with_property, without_barrier, without_intrinsic
+from test.schedules import emitted
 
 u8 = IntegerType(8, Signedness.UNSIGNED)
 FAMILY = GemmFamily(gpu("sm_80"))
@@ -45,11 +46,11 @@ def tensor(element: Any, *shape: int, layout: str | None = None) -> Any:
     return type if layout is None else with_layout(type, Layout.parse(layout))
 
 
-def emitter(schedule: Schedule | None = None) -> Callable[[FusedOp, str], GpuKernel]:
+def emitter(schedule: Entries | None = None) -> Callable[[FusedOp, str], GpuKernel]:
     def emit(group: FusedOp, symbol: str) -> GpuKernel:
         found = FAMILY.match(group)
         assert found is not None
-        made = found.emit(symbol, schedule or next(found.space(0)))
+        made = emitted(found, schedule, symbol=symbol)
         return made_by_tiles(made)
 
     return emit
@@ -115,7 +116,7 @@ def test_bytes_of_any_kinds(left: Any, right: Any) -> None:
     check_group(product(left, (24, 40, 70), batch=(2,), right=right), emitter(SMALL))
 
 
-def random_product(seed: int) -> tuple[FusedOp, Schedule]:
+def random_product(seed: int) -> tuple[FusedOp, Entries]:
     rng = np.random.default_rng(seed)
     element = (f32, bf16, f16, i8, u8, bf16)[rng.integers(6)]
     even = (8, 16, 32, 64, 72, 96, 128, 136)
@@ -173,10 +174,10 @@ def test_schedules_fit_shared_memory() -> None:
     group = product(bf16, (512, 512, 512))
     found = GemmFamily(gpu("sm_89")).match(group)
     assert found is not None
-    schedules = [tiles.Tiles.of(s) for level in range(3) for s in found.space(level)]
+    schedules = [tiles for level in range(3) for tiles in found.space(level)]
     assert len(schedules) == len(set(schedules)) > 10
     for own in schedules:
-        made = found.emit("tested", own.schedule)
+        made = found.emit("tested", own)
         assert isinstance(made, GpuKernel)
         assert made.launches.launches[0].shared_bytes <= 99 * 1024
 
@@ -229,7 +230,7 @@ def test_default_schedules_spill_nowhere(element: Any, architecture: str) -> Non
         found = family.match(product(element, shape, transposed=transposed))
         assert found is not None
         for schedule in found.space(0):
-            made = found.emit("tested", schedule)
+            made = emitted(found, schedule, symbol="tested")
             assert spilled_bytes(made, architecture) == 0, (shape, schedule)
 
 

@@ -27,6 +27,7 @@ from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu
 from test.run.gpu.mutants import Mutate, without_barrier
+from test.schedules import emitted
 
 ui8 = IntegerType(8, Signedness.UNSIGNED)
 ROUNDING = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 2.0**-24, "float64": 2.0**-53}
@@ -49,7 +50,7 @@ def group_of(
 def emit(group: FusedOp, symbol: str) -> GpuKernel:
     found = ScanFamily(gpu("sm_80")).match(group)
     assert found is not None
-    kernel = found.emit(symbol, {})
+    kernel = emitted(found, symbol=symbol)
     assert isinstance(kernel, GpuKernel)
     return kernel
 

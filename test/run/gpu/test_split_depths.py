@@ -13,27 +13,28 @@ from braid.lowering.gpu.kernels.contraction.partial_sums import PartialSums
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.load import load_target
 from test.run.fallback.conftest import random_input
 from test.run.gpu.conftest import PLAIN, SMALL, check_group, gpu, run_kernel
 from test.run.gpu.test_convolutions import convolution
 from test.run.gpu.test_products import product
+from test.schedules import emitted
 
 
-def emitter(schedule: Schedule) -> Callable[[FusedOp, str], GpuKernel]:
+def emitter(schedule: Entries) -> Callable[[FusedOp, str], GpuKernel]:
     def emit(group: FusedOp, symbol: str) -> GpuKernel:
         machine = gpu("sm_80")
         found = GemmFamily(machine).match(group) or ConvFamily(machine).match(group)
         assert found is not None
-        made = found.emit(symbol, schedule)
+        made = emitted(found, schedule, symbol=symbol)
         assert isinstance(made, GpuKernel) and len(made.launches.launches) == 2
         return made
 
     return emit
 
 
-def random_group(seed: int) -> tuple[FusedOp, Schedule]:
+def random_group(seed: int) -> tuple[FusedOp, Entries]:
     rng = np.random.default_rng(seed)
     element = (f32, bf16, f16, i8)[rng.integers(4)]
     schedule = {**(PLAIN if element == f32 else SMALL), "splits": int(rng.integers(2, 6))}

@@ -15,7 +15,7 @@ from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.gpus import with_architecture
 from test.run.fallback.conftest import random_input
 from test.run.gpu import kernel_models
@@ -30,6 +30,7 @@ from test.run.gpu.conftest import (
 )
 from test.run.gpu.test_convolutions import convolution
 from test.run.gpu.test_products import product
+from test.schedules import emitted
 
 MACHINE = with_architecture(gpu("sm_80"), "sm_80,+tf32")
 
@@ -42,13 +43,13 @@ def rounded(array: Array) -> Array:
     )
 
 
-def emit(group: FusedOp, schedule: Schedule) -> GpuKernel:
+def emit(group: FusedOp, schedule: Entries) -> GpuKernel:
     found = GemmFamily(MACHINE).match(group) or ConvFamily(MACHINE).match(group)
     assert found is not None and found.found.number is Number.TF32
-    return made_by_tiles(found.emit("tested", schedule))
+    return made_by_tiles(emitted(found, schedule, symbol="tested"))
 
 
-def check(group: FusedOp, schedule: Schedule | None = None, seed: int = 0) -> None:
+def check(group: FusedOp, schedule: Entries | None = None, seed: int = 0) -> None:
     """The kernel's results are those of operands that are rounded first."""
     generator = np.random.default_rng(seed)
     arrays = [random_input(type, generator) for type in group.inputs.types]
@@ -60,7 +61,7 @@ def check(group: FusedOp, schedule: Schedule | None = None, seed: int = 0) -> No
         kernel_models.chosen.take(kernel, group, arrays, results, compare)
 
 
-def random_group(seed: int) -> tuple[FusedOp, Schedule]:
+def random_group(seed: int) -> tuple[FusedOp, Entries]:
     rng = np.random.default_rng(seed)
     schedule = {**SMALL, "depth": int(rng.choice([64, 128])), "stages": int(rng.integers(2, 5))}
     if rng.integers(4) == 0:
@@ -123,7 +124,9 @@ def test_default_schedules_spill_nowhere(architecture: str) -> None:
         found = GemmFamily(machine).match(group) or ConvFamily(machine).match(group)
         assert found is not None
         for schedule in found.space(0):
-            assert spilled_bytes(found.emit("tested", schedule), architecture) == 0, schedule
+            assert spilled_bytes(emitted(found, schedule, symbol="tested"), architecture) == 0, (
+                schedule
+            )
 
 
 # ---- Mutants ----

@@ -32,6 +32,7 @@ from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes
 from test.run.gpu.mutants import Mutate, without_barrier
+from test.schedules import emitted
 
 ui8, ui16 = (IntegerType(width, Signedness.UNSIGNED) for width in (8, 16))
 
@@ -44,7 +45,7 @@ def group_of(element: Any, shape: tuple[int, ...], k: int, dim: int, largest: bo
 def emit(group: FusedOp, symbol: str) -> GpuKernel:
     found = TopKFamily(gpu("sm_80")).match(group)
     assert found is not None
-    kernel = found.emit(symbol, {})
+    kernel = emitted(found, symbol=symbol)
     assert isinstance(kernel, GpuKernel)
     return kernel
 

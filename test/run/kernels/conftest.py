@@ -22,9 +22,10 @@ from braid.targets.kernels.kernel_family import (
     Candidate,
     InPlace,
     KernelFamily,
-    Schedule,
 )
+from braid.targets.kernels.schedules import Entries
 from test.run.groups import evaluate
+from test.schedules import emitted
 from test.storage import from_storage
 
 Build = Callable[..., tuple[Sequence[TensorOp], Sequence[SSAValue]]]
@@ -99,7 +100,7 @@ class KernelCheck:
         build: Build,
         *,
         choices: Sequence[int] | None = None,
-        schedule: Schedule | None = None,
+        schedule: Entries | None = None,
         arrays: Sequence[Array] | None = None,
         more: Sequence[Sequence[Array]] = (),
         relative: float = 0.0,
@@ -122,7 +123,7 @@ class KernelCheck:
             candidate = candidate_of(family, group)
             chosen = next(candidate.space(0)) if schedule is None else schedule
             assert candidate.seconds(choice) > 0
-            kernel = candidate.emit("kernel", chosen)
+            kernel = emitted(candidate, chosen)
             run = CallableKernel(kernel)
             for given, reference in ((arrays, expected), *others):
                 self._compare(run, kernel.in_place, choice, given, reference, relative)
@@ -152,7 +153,7 @@ class KernelCheck:
         choice: LayoutChoice,
         arrays: Sequence[Array],
         expected: Sequence[Array],
-        schedule: Schedule,
+        schedule: Entries,
     ) -> None:
         """Runs the group on tensors inside larger ones, as many as the family takes so.
 
@@ -174,7 +175,7 @@ class KernelCheck:
         boxes = [b[tuple(map(slice, a.shape))] for b, a in zip(buffers, stored, strict=True)]
         for box, array in zip(boxes, stored[: len(arrays)], strict=False):
             box[...] = array
-        CallableKernel(candidate_of(family, group).emit("kernel", schedule))(*buffers)
+        CallableKernel(emitted(candidate_of(family, group), schedule))(*buffers)
         results = stored[len(arrays) :]
         for box, buffer, array in zip(
             boxes[len(arrays) :], buffers[len(arrays) :], results, strict=True

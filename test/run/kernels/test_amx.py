@@ -29,6 +29,7 @@ from test.machines import AVX512, HOST
 from test.run.kernels import conftest, test_bytes, test_halves
 from test.run.kernels.conftest import candidate_of, make_group
 from test.run.kernels.test_bytes import I8, U8, bytes_of, scales, types_of
+from test.schedules import emitted
 
 SAPPHIRE_RAPIDS = cpu_machine("sapphirerapids")
 RNG = np.random.default_rng(5)
@@ -128,8 +129,8 @@ def test_all_schedules(check) -> None:
         for level in range(LEVELS):
             for schedule in candidate.space(level):
                 assert candidate.takes(schedule)
-                block = schedule["row_tiles"], schedule["column_tiles"]
-                if block not in blocks or schedule["rows"] < 16:
+                block = schedule.row_tiles, schedule.column_tiles
+                if block not in blocks or schedule.rows < 16:
                     check(family, types, build, choices=[number], schedule=schedule)
                 blocks.add(block)
     assert blocks == {
@@ -193,7 +194,7 @@ def test_residuals_in_place(check) -> None:
     group = make_group(types_of(arrays), build)
     family = GemmAmxFamily(SAPPHIRE_RAPIDS)
     choice = candidate_of(family, group).layouts[0]
-    kernel = candidate_of(family, make_group(types_of(arrays), build, choice)).emit("kernel", {})
+    kernel = emitted(candidate_of(family, make_group(types_of(arrays), build, choice)))
     assert kernel.in_place
     check(family, types_of(arrays), build, arrays=arrays)
 
@@ -224,7 +225,7 @@ def test_other_processes_time_them(registers) -> None:
     types, family = types_of(arrays), GemmAmxFamily(HOST)
     choice = candidate_of(family, make_group(types, build)).layouts[0]
     group = make_group(types, build, choice)
-    kernel = candidate_of(family, group).emit("kernel", {})
+    kernel = emitted(candidate_of(family, group))
     arguments = stored_arguments(group, choice)
     request = TimingRequest(
         compile_kernel(kernel), "kernel", kernel.grid, kernel.scratch_bytes, arguments

@@ -12,6 +12,7 @@ from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.border import BorderFamily
 from test.machines import HOST
 from test.run.kernels.conftest import candidate_of, make_group
+from test.schedules import emitted
 from test.storage import from_storage
 
 LOW, HIGH = (0, 0, 1, 2), (0, 0, 3, 1)
@@ -32,7 +33,7 @@ def test_only_the_border_is_written(tag: str, shape: tuple[int, ...]) -> None:
     candidate = candidate_of(family, group)
     padded = [e + low + high for e, low, high in zip(shape, LOW, HIGH, strict=True)]
     stored = np.full(layout.storage_shape(padded), 7, np.float32)
-    CallableKernel(candidate.emit("border", {}))(stored, stored)
+    CallableKernel(emitted(candidate, symbol="border"))(stored, stored)
     expected = np.full(padded, -2.5, np.float32)
     expected[:, :, 1:-3, 2:-1] = 7
     np.testing.assert_array_equal(from_storage(stored, layout, padded), expected)

@@ -33,6 +33,7 @@ from braid.targets.machines.cpus import cpu_machine
 from test.machines import AVX2, AVX512, HOST, SSE, distinct
 from test.run.groups import evaluate
 from test.run.kernels.conftest import candidate_of, make_group
+from test.schedules import emitted
 
 U8, I8 = IntegerType(8, Signedness.UNSIGNED), IntegerType(8)
 MACHINES = pytest.mark.parametrize(
@@ -109,7 +110,7 @@ def test_nothing_is_written_behind_one_last_byte(machine) -> None:
     arrays = [x, *(part[:, :1] for part in scales(1, 1)), np.full((1, 1), 3, np.uint8)]
     group = make_group(types_of(arrays), build)
     family = ElementwiseFamily(machine)
-    kernel = candidate_of(family, group).emit("kernel", {})
+    kernel = emitted(candidate_of(family, group))
     buffer = np.full(64 + x.size, 77, np.uint8)
     CallableKernel(kernel)(*arrays, buffer)
     np.testing.assert_array_equal(buffer[: x.size], evaluate(group, arrays)[0][0])

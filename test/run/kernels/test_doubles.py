@@ -37,6 +37,7 @@ from test.run.kernels.conftest import (
 )
 from test.run.kernels.products import product, with_epilogue
 from test.run.kernels.test_convolution import convolution, shapes_of
+from test.schedules import emitted
 
 MACHINES = distinct(HOST, AVX2, SSE)
 
@@ -104,7 +105,7 @@ def test_results_over_left_operands(check, shapes) -> None:
     (expected,) = evaluate(group, arrays)
     set_overlap(group, 0)
     candidate = candidate_of(family, group)
-    kernel, found = candidate.emit("kernel", {}), candidate.overlap()
+    kernel, found = emitted(candidate), candidate.overlap()
     assert found is not None and kernel.overlap == 0
     assert kernel.scratch_bytes == found.scratch_bytes
     result = np.full(expected.shape, 7.0)
@@ -261,7 +262,7 @@ def elementwise_result(machine, name, x):
         return [op], [op.output]
 
     group = make_group(doubles([x.shape]), build)
-    kernel = candidate_of(ElementwiseFamily(machine), group).emit("kernel", {"unroll": 2})
+    kernel = emitted(candidate_of(ElementwiseFamily(machine), group), {"unroll": 2})
     result = np.empty_like(x)
     CallableKernel(kernel)(x, result)
     return result

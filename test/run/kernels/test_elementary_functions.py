@@ -14,6 +14,7 @@ from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.targets.machines.machine import Machine
 from test.machines import AVX2, HOST, SSE, distinct
 from test.run.kernels.conftest import candidate_of, make_group
+from test.schedules import emitted
 
 MOST_ULP = {
     "sin": 1.55,
@@ -50,7 +51,7 @@ def computed(name: str, operands: Sequence[Array], machine: Machine) -> Array:
         return [op], [op.output]
 
     group = make_group([TensorType(f32, x.shape) for x in operands], build)
-    kernel = candidate_of(ElementwiseFamily(machine), group).emit("kernel", {"unroll": 2})
+    kernel = emitted(candidate_of(ElementwiseFamily(machine), group), {"unroll": 2})
     result = np.empty_like(operands[0])
     CallableKernel(kernel)(*operands, result)
     return result

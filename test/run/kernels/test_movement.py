@@ -15,6 +15,7 @@ from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from test.machines import AVX2, AVX512, HOST
 from test.run.kernels.conftest import candidate_of, make_group, random_array
+from test.schedules import emitted
 
 FAMILY = MovementFamily(HOST)
 
@@ -50,7 +51,7 @@ def check_reorder(type, source, target, family=FAMILY):
     candidate = candidate_of(family, group)
     assert candidate.layouts == [choice]
     assert candidate.seconds(choice) > 0
-    kernel = CallableKernel(candidate.emit("kernel", {}))
+    kernel = CallableKernel(emitted(candidate))
     array = random_array(type, 0)
     expected = to_storage(array, choice.results[0])
     actual = np.zeros_like(expected)

@@ -13,9 +13,11 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array, to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.gemm import GemmFamily
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Overlap
+from braid.targets.kernels.schedules import Entries
 from test.machines import HOST
 from test.run.kernels.conftest import Build, candidate_of, evaluate, make_group, random_array
+from test.schedules import emitted
 
 FAMILY = GemmFamily(HOST)
 
@@ -69,7 +71,7 @@ def run_shuffled(call: CallableKernel, kernel: Kernel, arrays: list[Array]) -> N
     ],
 )
 def test_overlapping_operand(
-    shapes: list[tuple[int, ...]], build: Build, schedule: Schedule
+    shapes: list[tuple[int, ...]], build: Build, schedule: Entries
 ) -> None:
     number = 1 if build is swapped else 0
     for group, choice in groups(shapes, build):
@@ -79,7 +81,7 @@ def test_overlapping_operand(
         candidate = candidate_of(FAMILY, group)
         found = candidate.overlap()
         assert found is not None and found.operand == number
-        kernel = candidate.emit("kernel", schedule)
+        kernel = emitted(candidate, schedule)
         assert kernel.overlap == number and kernel.in_place == ()
         stored = [to_storage(a, tag) for a, tag in zip(arrays, choice.operands, strict=True)]
         result = np.full(expected.shape, 7, np.float32)
@@ -123,7 +125,7 @@ def test_no_overlap(shapes: list[tuple[int, ...]], build: Build) -> None:
     for group, _ in groups(shapes, build):
         assert candidate_of(FAMILY, group).overlap() is None
         set_overlap(group, 0)
-        kernel = candidate_of(FAMILY, group).emit("kernel", {})
+        kernel = emitted(candidate_of(FAMILY, group))
         assert kernel.overlap is None and kernel.barriers == ()
 
 

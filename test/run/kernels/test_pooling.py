@@ -17,6 +17,7 @@ from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.lowering.cpu.kernels.windows.problem import combinations, pixels_to_share
 from test.machines import AVX512, HOST
 from test.run.kernels.conftest import candidate_of, make_group
+from test.schedules import emitted
 
 FAMILY = PoolFamily(HOST)
 
@@ -81,13 +82,13 @@ def test_combinations_are_as_many_as_said(window, stride, dilation, columns) -> 
     family = PoolFamily(AVX512)
     choice = candidate_of(family, make_group(types, build)).layouts[0]
     candidate = candidate_of(family, make_group(types, build, choice))
-    kernel = candidate.emit("pool", {"columns": columns, "vectors": 1})
-    emitted = str(kernel.module).count("arith.cmpf ogt") // 2  # Each maximum compares both ways.
+    kernel = emitted(candidate, {"columns": columns, "vectors": 1}, symbol="pool")
+    maxima = str(kernel.module).count("arith.cmpf ogt") // 2  # Each maximum compares both ways.
     windows = Windows((window, window), (1, stride), (1, dilation), (0, 0), (0, 0))
     pixels = pixels_to_share(windows, columns)
     shared = 0 if pixels is None else columns * (window - 1)
     said = combinations(windows, columns, pixels)
-    assert (emitted - shared) * window + shared == said
+    assert (maxima - shared) * window + shared == said
     assert said <= columns * window * window
 
 
@@ -212,5 +213,7 @@ def test_channels_are_in_the_grid_where_lines_are_few(size, grid) -> None:
     last = Layout.channels_last(2 + len(size))
     choice = LayoutChoice((last,), (last,))
     group = make_group([TensorType(f32, (1, 400, *size))], build, choice)
-    kernel = candidate_of(PoolFamily(AVX512), group).emit("pool", {"columns": 4, "vectors": 2})
+    kernel = emitted(
+        candidate_of(PoolFamily(AVX512), group), {"columns": 4, "vectors": 2}, symbol="pool"
+    )
     assert kernel.grid == grid

@@ -21,6 +21,7 @@ from braid.dialects.braid.scan import ScanOp
 from braid.lowering.cpu.kernels.scan import ScanFamily
 from test.machines import AVX512, HOST, SSE
 from test.run.kernels.conftest import candidate_of, make_group
+from test.schedules import emitted
 
 FAMILY = ScanFamily(HOST)
 UI8 = IntegerType(8, Signedness.UNSIGNED)
@@ -81,7 +82,7 @@ def test_only_inclusive_scans_run_in_place(machine) -> None:
     types = [TensorType(f32, [8, 9])]
     for exclusive in (False, True):
         group = make_group(types, scan("add", 0, exclusive))
-        kernel = candidate_of(ScanFamily(machine), group).emit("kernel", {})
+        kernel = emitted(candidate_of(ScanFamily(machine), group))
         assert kernel.in_place == (() if exclusive else ((0, 0),))
 
 

@@ -14,6 +14,7 @@ from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.targets.kernels.kernel_family import InPlace
 from test.machines import HOST
 from test.run.kernels.conftest import candidate_of, make_group, random_array
+from test.schedules import emitted
 
 FAMILY = ScatterFamily(HOST)
 UI8 = IntegerType(8, Signedness.UNSIGNED)
@@ -104,4 +105,4 @@ def test_results_over_data(build, pairs: tuple[InPlace, ...]) -> None:
         return [op], [op.output]
 
     types = [TensorType(f32, [3, 4]), TensorType(i64, [3, 1]), TensorType(f32, [3, 4])]
-    assert candidate_of(FAMILY, make_group(types, ops)).emit("kernel", {}).in_place == pairs
+    assert emitted(candidate_of(FAMILY, make_group(types, ops))).in_place == pairs

@@ -22,6 +22,7 @@ from braid.dialects.braid.resize import ResizeOp
 from braid.lowering.cpu.families import cpu_families
 from test.machines import HOST
 from test.run.kernels.conftest import KernelCheck, candidate_of, make_group
+from test.schedules import emitted
 
 (FAMILY,) = (family for family in cpu_families(HOST) if family.name == "tiled")
 LINEAR = Resampling("linear", "half_pixel", "floor", -0.75, False, False, 0.0)
@@ -173,7 +174,7 @@ def test_no_tensor_inside_of_the_group_is_in_memory(name):
     ]
     outside = {math.prod(shape_of(value)) for value in (*group.inputs, *group.outputs)}
     largest = max(math.prod(shape) for shape in inside)
-    kernel = candidate_of(FAMILY, group).emit("kernel", schedule_of(tiles[0]))
+    kernel = emitted(candidate_of(FAMILY, group), schedule_of(tiles[0]))
     for value in (value for op in kernel.module.walk() for value in op.results):
         if isinstance(value.type, MemRefType) and bytes_of(value.type.element_type) > 1:
             elements = math.prod(value.type.get_shape())

@@ -1,5 +1,6 @@
 """Convolutions by Winograd's algorithms."""
 
+from dataclasses import replace
 from itertools import islice, pairwise
 
 import numpy as np
@@ -12,11 +13,12 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
+from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily, WinogradSchedule
 from braid.targets.kernels.kernel_family import LEVELS
 from test.machines import HOST
 from test.run.kernels.conftest import KernelCheck, candidate_of, make_group
 from test.run.kernels.test_convolution import convolution, shapes_of
+from test.schedules import emitted
 
 FAMILY = ConvWinogradFamily(HOST)
 
@@ -70,7 +72,7 @@ def test_every_schedule(check_sums) -> None:
     for number, choice in enumerate(candidate_of(FAMILY, make_group(types, convolution())).layouts):
         candidate = candidate_of(FAMILY, make_group(types, convolution(), choice))
         schedules = [s for level in range(LEVELS) for s in islice(candidate.space(level), 5)]
-        assert len({schedule["tiles"] for schedule in schedules}) > 1
+        assert len({schedule.tiles for schedule in schedules}) > 1
         for schedule in schedules:
             check_sums(FAMILY, types, convolution(), choices=[number], schedule=schedule)
 
@@ -82,7 +84,7 @@ def test_calls_of_any_iterations() -> None:
     group = make_group(types, convolution(), choice)
     blocks = -(-96 // choice.operands[1].block(0))
     schedule = {"tiles": 4, "rows": 2, "unroll": 1, "parts": blocks}
-    kernel = CallableKernel(candidate_of(FAMILY, group).emit("kernel", schedule))
+    kernel = CallableKernel(emitted(candidate_of(FAMILY, group), schedule))
     generator = np.random.default_rng(0)
     operands = [
         to_storage(generator.standard_normal(shape).astype(np.float32), layout)
@@ -103,12 +105,11 @@ def test_schedules_beside_the_space(check_sums) -> None:
     types = [TensorType(f32, shape) for shape in shapes(1, 8, 384, 8, 8)]
     choice = candidate_of(FAMILY, make_group(types, convolution())).layouts[0]
     candidate = candidate_of(FAMILY, make_group(types, convolution(), choice))
-    given = {"tiles": 3, "rows": 2, "unroll": 5, "parts": 2}
+    given = WinogradSchedule(tiles=3, rows=2, unroll=5, parts=2)
     assert candidate.takes(given)
     check_sums(FAMILY, types, convolution(), choices=[0], schedule=given)
     for wrong in ({"rows": 99}, {"parts": 7}, {"tiles": 0}, {"tiles": 99}, {"unroll": 1000}):
-        assert not candidate.takes({**given, **wrong})
-    assert not candidate.takes({"rows": 2})
+        assert not candidate.takes(replace(given, **wrong))
 
 
 def test_input_that_is_read_by_the_epilogue_too(check_sums) -> None:

@@ -24,6 +24,7 @@ from braid.tuning.kernel_runs import Reference
 from braid.tuning.layout_candidates import in_layouts
 from braid.universe import make_context
 from test.machines import AVX2, HOST
+from test.schedules import emitted
 
 needs_library = pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
 
@@ -127,7 +128,7 @@ def test_right_in_all_layouts(name: str) -> None:
         reference = Reference.of(stored, choice)
         assert reference is not None
         results = reference.unwritten()
-        call_kernel(candidate.emit("kernel", {}), [*reference.operands, *results])
+        call_kernel(emitted(candidate), [*reference.operands, *results])
         assert reference.agrees(results), choice
 
 

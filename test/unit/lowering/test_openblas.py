@@ -24,6 +24,7 @@ from braid.tuning.layout_candidates import in_layouts
 from braid.tuning.tune_kernels import Tuning, tune_kernels
 from braid.universe import make_context
 from test.machines import AVX2, HOST
+from test.schedules import emitted
 
 needs_library = pytest.mark.skipif(
     loaded_library(OPENBLAS) is None, reason="OpenBLAS is not installed"
@@ -100,7 +101,7 @@ def test_right_in_all_layouts(name: str) -> None:
         reference = Reference.of(stored, choice)
         assert reference is not None
         results = reference.unwritten()
-        call_kernel(candidate.emit("kernel", {}), [*reference.operands, *results])
+        call_kernel(emitted(candidate), [*reference.operands, *results])
         assert reference.agrees(results), choice
 
 
@@ -119,7 +120,7 @@ func.func @main(%a: {square}) -> {square} {{
         candidate, reference = OpenBlasFamily(HOST).match(stored), Reference.of(stored, choice)
         assert candidate is not None and reference is not None
         results = reference.unwritten()
-        call_kernel(candidate.emit("kernel", {}), [*reference.operands, *results])
+        call_kernel(emitted(candidate), [*reference.operands, *results])
         assert reference.agrees(results), choice
 
 

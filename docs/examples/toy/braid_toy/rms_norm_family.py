@@ -72,7 +72,7 @@ class RmsNorm:
     def space(self, level: int) -> Iterator[Schedule]:
         """Nothing to choose."""
         if level == 0:
-            yield {}
+            yield Schedule()
 
     def overlap(self) -> Overlap | None:
         """The result is as large as the operand."""

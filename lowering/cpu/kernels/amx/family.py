@@ -13,10 +13,11 @@ from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx import tiling
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.amx.kernel import AmxContraction
+from braid.lowering.cpu.kernels.amx.tiling import BlockSchedule
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class AmxFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class AmxCandidate(VectorCandidate):
+class AmxCandidate(ScheduledCandidate[BlockSchedule]):
     """A product by tiles. Subclasses say how it is stored and what its loops are."""
 
     product: TileProduct
@@ -57,12 +58,12 @@ class AmxCandidate(VectorCandidate):
         taken = [choice for choice in offered if self.problem(choice) is not None]
         return sorted(taken, key=lambda choice: self._seconds(choice, 0))
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[BlockSchedule]:
         """Blocks of registers as wide as those of B, by predicted time."""
         choice = stored_choice(self.group)
         return tiling.schedules(self._size(choice), self._column_tiles(choice), self.unit, level)
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: BlockSchedule) -> bool:
         """Any block that fits."""
         choice = stored_choice(self.group)
         return tiling.takes(schedule, self._size(choice), self._column_tiles(choice))
@@ -71,12 +72,11 @@ class AmxCandidate(VectorCandidate):
         """Time of the best block, or of memory where that is slower."""
         return self._seconds(choice, self.moved_bytes(choice))
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: BlockSchedule) -> Kernel:
         """One block per grid iteration."""
-        chosen = self.completed(schedule)
         choice = stored_choice(self.group)
         problem, size = self._problem(choice), self._size(choice)
-        block, outside = tiling.block_of(chosen, size), bool(chosen["columns_outside"])
+        block, outside = tiling.block_of(schedule, size), schedule.columns_outside
         is_far = size.result_is_far(self.unit.cache_bytes)
         kernel = AmxContraction(problem, block, outside, self.product, is_far)
         plain = grid_kernel(

@@ -13,7 +13,8 @@ from braid.lowering.cpu.kernels.amx.block import Block, innermost, stores_sums
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import LEVELS, Schedule
+from braid.targets.kernels.kernel_family import LEVELS
+from braid.targets.kernels.schedules import Schedule
 
 _FEWEST_PRODUCT_CYCLES = 9.3
 """Of a product of tiles: it takes a cycle per row of A, but no fewer."""
@@ -197,45 +198,56 @@ def seconds(size: AmxSize, column_tiles: int, unit: VectorUnit, moved_bytes: int
     return max(needed / rate, moving_seconds(moved_bytes, unit))
 
 
-def schedules(size: AmxSize, column_tiles: int, unit: VectorUnit, level: int) -> Iterator[Schedule]:
+@dataclass(frozen=True)
+class BlockSchedule(Schedule):
+    """A block of tile registers, and the order of the loops over blocks.
+
+    It has `row_tiles` by `column_tiles` sums, each of `rows` rows and 16 columns, and multiplies
+    `steps` words of the depth at a time. With `columns_outside` the loop over columns is around
+    that over rows.
+    """
+
+    rows: int
+    steps: int
+    row_tiles: int
+    column_tiles: int
+    columns_outside: bool
+
+
+def schedules(
+    size: AmxSize, column_tiles: int, unit: VectorUnit, level: int
+) -> Iterator[BlockSchedule]:
     """Blocks and loop orders of one level, the most promising first."""
     if level >= LEVELS:
         return
     for place, nest in enumerate(nests(size, column_tiles, unit.cache_bytes)):
         if level == sum(place >= count for count in _PROMISING):
             block = nest.block
-            yield {
-                "rows": block.rows,
-                "steps": block.steps,
-                "row_tiles": block.row_tiles,
-                "column_tiles": block.column_tiles,
-                "columns_outside": int(nest.columns_outside),
-            }
+            sizes = (block.rows, block.steps, block.row_tiles, block.column_tiles)
+            yield BlockSchedule(*sizes, nest.columns_outside)
 
 
-def block_of(schedule: Schedule, size: AmxSize) -> Block:
+def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
     """The block that a schedule names, with as many rows and steps of it as there are.
 
     A schedule may be of the same group with other strides, of which fewer steps are neighbours.
     """
     return Block(
-        min(schedule["rows"], size.rows),
-        math.gcd(schedule["steps"], size.depth),
-        schedule["row_tiles"],
-        schedule["column_tiles"],
+        min(schedule.rows, size.rows),
+        math.gcd(schedule.steps, size.depth),
+        schedule.row_tiles,
+        schedule.column_tiles,
     )
 
 
-def takes(schedule: Schedule, size: AmxSize, column_tiles: int) -> bool:
+def takes(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
     """Whether a kernel is made by it: a block that fits, of whole chunks and rows that exist."""
-    names = ["column_tiles", "columns_outside", "row_tiles", "rows", "steps"]
-    if sorted(schedule) != names or min(schedule[name] for name in names[2:]) < 1:
+    if min(schedule.row_tiles, schedule.rows, schedule.steps) < 1:
         return False
     block = block_of(schedule, size)
-    exists = (block.rows, block.steps) == (schedule["rows"], schedule["steps"])
+    exists = (block.rows, block.steps) == (schedule.rows, schedule.steps)
     small = block.rows <= amx.ROWS and block.steps <= amx.STEPS
-    as_wide = block.column_tiles == column_tiles and schedule["columns_outside"] in (0, 1)
-    return exists and small and as_wide and block.fits
+    return exists and small and block.column_tiles == column_tiles and block.fits
 
 
 def _row_counts(extent: int) -> list[int]:

@@ -18,7 +18,7 @@ from braid.lowering.cpu.kernels.contraction.staged import RowBlock, StagedContra
 from braid.lowering.cpu.kernels.contraction.widened import WidenedContraction, takes_pairs
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 _ROWS = 64
 """Rows of a block, where they need not read B once: A and a block of B's columns are in cache."""
@@ -43,12 +43,12 @@ def narrow_kernel(
     symbol: str,
     unit: VectorUnit,
     problem: Contraction,
-    schedule: Schedule,
+    schedule: tiling.TileSchedule,
     arithmetic: NarrowArithmetic,
     positions: Positions,
 ) -> Kernel:
     """One tile per grid iteration, or a block of rows that is staged once."""
-    tile, outside = tiling.tile_of(schedule), bool(schedule["columns_outside"])
+    tile, outside = schedule.tile, schedule.columns_outside
     fixed = (problem, tile, unit.lanes)
 
     if isinstance(arithmetic, BytePairArithmetic):

@@ -14,7 +14,8 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
 from braid.lowering.cpu.kernels.contraction.zeros import TileRun, WindowDim, tile_runs
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import LEVELS, Schedule
+from braid.targets.kernels.kernel_family import LEVELS
+from braid.targets.kernels.schedules import Schedule
 
 _EPILOGUE_CYCLES = 3.0
 """Cycles of storing one vector of the result, with the loads and ops of an epilogue."""
@@ -61,6 +62,25 @@ long, others as long; with more than the last, code grows and nothing else."""
 
 _PROMISING = (3, 12, 32)
 """How many tiles the levels of the schedule space have: beyond them `cycles` sees no chance."""
+
+
+@dataclass(frozen=True)
+class TileSchedule(Schedule):
+    """How a contraction is cut into tiles of the result.
+
+    A tile has `rows` rows and `vectors` vectors of columns; `unroll` steps of the reduction are in
+    the loop body. With `columns_outside` the loop over columns is around that over rows.
+    """
+
+    rows: int
+    vectors: int
+    unroll: int
+    columns_outside: bool
+
+    @property
+    def tile(self) -> Tile:
+        """The tile of the microkernel."""
+        return Tile(self.rows, self.vectors, self.unroll)
 
 
 @dataclass(frozen=True)
@@ -193,7 +213,7 @@ def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
 
 def schedules(
     size: ContractionSize, vectors: Sequence[int], unit: VectorUnit, b_bytes: int, level: int
-) -> Iterator[Schedule]:
+) -> Iterator[TileSchedule]:
     """Tiles and loop orders of one level, the most promising first by the model of `cycles`.
 
     Level 0 has the best tiles, level 1 more of them and the other loop order, level 2 still more,
@@ -201,38 +221,26 @@ def schedules(
     """
     tiles = [*feasible_tiles(unit, size.constants, tuple(vectors))]
     tiles.sort(key=lambda tile: cycles(size, *tile, unit))
-    outside = int(_columns_outside(b_bytes, unit))
+    outside = _columns_outside(b_bytes, unit)
     for factor in (1, 2) if level < LEVELS else ():
-        for columns_outside in (outside, 1 - outside):
+        for columns_outside in (outside, not outside):
             other = columns_outside != outside
             coarsest = 2 if factor > 1 else int(other)
             for place, (rows, count) in enumerate(tiles):
                 if level == max(coarsest, _level_of(place)):
                     steps = max(_FEWEST_UNROLLED, _UNROLLED_PRODUCTS // (rows * count))
-                    yield {
-                        "rows": rows,
-                        "vectors": count,
-                        "unroll": factor * steps,
-                        "columns_outside": columns_outside,
-                    }
+                    yield TileSchedule(rows, count, factor * steps, columns_outside)
 
 
 def takes(
-    schedule: Schedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
+    schedule: TileSchedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
 ) -> bool:
     """Whether a kernel is made by it: any tile that fits the registers, unrolled within reason."""
-    if sorted(schedule) != ["columns_outside", "rows", "unroll", "vectors"]:
-        return False
-    tile = (schedule["rows"], schedule["vectors"])
+    tile = (schedule.rows, schedule.vectors)
     fits = tile in feasible_tiles(unit, size.constants, tuple(vectors))
-    return fits and 1 <= schedule["unroll"] <= _MOST_UNROLLED and schedule["columns_outside"] < 2
+    return fits and 1 <= schedule.unroll <= _MOST_UNROLLED
 
 
 def _level_of(place: int) -> int:
     """The coarsest level that has the tile of this rank."""
     return sum(place >= count for count in _PROMISING)
-
-
-def tile_of(schedule: Schedule) -> Tile:
-    """The tile that a schedule names."""
-    return Tile(schedule["rows"], schedule["vectors"], schedule["unroll"])

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, Generic
 
 from xdsl.ir import SSAValue
 
@@ -13,7 +14,8 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, read_shares, stored_bytes
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import Kernel, Overlap, S
+from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 
@@ -37,13 +39,13 @@ class VectorFamily(ABC):
         return self._units[max(4, bytes_of(element_type_of(value)))]
 
     @abstractmethod
-    def match(self, group: FusedOp) -> "VectorCandidate | None":
+    def match(self, group: FusedOp) -> "ScheduledCandidate[Any] | None":
         """As in `KernelFamily`."""
 
 
 @dataclass(frozen=True, eq=False)
-class VectorCandidate(ABC):
-    """A `Candidate` that takes no strides, has nothing to choose and writes over no operand.
+class ScheduledCandidate(ABC, Generic[S]):
+    """A `Candidate` with schedules of class `S`, which takes no strides and overlaps no operand.
 
     Subclasses add what their families matched, and override the rest.
     """
@@ -69,17 +71,16 @@ class VectorCandidate(ABC):
         """As in `Candidate`."""
 
     @abstractmethod
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """As in `Candidate`; what `schedule` does not name is as in the default one."""
+    def space(self, level: int) -> Iterator[S]:
+        """As in `Candidate`."""
+
+    @abstractmethod
+    def emit(self, symbol: str, schedule: S) -> Kernel:
+        """As in `Candidate`."""
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Not at all."""
         return False
-
-    def space(self, level: int) -> Iterator[Schedule]:
-        """The default one alone."""
-        if level == 0:
-            yield {}
 
     def overlap(self) -> Overlap | None:
         """Never."""
@@ -97,6 +98,12 @@ class VectorCandidate(ABC):
     def _read_shares(self) -> Sequence[float]:
         return read_shares(self.group)
 
-    def completed(self, schedule: Schedule) -> Schedule:
-        """`schedule`, with defaults for what it does not name."""
-        return {**next(self.space(0)), **schedule}
+
+@dataclass(frozen=True, eq=False)
+class VectorCandidate(ScheduledCandidate[Schedule]):
+    """A candidate that has nothing to choose."""
+
+    def space(self, level: int) -> Iterator[Schedule]:
+        """The only schedule."""
+        if level == 0:
+            yield Schedule()

@@ -17,6 +17,7 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.points import evaluate
+from braid.targets.kernels.schedules import Schedule
 
 _CHUNK = 4096
 """Elements of one grid iteration: enough work to hide the call, few enough to share."""
@@ -25,6 +26,13 @@ _WORD = 4
 _AHEAD = 2048
 """Elements by which the only tensor that is read is prefetched: `exp` of one that no cache holds
 takes 0.6 of the time (Zen 5). Where two are read, processors see to it better on their own."""
+
+
+@dataclass(frozen=True)
+class LoopSchedule(Schedule):
+    """The innermost loop has `unroll` vectors in an iteration."""
+
+    unroll: int
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,8 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate
-from braid.lowering.cpu.kernels.windows.lines import window_kernel
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate
+from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, window_kernel
 from braid.lowering.cpu.kernels.windows.problem import (
     NEAR_BYTES,
     ChannelGroups,
@@ -35,11 +35,11 @@ from braid.lowering.cpu.kernels.windows.problem import (
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
-from braid.targets.kernels.kernel_family import Kernel, Schedule
+from braid.targets.kernels.kernel_family import Kernel
 
 
 @dataclass(frozen=True, eq=False)
-class WindowCandidate(VectorCandidate):
+class WindowCandidate(ScheduledCandidate[WindowSchedule]):
     """An op over unpadded windows of a block argument, whose result is `anchor`, and its epilogue.
 
     Takes feature maps channels last, in blocks of a vector, or first for small strides. Every
@@ -106,7 +106,7 @@ class WindowCandidate(VectorCandidate):
         arithmetic /= used_lanes(self.points.shape, choice.results[0], self.unit.lanes)
         return max(arithmetic, self.moving_seconds(choice))
 
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: WindowSchedule) -> Kernel:
         """One line of outputs for a block of channels, or one channel, per grid iteration."""
         stored = stored_tensors(self.input, self.points, stored_choice(self.group))
         assert stored is not None, "the family was asked for layouts it did not offer"
@@ -124,7 +124,7 @@ class WindowCandidate(VectorCandidate):
             is_near=self.is_near,
             groups=self.groups,
         )
-        kernel = window_kernel(problem, self.completed(schedule))
+        kernel = window_kernel(problem, schedule)
 
         def body(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             kernel.iteration(e, self._widened(buffers), index)

@@ -11,7 +11,18 @@ from braid.lowering.cpu.kernels.windows.problem import WindowProblem, has_lines
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import shuffled
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Schedule
+
+
+@dataclass(frozen=True)
+class WindowSchedule(Schedule):
+    """The outputs of a tile: `columns` neighbours on a line, and `vectors` vectors of channels.
+
+    Where vectors run along lines, `columns` is 1 and a tile has `vectors` vectors of neighbours.
+    """
+
+    columns: int
+    vectors: int
 
 
 @dataclass(frozen=True)
@@ -140,18 +151,18 @@ class _LineWriter:
         return e.add(base, e.mul(self.first, tensor.stride(along)))
 
 
-def window_kernel(problem: WindowProblem, schedule: Schedule) -> WindowChannels | WindowLines:
+def window_kernel(problem: WindowProblem, schedule: WindowSchedule) -> WindowChannels | WindowLines:
     """The kernel for the result's layout: `columns` count only where vectors hold channels."""
     if has_lines(problem.points.shape, problem.stored[-1].layout):
-        return WindowLines(problem, schedule["vectors"])
-    return WindowChannels(problem, schedule["columns"], schedule["vectors"])
+        return WindowLines(problem, schedule.vectors)
+    return WindowChannels(problem, schedule.columns, schedule.vectors)
 
 
-def line_schedules(width: int, lanes: int, level: int) -> Iterator[Schedule]:
+def line_schedules(width: int, lanes: int, level: int) -> Iterator[WindowSchedule]:
     """Vectors along lines: at first as many independent sums as an add takes cycles."""
     longest = -(-width // lanes)
     default = min(4, longest)
     counts = {0: (default,), 1: (2, 1), 2: (3, 6, 8)}.get(level, ())
     for vectors in counts:
         if level == 0 or (vectors != default and vectors <= longest):
-            yield {"columns": 1, "vectors": vectors}
+            yield WindowSchedule(1, vectors)

@@ -11,11 +11,10 @@ from xdsl.dialects.builtin import f32
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
-from braid.lowering.cpu.kernels.windows.lines import line_schedules
+from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
 from braid.lowering.cpu.kernels.windows.problem import ChannelGroups
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.emitter import Emitter, Value
-from braid.targets.kernels.kernel_family import Schedule
 
 
 def match_products(group: FusedOp) -> ConvMatch | None:
@@ -49,7 +48,7 @@ class ProductCandidate(WindowCandidate):
             groups=ChannelGroups(found.depth, found.columns),
         )
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[WindowSchedule]:
         """Neighbouring outputs and channel vectors of a tile."""
         if self.has_lines:
             yield from line_schedules(self.points.shape[-1], self.unit.lanes, level)
@@ -61,19 +60,17 @@ class ProductCandidate(WindowCandidate):
         for count in (1, 2, 4):
             for neighbours in columns:
                 fits = neighbours * count <= self.unit.registers // 2
-                schedule = {"columns": neighbours, "vectors": count}
+                schedule = WindowSchedule(neighbours, count)
                 if fits and schedule != default:
                     yield schedule
 
-    def takes(self, schedule: Schedule) -> bool:
+    def takes(self, schedule: WindowSchedule) -> bool:
         """Any tile with accumulators for half of the registers; lines have their own."""
-        if self.has_lines or sorted(schedule) != ["columns", "vectors"]:
-            return False
-        fits = 1 <= schedule["columns"] * schedule["vectors"] <= self.unit.registers // 2
-        return fits and schedule["vectors"] in (1, 2, 4)
+        fits = 1 <= schedule.columns * schedule.vectors <= self.unit.registers // 2
+        return fits and schedule.vectors in (1, 2, 4) and not self.has_lines
 
     @abstractmethod
-    def default_tile(self) -> Schedule:
+    def default_tile(self) -> WindowSchedule:
         """The first one of `space`, where vectors run over channels."""
 
     @property

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import cast
+from typing import Generic, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import gpu, llvm
@@ -58,7 +58,7 @@ from braid.lowering.gpu.launches import (
     blocks_for,
     dynamic_shared,
 )
-from braid.targets.kernels.kernel_family import InPlace, Kernel, Overlap, Schedule
+from braid.targets.kernels.kernel_family import InPlace, Kernel, Overlap, S
 from braid.targets.machines.gpus import TF32
 from braid.targets.machines.machine import Machine
 
@@ -132,8 +132,8 @@ def _number(op: ProductOp) -> Number | None:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductCandidate(ABC):
-    """A `Candidate` whose kernel is a `Product`."""
+class ProductCandidate(ABC, Generic[S]):
+    """A `Candidate` whose kernel is a `Product`, by schedules of class `S`."""
 
     group: FusedOp
     machine: Machine
@@ -164,6 +164,27 @@ class ProductCandidate(ABC):
         """Any: each operand and result is addressed by its own."""
         return True
 
+    def overlap(self) -> Overlap | None:
+        """Never."""
+        return None
+
+    @abstractmethod
+    def seconds(self, choice: LayoutChoice) -> float:
+        """As in `Candidate`."""
+
+    @abstractmethod
+    def space(self, level: int) -> Iterator[S]:
+        """As in `Candidate`."""
+
+    @abstractmethod
+    def emit(self, symbol: str, schedule: S) -> Kernel:
+        """As in `Candidate`."""
+
+
+@dataclass(frozen=True, eq=False)
+class TiledProduct(ProductCandidate[Tiles]):
+    """A product by tiles of `mma.sync`, or of multiply-adds of f32."""
+
     def seconds(self, choice: LayoutChoice) -> float:
         """Of the default tiles."""
         slow = 1.0 if choice == self.layouts[0] else self.slowdown
@@ -177,28 +198,20 @@ class ProductCandidate(ABC):
         """Of layouts that are not preferred."""
         return 1.05
 
-    def space(self, level: int) -> Iterator[Schedule]:
+    def space(self, level: int) -> Iterator[Tiles]:
         """Tiles by predicted time."""
-        for tiles in schedules(self.size, self.machine, level):
-            yield tiles.schedule
+        return schedules(self.size, self.machine, level)
 
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
-
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+    def emit(self, symbol: str, schedule: Tiles) -> Kernel:
         """An entry, a block a tile or a part of its depths, and then one that adds parts up."""
-        # One that says no `splits` has none, whatever the default has.
-        given = {"splits": 1, **schedule} if schedule else {}
-        tiles = Tiles.of({**next(self.space(0)), **given})
         function = bufferized_product(self.group, symbol)
-        product = Product.of(function, len(self.group.inputs), tiles, self.found.number)
+        product = Product.of(function, len(self.group.inputs), schedule, self.found.number)
         if product is None:
             return emit_fallback(self.group, symbol)
         entries = [
             ProductEntry(
                 product.blocks,
-                tiles.threads,
+                schedule.threads,
                 product.shared_bytes,
                 product.constants,
                 lambda code, values, name, rest: product.emit(code, values, name, *rest),
@@ -212,7 +225,7 @@ class ProductCandidate(ABC):
         work = BlockWork(
             product.block_flops,
             peak_rate(self.found.number, self.machine),
-            share_of(tiles, self.size),
+            share_of(schedule, self.size),
             product.copied_bytes,
             product.in_flight_bytes,
         )

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Schedule
 
 CHUNK = 16
 """Bytes of the widest copy to shared memory, and of a row of `ldmatrix`."""
@@ -15,7 +15,7 @@ LEAST_COPY = 4
 
 
 @dataclass(frozen=True)
-class Tiles:
+class Tiles(Schedule):
     """A block computes `rows` by `columns`, and its warps `warp_rows` by `warp_columns` each.
 
     `depth` is that of a stage in bytes of A, of which `stages` are in shared memory at once. Each
@@ -29,16 +29,6 @@ class Tiles:
     warp_rows: int
     warp_columns: int
     splits: int = 1
-
-    @staticmethod
-    def of(schedule: Schedule) -> "Tiles":
-        """Those that a schedule names."""
-        return Tiles(**schedule)
-
-    @property
-    def schedule(self) -> Schedule:
-        """As families name it."""
-        return dict(vars(self))
 
     @property
     def threads(self) -> int:

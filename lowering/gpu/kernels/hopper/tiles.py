@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from braid.lowering.gpu.kernels.hopper.instructions import BLOCK_ROWS, WARPGROUP
-from braid.targets.kernels.kernel_family import Schedule
+from braid.targets.kernels.schedules import Schedule
 
 LINE = 128
 """Bytes of a line of a tile along its contiguous dim, which chunks are swizzled in."""
@@ -22,7 +22,7 @@ _LEAST_SHARE = 7
 
 
 @dataclass(frozen=True)
-class HopperTiles:
+class HopperTiles(Schedule):
     """A block computes `rows` by `columns`, each of `groups` of 128 threads an equal share of rows.
 
     `stages` of 128 bytes along depths are in shared memory at once. One more group copies. Each of
@@ -37,16 +37,6 @@ class HopperTiles:
     stages: int
     splits: int = 1
     filled: int = 0
-
-    @staticmethod
-    def of(schedule: Schedule) -> "HopperTiles":
-        """Those that a schedule names."""
-        return HopperTiles(**schedule)
-
-    @property
-    def schedule(self) -> Schedule:
-        """As families name it."""
-        return dict(vars(self))
 
     @property
     def threads(self) -> int:

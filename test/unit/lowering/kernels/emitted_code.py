@@ -42,10 +42,12 @@ from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Schedule
+from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily
+from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.cpus import cpu_machine
 from test.machines import AVX512, SSE
 from test.run.kernels.conftest import Build, candidate_of, make_group
+from test.schedules import emitted
 
 RECORD = Path(__file__).with_suffix(".json")
 AMX = cpu_machine("x86-64-v4,+amx-tile,+amx-int8,+amx-bf16")
@@ -67,7 +69,7 @@ class Case:
     shapes: Sequence[Sequence[int]]
     build: Build
     layouts: Sequence[str]
-    schedule: Schedule = field(default_factory=dict[str, int])
+    schedule: Entries = field(default_factory=dict[str, int])
     boxes: dict[int, int] = field(default_factory=dict[int, int])
     strides: Sequence[tuple[int, ...] | None] = ()
     overlap: int | None = None
@@ -433,7 +435,7 @@ def _digests(name: str) -> Iterator[tuple[str, str]]:
         for case in CASES:
             if case.family == name and machine in case.machines:
                 candidate = candidate_of(known[name], case.group(lanes))
-                kernel = candidate.emit("kernel", case.schedule)
+                kernel = emitted(candidate, case.schedule)
                 needs = (kernel.grid, kernel.scratch_bytes, kernel.in_place, kernel.overlap)
                 text = f"{kernel.module}\n{needs} {kernel.barriers}"
                 digest = hashlib.sha256(text.encode()).hexdigest()

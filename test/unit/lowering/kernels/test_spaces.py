@@ -10,6 +10,7 @@ from braid.support.errors import BraidError
 from braid.targets.kernels.kernel_family import LEVELS
 from test.machines import AVX512
 from test.run.kernels.conftest import candidate_of
+from test.schedules import emitted
 from test.unit.lowering.kernels.emitted_code import CASES, Case, families
 
 LANES = VectorUnit.of(AVX512).lanes
@@ -23,15 +24,16 @@ def test_levels(case: Case, tmp_path, monkeypatch) -> None:
     candidate = candidate_of(family, case.group(LANES))
     levels = [list(candidate.space(level)) for level in range(LEVELS + 1)]
     assert 1 <= len(levels[0]) <= 4 and levels[LEVELS] == []
-    every = [tuple(sorted(schedule.items())) for level in levels for schedule in level]
+    every = [schedule for level in levels for schedule in level]
     assert len(set(every)) == len(every)
-    assert len({tuple(names) for names in map(dict, every)}) == 1, "levels name other numbers"
+    assert len({(type(each), *each.entries) for each in every}) == 1, "levels name other numbers"
+    assert all(type(each).read(each.entries) == each for each in every)
     is_narrow = case.layouts[-1] == "abcd" and case.family in {"pool", "conv-depthwise"}
     if case.family in CHOOSING and not is_narrow:  # Lines of one vector leave no choice.
         assert len(levels[1]) > 0
     for level in levels:
         for schedule in (*islice(level, 4), *level[-1:]):
-            assert candidate.emit("kernel", schedule).symbol == "kernel"
+            assert emitted(candidate, schedule).symbol == "kernel"
 
 
 @pytest.mark.parametrize(

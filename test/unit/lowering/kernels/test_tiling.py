@@ -43,35 +43,35 @@ def test_one_row_takes_wide_blocks() -> None:
 
 def test_rows_that_fall_on_one_cache_set_take_few_rows() -> None:
     conflicting = next(schedules(size(128, 768, 3072), [1, 2, 3, 4], AVX512, 1 << 23, 0))
-    assert conflicting["rows"] <= 8
+    assert conflicting.rows <= 8
     free = next(schedules(size(140, 768, 776), [2], AVX512, 1 << 23, 0))
-    assert free["rows"] == 14
+    assert free.rows == 14
 
 
 def test_large_weights_stay_for_all_rows() -> None:
-    assert next(schedules(size(49, 2048, 512), [2], AVX512, 4 << 20, 0))["columns_outside"] == 1
-    assert next(schedules(size(3136, 64, 64), [2], AVX512, 16 << 10, 0))["columns_outside"] == 0
+    assert next(schedules(size(49, 2048, 512), [2], AVX512, 4 << 20, 0)).columns_outside
+    assert not next(schedules(size(3136, 64, 64), [2], AVX512, 16 << 10, 0)).columns_outside
 
 
 def test_schedules_do_not_repeat() -> None:
-    space = [tuple(s.items()) for s in schedules(size(20, 40, 9), [1, 2], AVX2, 0, 0)]
+    space = list(schedules(size(20, 40, 9), [1, 2], AVX2, 0, 0))
     assert len(space) == len(set(space))
 
 
 @pytest.mark.parametrize("depth", [16, 32])
 def test_tiles_leave_room_for_the_start_of_the_next(depth) -> None:
     best = next(schedules(size(3136, 64, depth), [1, 2, 3, 4], AVX512, 1 << 14, 0))
-    assert 8 < best["rows"] * best["vectors"] <= 20
+    assert 8 < best.rows * best.vectors <= 20
 
 
 @pytest.mark.parametrize("vectors", [2, 3, 4])
 def test_tiles_are_tall_where_columns_come_from_far(vectors) -> None:
     """Of a long reduction, whose block of columns the nearest cache does not hold."""
     best = next(schedules(size(2520, 768, 768), [vectors], AVX512, 4 * 768 * 768, 0))
-    assert best["rows"] == max(rows for rows, count in feasible_tiles(AVX512) if count == vectors)
+    assert best.rows == max(rows for rows, count in feasible_tiles(AVX512) if count == vectors)
 
 
 def test_loops_have_two_steps_at_least() -> None:
     for level in range(3):
         space = schedules(size(2520, 768, 768), [1, 2, 3, 4], AVX512, 4 * 768 * 768, level)
-        assert all(schedule["unroll"] >= 2 for schedule in space)
+        assert all(schedule.unroll >= 2 for schedule in space)
