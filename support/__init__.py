@@ -1,1 +1,1 @@
-"""What knows neither IR nor models: errors, files, caches, processes, the bindings of LLVM."""
+"""What knows neither IR nor models: errors, sizes, files, caches, processes, bindings of LLVM."""

@@ -1,0 +1,10 @@
+"""Sizes with a name: expressions, what is assumed of them, and what follows from that.
+
+An extent is `int | Size` (`expression.Extent`). `operators` has what `+`, `-`, `*`, `//` and `%`
+have not, `assumptions` answers yes, no or unknown, `text` prints and parses, `evaluation` computes
+in Python, and `program` makes what the native runtime computes.
+"""
+
+from braid.support.sizes import operators, text
+
+__all__ = ["operators", "text"]  # what `//` and `str` of sizes do
