@@ -238,7 +238,7 @@ def needs_of(kernel: Kernel) -> KernelNeeds:
     """What a kernel in upstream dialects declares."""
     return KernelNeeds(
         kernel.symbol,
-        kernel.grid,
+        kernel.iterations,
         kernel.scratch_bytes,
         kernel.in_place,
         kernel.overlap,

@@ -107,7 +107,7 @@ def _requests(kernels: Sequence[RateKernel]) -> list[TimingRequest | None]:
         else TimingRequest(
             code,
             each.kernel.symbol,
-            each.kernel.grid,
+            each.kernel.iterations,
             0,
             each.arguments,
             cold=False,

@@ -50,7 +50,7 @@ class TimingRequest:
         return TimingRequest(
             object_code,
             kernel.symbol,
-            kernel.grid,
+            kernel.iterations,
             kernel.scratch_bytes,
             arguments,
             libraries=kernel.libraries,

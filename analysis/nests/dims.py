@@ -1,34 +1,45 @@
-"""Loop dims with one stride per tensor, and merging those that are contiguous in all. No IR."""
+"""Loop dims with one stride per tensor, and merging those that are contiguous in all. No IR.
+
+Extents and strides are numbers, or sizes of open dims. What is not known to be equal counts as
+different: dims are merged, and tensors repeated, only where every size has it so.
+"""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Generic, cast
+
+from typing_extensions import TypeVar
 
 from braid.dialects.braid.layout import Layout, StorageDim
+from braid.support.sizes.expression import Extent, ExtentT
+
+_E = TypeVar("_E", bound=Extent, default=int, covariant=True)
 
 
 @dataclass(frozen=True)
-class LoopDim:
+class LoopDim(Generic[_E]):
     """`extent` iterations; one advances tensor t by `strides[t]` elements."""
 
-    extent: int
-    strides: tuple[int, ...]
+    extent: _E
+    strides: tuple[_E, ...]
 
 
-def merged(dims: Sequence[LoopDim]) -> tuple[LoopDim, ...]:
-    """The same loop nest (outermost first) with as few dims as possible, none of extent 1."""
-    result: list[LoopDim] = []
+def merged(dims: Sequence[LoopDim[ExtentT]]) -> tuple[LoopDim[ExtentT], ...]:
+    """Return the same nest (outermost first) with as few dims as possible, none of extent 1."""
+    result: list[LoopDim[ExtentT]] = []
     for dim in dims:
         if dim.extent == 1:
             continue
         if result and _continues(result[-1], dim):
-            dim = LoopDim(result.pop().extent * dim.extent, dim.strides)
+            extent = cast(ExtentT, result.pop().extent * dim.extent)
+            dim = LoopDim(extent, dim.strides)
         result.append(dim)
     return tuple(result)
 
 
-def _continues(outer: LoopDim, inner: LoopDim) -> bool:
+def _continues(outer: LoopDim[Extent], inner: LoopDim[Extent]) -> bool:
     """Whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
     return outer.strides == tuple(inner.extent * stride for stride in inner.strides)
 
@@ -67,8 +78,10 @@ def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 
-def strides_along(shape: Sequence[int], layout: Layout, order: Layout) -> tuple[int, ...] | None:
-    """Elements that a step along each storage dim of `order` advances a stored tensor by.
+def strides_along(
+    shape: Sequence[ExtentT], layout: Layout, order: Layout
+) -> tuple[ExtentT, ...] | None:
+    """Return the elements that a step along each storage dim of `order` advances a tensor by.
 
     The tensor has logical `shape` and is stored in `layout`, perhaps with strides of its own; dims
     of extent 1 are repeated, so their strides are 0. None where a step along a dim has no single
@@ -76,7 +89,7 @@ def strides_along(shape: Sequence[int], layout: Layout, order: Layout) -> tuple[
     """
     stored = layout.storage_strides(shape)
     stride_of = dict(zip(layout.dims, stored, strict=True))
-    strides: list[int] = []
+    strides: list[Extent] = []
     for target in order.dims:
         outermost = StorageDim(target.dim, 1, None)
         if shape[target.dim] == 1:
@@ -87,4 +100,4 @@ def strides_along(shape: Sequence[int], layout: Layout, order: Layout) -> tuple[
             strides.append(stride_of[outermost] * target.step)
         else:
             return None
-    return tuple(strides)
+    return cast(tuple[ExtentT, ...], tuple(strides))

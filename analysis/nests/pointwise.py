@@ -1,6 +1,6 @@
 """Pointwise nests: elementwise ops on one set of points, and where each tensor lies along it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard, cast
@@ -14,9 +14,13 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of, dense_is_splat, is_number
 from braid.dialects.braid.elementwise import ElementwiseOp
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.support.sizes.expression import Extent
+
+ExtentsOf = Callable[[SSAValue], tuple[Extent, ...]]
+"""Returns the shape of a tensor, with sizes for open dims."""
 
 InPlace = tuple[int, int]
 """Numbers of an operand and of a result that may be one buffer."""
@@ -49,8 +53,8 @@ class Pointwise:
 
     def in_place(
         self,
-        leaves: Sequence[Sequence[int]],
-        results: Sequence[Sequence[int]],
+        leaves: Sequence[Sequence[Extent]],
+        results: Sequence[Sequence[Extent]],
         read_elsewhere: Collection[SSAValue] = (),
     ) -> tuple[InPlace, ...]:
         """Return the pairs of a leaf and a result that are stored alike, element by element.
@@ -73,12 +77,13 @@ class Pointwise:
 class PointwiseNest:
     """The loops of a pointwise group in chosen layouts, as few as possible, outermost first.
 
+    Extents and strides are sizes where dims are open.
     The strides of `dims` and the `starts` (elements before the first one that is read or written)
     are those of the leaves, then of the slices, then of the results. Innermost strides are 1 or 0.
     """
 
     points: Pointwise
-    dims: tuple[LoopDim, ...]
+    dims: tuple[LoopDim[Extent], ...]
     starts: tuple[int, ...]
 
     @property
@@ -107,11 +112,13 @@ def pointwise(
     *,
     apart: Operation | None = None,
     with_slices: bool = False,
+    is_open: bool = False,
 ) -> Pointwise | None:
     """Return the group without `anchor` and `apart`; None unless elementwise on one set of points.
 
-    The points are those of the results: all results have one static shape, the anchor's if there
-    is one, and every value is repeated to it. Slices of block arguments may be read `with_slices`.
+    The points are those of the results: all results have one shape, the anchor's if there is one,
+    and every value is repeated to it. The shape is static unless the group `is_open`. Slices of
+    block arguments may be read `with_slices`.
     """
     members = tuple(
         op for op in group.body.block.ops if op not in (anchor, apart, group.terminator)
@@ -124,7 +131,7 @@ def pointwise(
         shapes.add(shape_of(anchor.results[0]))
     if len(shapes) != 1 or any(_is_read(result) for result in results):
         return None
-    return points_of(ops, results, shapes.pop(), slices)
+    return points_of(ops, results, shapes.pop(), slices, is_open=is_open)
 
 
 def points_of(
@@ -132,6 +139,8 @@ def points_of(
     results: Sequence[SSAValue],
     shape: tuple[int, ...],
     slices: Sequence[SliceOp] = (),
+    *,
+    is_open: bool = False,
 ) -> Pointwise | None:
     """Return `ops` on points of this shape with `results` stored; None unless elementwise."""
     if not all(map(_is_pointwise, ops)):
@@ -141,25 +150,32 @@ def points_of(
     stored = (*results, *(op.input for op in slices))
     if any(shape_of(result) != shape for result in results):
         return None
-    if min(shape, default=1) < 1 or not all(is_number(element_type_of(v)) for v in stored):
+    if any(extent < 1 and not (is_open and extent == DYNAMIC) for extent in shape):
+        return None
+    if not all(is_number(element_type_of(v)) for v in stored):
         return None
     if not all(is_number(kind) or kind == i1 for kind in map(element_type_of, leaves)):
         return None
     return Pointwise(tuple(ops), leaves, tuple(results), shape, tuple(slices))
 
 
-def pointwise_nest(points: Pointwise, choice: LayoutChoice) -> PointwiseNest | None:
-    """Return the nest of `points` in these layouts.
+def pointwise_nest(
+    points: Pointwise, choice: LayoutChoice, extents_of: ExtentsOf = shape_of
+) -> PointwiseNest | None:
+    """Return the nest of `points` in these layouts; `extents_of` gives the shapes of its tensors.
 
-    None if the layouts do not share their innermost dim, or have a padded tail.
+    None if the layouts do not share their innermost dim, or have a padded tail, or a tensor is not
+    known to be repeated or as long as the results along some dim.
     """
     order = choice.results[0]
-    shape = points.shape
+    shape = extents_of(points.results[0])
     if any(result != order for result in choice.results):
         return None
-    if any(shape[dim] % order.block(dim) for dim in range(order.rank)):
+    if any(shape[dim] % order.block(dim) != 0 for dim in range(order.rank)):
         return None
-    tensors = [(shape_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
+    tensors = [(extents_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
+    if any(e not in (1, whole) for own, _ in tensors for e, whole in zip(own, shape, strict=True)):
+        return None
     strides = [strides_along(s, layout, order) for s, layout in tensors]
     strides += [_slice_strides(op, choice.operands, order) for op in points.slices]
     strides += [strides_along(shape, order, order)] * len(choice.results)
@@ -167,13 +183,14 @@ def pointwise_nest(points: Pointwise, choice: LayoutChoice) -> PointwiseNest | N
         return None
     columns = zip(*(s for s in strides if s is not None), strict=True)
     extents = order.storage_shape(shape)
-    dims = merged([LoopDim(e, tuple(c)) for e, c in zip(extents, columns, strict=True)])
-    dims = dims or (LoopDim(1, (1,) * len(strides)),)
+    loops = [LoopDim[Extent](e, tuple(c)) for e, c in zip(extents, columns, strict=True)]
+    dims = merged(loops) or (LoopDim[Extent](1, (1,) * len(strides)),)
     if any(stride not in (0, 1) for stride in dims[-1].strides):
         return None
-    starts = [_start(op, choice.operands) for op in points.slices]
-    unsliced = (0,) * len(points.leaves), (0,) * len(choice.results)
-    return PointwiseNest(points, dims, (*unsliced[0], *starts, *unsliced[1]))
+    starts = [0] * len(strides)
+    for number, op in enumerate(points.slices, len(points.leaves)):
+        starts[number] = _start(op, choice.operands)
+    return PointwiseNest(points, dims, tuple(starts))
 
 
 def splat(op: ConstantOp) -> float | int | None:

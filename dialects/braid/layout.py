@@ -17,12 +17,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from typing import cast
 
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir.affine import AffineExpr, AffineMap
 
 from braid.dialects.braid.byte_pairs import order_bytes
 from braid.support.errors import UnsupportedError
+from braid.support.sizes.expression import Extent, ExtentT
 
 ALIASES = {
     "NCHW": "abcd",
@@ -238,14 +240,16 @@ class Layout:
         """Elements of logical dim `dim` in one block, 1 if it is not split."""
         return math.prod(d.extent for d in self._stored if d.dim == dim and d.extent is not None)
 
-    def storage_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Shape in memory of a tensor of logical `shape`; open dims stay open."""
+    def storage_shape(self, shape: Sequence[ExtentT]) -> tuple[ExtentT, ...]:
+        """Return the shape in memory of a tensor of logical `shape`; open dims stay open."""
+        extents: Sequence[Extent] = shape
         if self.winograd:
-            shape = (*shape[:-2], *(extent + self.winograd - 1 for extent in shape[-2:]))
-        stored = tuple(_storage_extent(d, shape[d.dim]) for d in self._stored)
+            extents = (*shape[:-2], *(extent + self.winograd - 1 for extent in shape[-2:]))
+        stored = tuple(_storage_extent(d, extents[d.dim]) for d in self._stored)
         if self.pairs and DYNAMIC not in stored:
-            return (math.prod(stored) + self._order_bytes(shape),)
-        return stored
+            known = cast(Sequence[int], extents)
+            stored = (math.prod(cast(Sequence[int], stored)) + self._order_bytes(known),)
+        return cast(tuple[ExtentT, ...], stored)
 
     def _order_bytes(self, shape: Sequence[int]) -> int:
         columns, depth = self.pair_dims
@@ -254,12 +258,13 @@ class Layout:
             shape[columns], positions, shape[depth] + -shape[depth] % self.block(depth)
         )
 
-    def storage_strides(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Elements between neighbours along each dim of storage of a tensor of logical `shape`."""
+    def storage_strides(self, shape: Sequence[ExtentT]) -> tuple[ExtentT, ...]:
+        """Return the elements between neighbours along each dim of storage."""
         if self.strides is not None:
-            return self.strides
-        stored = self.storage_shape(shape)
-        return tuple(math.prod(stored[dim + 1 :]) for dim in range(len(stored)))
+            return cast(tuple[ExtentT, ...], self.strides)
+        stored = cast(tuple[int, ...], self.storage_shape(shape))  # or sizes: products of either
+        strides = tuple(math.prod(stored[dim + 1 :]) for dim in range(len(stored)))
+        return cast(tuple[ExtentT, ...], strides)
 
     def with_strides(self, strides: tuple[int, ...] | None) -> "Layout":
         """The same layout of a tensor that lies inside a larger one; None: on its own."""
@@ -295,7 +300,7 @@ def _storage_dims(outer: str, inner: Sequence[tuple[int, str]]) -> tuple[Storage
     return (*outers, *reversed(blocks))
 
 
-def _storage_extent(dim: StorageDim, size: int) -> int:
+def _storage_extent(dim: StorageDim, size: Extent) -> Extent:
     if dim.extent is not None:
         return dim.extent
     return DYNAMIC if size == DYNAMIC else -(-size // dim.step)

@@ -11,9 +11,12 @@ _NOTHING = DictionaryAttr({})
 
 
 def argument_attributes(
-    operands: int, results: int, in_place: Sequence[InPlace] = ()
+    operands: int, results: int, in_place: Sequence[InPlace] = (), sizes: int = 0
 ) -> ArrayAttr[DictionaryAttr]:
-    """`llvm.noalias` for all buffers but those that may be another one; nothing for the range."""
+    """Return `llvm.noalias` for all buffers but those that may be another one.
+
+    The range and the `sizes` after it have no attributes.
+    """
     shared = {operand for operand, _ in in_place} | {operands + result for _, result in in_place}
     buffers = [_NOTHING if i in shared else NOALIAS for i in range(operands + results)]
-    return ArrayAttr([*buffers, _NOTHING, _NOTHING])
+    return ArrayAttr([*buffers, *[_NOTHING] * (2 + sizes)])

@@ -1,7 +1,8 @@
 """Calls one kernel on numpy arrays: for tests and for measuring schedules."""
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.lowering.host.codegen.loaded_code import LoadedCode, load_objects
 from braid.support.shared_objects import need_libraries
+from braid.support.sizes.evaluation import evaluate
+from braid.support.sizes.expression import Extent, Size
 from braid.support.tile_permission import may_use_tiles
 from braid.targets.kernels.kernel_family import Kernel
 
@@ -24,11 +27,12 @@ class LoadedKernel:
         self,
         object_code: bytes,
         symbol: str,
-        grid: int,
+        grid: Extent,
         scratch_bytes: int,
         libraries: Sequence[str] = (),
+        sizes: Sequence[Size] = (),
     ) -> None:
-        """`grid`, `scratch_bytes` and `libraries` are those of `Kernel`.
+        """Load code whose `grid`, `scratch_bytes`, `libraries` and `sizes` are those of `Kernel`.
 
         Raises BraidError where a library is not there.
         """
@@ -40,29 +44,39 @@ class LoadedKernel:
         self.scratch = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
         """What the kernel keeps during a call; its bytes are arbitrary before each."""
         self._has_scratch = scratch_bytes > 0
+        self._sizes = sizes
 
-    def __call__(self, *arrays: Array, begin: int = 0, end: int | None = None) -> None:
-        """Computes iterations [begin, end), by default all of them.
+    def __call__(
+        self,
+        *arrays: Array,
+        begin: int = 0,
+        end: int | None = None,
+        symbols: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Compute iterations [begin, end), by default all of them, with `symbols` for open dims.
 
         `arrays` are the operands and the results as stored (physical shapes, C order); the
         results are written.
         """
-        self.bound(*arrays, begin=begin, end=end)()
+        self.bound(*arrays, begin=begin, end=end, symbols=symbols)()
 
-    def bound(self, *arrays: Array, begin: int = 0, end: int | None = None) -> Callable[[], None]:
-        """The same call with its arguments converted once, for measuring."""
+    def bound(
+        self,
+        *arrays: Array,
+        begin: int = 0,
+        end: int | None = None,
+        symbols: Mapping[str, int] = MappingProxyType({}),
+    ) -> Callable[[], None]:
+        """Return the same call with its arguments converted once, for measuring."""
         pointers = [array.ctypes.data for array in arrays]
         if self._has_scratch:
             start = self.scratch.ctypes.data
             pointers.append(start + -start % ALIGNMENT)
-        kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64, ctypes.c_int64]
+        last = evaluate(self.grid, symbols) if end is None else end
+        numbers = [begin, last, *(evaluate(size, symbols) for size in self._sizes)]
+        kinds = [ctypes.c_void_p] * len(pointers) + [ctypes.c_int64] * len(numbers)
         function = ctypes.CFUNCTYPE(None, *kinds)(self._address)
-        last = self.grid if end is None else end
-        arguments = [
-            *map(ctypes.c_void_p, pointers),
-            ctypes.c_int64(begin),
-            ctypes.c_int64(last),
-        ]
+        arguments = [*map(ctypes.c_void_p, pointers), *map(ctypes.c_int64, numbers)]
 
         def call(alive: object = (self, arrays)) -> None:
             function(*arguments)
@@ -76,7 +90,14 @@ class CallableKernel(LoadedKernel):
     def __init__(self, kernel: Kernel) -> None:
         """Compiles `kernel`. Raises BraidError as `compile_kernel` does."""
         code = compile_kernel(kernel)
-        super().__init__(code, kernel.symbol, kernel.grid, kernel.scratch_bytes, kernel.libraries)
+        super().__init__(
+            code,
+            kernel.symbol,
+            kernel.grid,
+            kernel.scratch_bytes,
+            kernel.libraries,
+            kernel.sizes,
+        )
 
 
 def call_kernel(kernel: Kernel, arrays: Sequence[Array]) -> None:

@@ -23,6 +23,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import vector
+from braid.support.sizes.expression import Extent, Size
 
 Index: TypeAlias = int | SSAValue
 """An index known now, or a value of type `index`."""
@@ -58,8 +59,13 @@ class Emitter:
     top of the function.
     """
 
-    def __init__(self, entry: Block, unit: Vectors) -> None:
+    def __init__(self, entry: Block, unit: Vectors, sizes: Sequence[Size] = ()) -> None:
+        """Begin at the end of `entry`, whose last arguments are the values of `sizes`."""
         self.unit = unit
+        first = len(entry.args) - len(sizes)
+        self.iterations = entry.args[first - 2], entry.args[first - 1]
+        """The first iteration of the grid that a call computes, and the one after its last."""
+        self._sizes = dict(zip(sizes, entry.args[first:], strict=True))
         self.lanes = unit.lanes
         self._entry = entry
         self._block = entry
@@ -69,12 +75,6 @@ class Emitter:
         self._vectors: dict[Attribute, VectorType[Any]] = {}
         self._known: dict[tuple[type[Operation], Value, Value], Value] = {}  # in this block
         self._unknown_mask: Value | None = None
-
-    @property
-    def iterations(self) -> tuple[Value, Value]:
-        """The first iteration of the grid that a call computes, and the one after its last."""
-        begin, end = self._entry.args[-2:]
-        return begin, end
 
     def insert(self, op: Operation) -> Value:
         """Appends `op` and returns its first result."""
@@ -131,6 +131,10 @@ class Emitter:
             known = self._numbers[value] = self.constant(value, _INDEX)
         return known
 
+    def extent(self, extent: Extent) -> Index:
+        """Return an extent or a stride, which is an argument of the function where it is open."""
+        return extent if isinstance(extent, int) else self._sizes[extent]
+
     def add(self, a: Index, b: Index) -> Index:
         """a + b."""
         if isinstance(a, int) and isinstance(b, int):
@@ -169,17 +173,17 @@ class Emitter:
             return b if a == 0 else a
         return self._computed(arith.MaxUIOp, a, b)
 
-    def coordinates(self, index: Index, extents: Sequence[int]) -> list[Index]:
+    def coordinates(self, index: Index, extents: Sequence[Extent]) -> list[Index]:
         """The multi-index of a row-major position."""
         result: list[Index] = []
         for extent in reversed(extents[1:]):
-            index, coordinate = self.divmod(index, extent)
+            index, coordinate = self.divmod(index, self.extent(extent))
             result.insert(0, coordinate)
         return [index, *result] if extents else []
 
-    def divmod(self, a: Index, b: int) -> tuple[Index, Index]:
+    def divmod(self, a: Index, b: Index) -> tuple[Index, Index]:
         """Quotient and remainder of non-negative numbers."""
-        if isinstance(a, int):
+        if isinstance(a, int) and isinstance(b, int):
             return divmod(a, b)
         if b == 1:
             return a, 0
@@ -193,11 +197,11 @@ class Emitter:
             known = self._known[key] = self.make(op, key[1:], _INDEX)
         return known
 
-    def dot(self, indices: Sequence[Index], strides: Sequence[int]) -> Index:
+    def dot(self, indices: Sequence[Index], strides: Sequence[Extent]) -> Index:
         """Σ indices[i] · strides[i]."""
         total: Index = 0
         for index, stride in zip(indices, strides, strict=True):
-            total = self.add(total, self.mul(index, stride))
+            total = self.add(total, self.mul(index, self.extent(stride)))
         return total
 
     def loop(self, lower: Index, upper: Index, step: int, body: Callable[[Index], None]) -> None:
@@ -228,13 +232,13 @@ class Emitter:
         return op.results
 
     def branch(
-        self, index: Index, bound: int, below: Callable[[], None], otherwise: Callable[[], None]
+        self, index: Index, bound: Index, below: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:
         """Runs `below` if index < bound, else `otherwise`."""
-        if isinstance(index, int):
+        if isinstance(index, int) and isinstance(bound, int):
             (below if index < bound else otherwise)()
             return
-        condition = self.insert(arith.CmpiOp(index, self.index(bound), "ult"))
+        condition = self.insert(arith.CmpiOp(self.index(index), self.index(bound), "ult"))
         blocks = (Block(), Block())
         for block, body in zip(blocks, (below, otherwise), strict=True):
             with self._inside(block):
@@ -314,7 +318,7 @@ class Emitter:
         stores, where it knows that one lane of the mask is on. Grids begin below 2^63.
         """
         if self._unknown_mask is None:
-            begin = self._entry.args[-2]
+            begin, _ = self.iterations
             bits = arith.ConstantOp(IntegerAttr(63, IndexType()))
             sign = arith.ShRUIOp(begin, bits.result)
             one = arith.ConstantOp(IntegerAttr(1, IndexType()))

@@ -16,7 +16,7 @@ one.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn, TypeAlias
+from typing import ClassVar, NoReturn, TypeAlias, TypeVar
 
 from braid.support.errors import BraidError
 
@@ -199,6 +199,8 @@ class Size:
 
 
 Extent: TypeAlias = int | Size
+ExtentT = TypeVar("ExtentT", bound=Extent)
+"""The extents of a shape: `int` where all of them are numbers, else `Extent`."""
 
 
 def symbol(name: str) -> Size:

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.argument_attributes import argument_attributes
 from braid.lowering.common.element_types import signless
@@ -29,9 +29,13 @@ from braid.lowering.common.function_attributes import mark_unrolled
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
+from braid.support.sizes.expression import Extent, Size
 from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 _SCRATCH: Mapping[int, Attribute] = {4: f32, 8: f64}
+
+_OPEN_ELEMENTS = 1 << 48
+"""As many as an address space has: the type of a buffer of unknown length needs a number."""
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
 """Emits one grid iteration: the emitter, the buffers (operands, then results), its number."""
@@ -60,11 +64,13 @@ def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[A
     """The memref of the physical shape of a tensor type in `layout`, by default its own.
 
     Unsigned integers become signless ones: their operations say what they are. Truth values are
-    bytes.
+    bytes. A tensor with open dims is a row of elements that has no end.
     """
     type = cast(TensorType[Any], tensor)
     layout = layout or layout_of(type)
     shape = layout.storage_shape(type.get_shape())
+    if DYNAMIC in shape:
+        shape = (_OPEN_ELEMENTS,)
     strides = NoneAttr() if layout.strides is None else StridedLayoutAttr(layout.strides, 0)
     element_type = i8 if type.element_type == i1 else signless(type.element_type)
     return MemRefType(element_type, shape, strides)
@@ -74,7 +80,7 @@ def grid_kernel(
     group: FusedOp,
     symbol: str,
     unit: VectorUnit,
-    grid: int,
+    grid: Extent,
     body: Body,
     in_place: tuple[InPlace, ...] = (),
     scratch_bytes: int = 0,
@@ -82,18 +88,21 @@ def grid_kernel(
     prepared: Prepared | None = None,
     *,
     is_unrolled: bool = False,
+    sizes: tuple[Size, ...] = (),
 ) -> Kernel:
     """A kernel of `group` that runs `body` for each of its iterations [begin, end).
 
     The last of the body's buffers is scratch of floats as wide as the unit's elements, if there is
     any: a multiple of 64 bytes. A call runs the two parts of `around` before its first iteration
     and after its last one, and `prepared` before the iterations that share it. LLVM leaves the
-    loops of a kernel that `is_unrolled` as they are.
+    loops of a kernel that `is_unrolled` as they are. The values of `sizes` are arguments.
     """
-    module = _grid_module(group, symbol, unit, body, in_place, scratch_bytes, around, prepared)
+    module = _grid_module(
+        group, symbol, unit, body, in_place, scratch_bytes, around, prepared, sizes
+    )
     if is_unrolled:
         mark_unrolled(cast(func.FuncOp, module.body.block.first_op))
-    return Kernel(symbol, module, grid, scratch_bytes, in_place)
+    return Kernel(symbol, module, grid, scratch_bytes, in_place, sizes=sizes)
 
 
 class OverlappingBody(Protocol):
@@ -149,6 +158,7 @@ def _grid_module(
     scratch_bytes: int,
     around: Around | None = None,
     prepared: Prepared | None = None,
+    sizes: Sequence[Size] = (),
 ) -> ModuleOp:
     """The function of a kernel; the buffers of `aliases` may be the same memory."""
     values: list[SSAValue] = [*group.inputs, *group.outputs]
@@ -158,10 +168,10 @@ def _grid_module(
     if scratch_bytes:
         bytes = unit.element_bytes
         memrefs.append(MemRefType(_SCRATCH[bytes], [scratch_bytes // bytes]))
-    entry = Block(arg_types=[*memrefs, IndexType(), IndexType()])
-    emitter = Emitter(entry, unit)
-    buffers = [Buffer.of(emitter, argument) for argument in entry.args[:-2]]
-    begin, end = entry.args[-2:]
+    entry = Block(arg_types=[*memrefs, *[IndexType()] * (2 + len(sizes))])
+    emitter = Emitter(entry, unit, sizes)
+    buffers = [Buffer.of(emitter, argument) for argument in entry.args[: len(memrefs)]]
+    begin, end = emitter.iterations
     if around is not None:
         around[0](emitter, buffers)
 
@@ -179,7 +189,7 @@ def _grid_module(
         symbol,
         ([argument.type for argument in entry.args], []),
         Region(entry),
-        arg_attrs=argument_attributes(len(group.inputs), results, aliases),
+        arg_attrs=argument_attributes(len(group.inputs), results, aliases, len(sizes)),
     )
     return ModuleOp([function])
 

@@ -1,6 +1,5 @@
 """The loops of an elementwise kernel: vectors along the innermost dim, a mask for what is left."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +16,8 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.points import evaluate
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import product_of
 from braid.targets.kernels.schedules import Schedule
 
 _CHUNK = 4096
@@ -49,7 +50,7 @@ class PointwiseLoops:
         return self.unit.lanes
 
     @property
-    def extent(self) -> int:
+    def extent(self) -> Extent:
         """Iterations of the dim that vectors run along."""
         return self.nest.dims[-1].extent
 
@@ -60,19 +61,31 @@ class PointwiseLoops:
 
     @property
     def chunk(self) -> int:
-        """Elements along the innermost dim in one grid iteration: a multiple of the step."""
+        """Elements along the innermost dim in one grid iteration: a multiple of the step.
+
+        Chunks of a known extent are as equal as can be.
+        """
+        if not isinstance(self.extent, int):
+            return -(-_CHUNK // self.step) * self.step
         chunks = -(-self.extent // _CHUNK)
         return -(-self.extent // (chunks * self.step)) * self.step
 
     @property
-    def grid_extents(self) -> tuple[int, ...]:
+    def grid_extents(self) -> tuple[Extent, ...]:
         """Outer dims, then chunks."""
         return (*(dim.extent for dim in self.nest.dims[:-1]), -(-self.extent // self.chunk))
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> Extent:
         """Iterations of the grid."""
-        return math.prod(self.grid_extents)
+        return product_of(self.grid_extents)
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes that the code reads."""
+        strides = (stride for dim in self.nest.dims for stride in dim.strides)
+        read = (*self.grid_extents, self.extent, *strides)
+        return tuple(dict.fromkeys(extent for extent in read if isinstance(extent, Size)))
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One chunk: whole vectors, then what is left under a mask."""
@@ -82,9 +95,11 @@ class PointwiseLoops:
             e.dot(outer, [strides[tensor] for strides in outer_strides])
             for tensor in range(len(self.nest.dims[-1].strides))
         ]
-        tail = self.extent % self.step
+        extent = e.extent(self.extent)
+        tail = e.divmod(extent, self.step)[1]
+        whole_end = e.sub(extent, tail)
         start = e.mul(chunk, self.chunk)
-        stop = e.minimum(e.add(start, self.chunk), self.extent - tail)
+        stop = e.minimum(e.add(start, self.chunk), whole_end)
 
         def whole(position: Index, streams: bool = False) -> None:
             for vector in range(self.unroll):
@@ -99,25 +114,33 @@ class PointwiseLoops:
             e.effect(CallIntrinsicOp("llvm.x86.sse.sfence", [], []))
 
         def rest() -> None:
-            for begin in range(self.extent - tail, self.extent, self.lanes):
+            if not isinstance(self.extent, int):
+                e.loop(whole_end, extent, self.lanes, masked)
+                return
+            for begin in range(self.extent - self.extent % self.step, self.extent, self.lanes):
                 self._vector(e, buffers, bases, begin, e.tail_mask(self.extent - begin))
 
-        if self.extent >= self.step:
+        def masked(position: Index) -> None:
+            self._vector(e, buffers, bases, position, e.mask(e.sub(extent, position)))
+
+        if not isinstance(self.extent, int) or self.extent >= self.step:
             if self._streams_results:
                 into_caches = partial(e.loop, start, stop, self.step, whole)
                 e.branch(self._obstacles(e, buffers, bases, start), 1, past_caches, into_caches)
             else:
                 e.loop(start, stop, self.step, whole)
-        if tail:
-            e.branch(chunk, self.grid_extents[-1] - 1, lambda: None, rest)
+        if tail != 0:
+            last = e.sub(e.extent(self.grid_extents[-1]), 1)
+            e.branch(chunk, last, lambda: None, rest)
 
     @property
     def _streams_results(self) -> bool:
         """Whether results are so large that nobody finds them in a cache, and can go past them."""
         kinds = [element_type_of(result) for result in self.nest.points.results]
-        size = sum(map(bytes_of, kinds)) * math.prod(dim.extent for dim in self.nest.dims)
+        size = sum(map(bytes_of, kinds)) * product_of(dim.extent for dim in self.nest.dims)
         return (
             self.unit.has_streams
+            and isinstance(size, int)
             and size > self.unit.last_cache_bytes
             and all(bytes_of(kind) == _WORD for kind in kinds)
         )
@@ -155,7 +178,9 @@ class PointwiseLoops:
     ) -> None:
         """Loads, computes and stores the lanes from `position` on, past the caches or not."""
         nest, strides = self.nest, self.nest.dims[-1].strides
-        offsets = [e.add(b, e.mul(position, s)) for b, s in zip(bases, strides, strict=True)]
+        offsets = [
+            e.add(base, e.dot([position], [s])) for base, s in zip(bases, strides, strict=True)
+        ]
 
         def read(tensor: int) -> Value:
             buffer = buffers[nest.arguments[tensor]]

@@ -80,7 +80,7 @@ def compile_members(
                 functions[name] = op
             else:
                 constants.append(op)
-    grids = {name: kernel.grid for name, kernel in zip(names, kernels, strict=True)}
+    grids = {name: kernel.iterations for name, kernel in zip(names, kernels, strict=True)}
     features = frozenset(name for kernel in kernels for name in kernel.features)
     return Members(function, functions, grids, tuple(constants), arena.value.data, features)
 
