@@ -15,15 +15,16 @@ from typing_extensions import TypeVar
 from braid.dialects.braid.layout import Layout, StorageDim
 from braid.support.sizes.expression import Extent, ExtentT
 
-_E = TypeVar("_E", bound=Extent, default=int, covariant=True)
+KnownOrOpen = TypeVar("KnownOrOpen", bound=Extent, default=int, covariant=True)
+"""The extents of a nest: numbers by default, `Extent` where dims may be open."""
 
 
 @dataclass(frozen=True)
-class LoopDim(Generic[_E]):
+class LoopDim(Generic[KnownOrOpen]):
     """`extent` iterations; one advances tensor t by `strides[t]` elements."""
 
-    extent: _E
-    strides: tuple[_E, ...]
+    extent: KnownOrOpen
+    strides: tuple[KnownOrOpen, ...]
 
 
 def merged(dims: Sequence[LoopDim[ExtentT]]) -> tuple[LoopDim[ExtentT], ...]:

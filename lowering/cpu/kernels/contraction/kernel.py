@@ -1,9 +1,11 @@
 """The code of GEMM and convolution: tiles of C = A · B with an elementwise epilogue."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, cast
 
+from braid.analysis.nests.dims import KnownOrOpen
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.microkernel import (
     Part,
@@ -16,16 +18,18 @@ from braid.lowering.cpu.kernels.contraction.zeros import TileRun, tile_runs
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import product_of
 
 
 @dataclass(frozen=True)
-class ContractionKernel:
+class ContractionKernel(Generic[KnownOrOpen]):
     """Emits a contraction with one tile per grid iteration.
 
     `columns_outside` says that a column block of B is used for all rows before the next one.
     """
 
-    problem: Contraction
+    problem: Contraction[KnownOrOpen]
     tile: Tile
     lanes: int
     columns_outside: bool
@@ -37,20 +41,27 @@ class ContractionKernel:
         return self.tile.vectors * self.lanes
 
     @property
-    def grid_extents(self) -> tuple[int, ...]:
+    def grid_extents(self) -> tuple[Extent, ...]:
         """Outer dims that change B, and then column blocks and other dims in their order."""
         blocks = -(-self.problem.columns // self.block)
         row_tiles = -(-self.problem.row.extent // self.tile.rows)
-        outer = [dim.extent for dim in self.problem.outer]
+        outer: list[Extent] = [dim.extent for dim in self.problem.outer]
         batches = self._batches
         free = (*outer[batches:], row_tiles)
         inner = (blocks, *free) if self.columns_outside else (*free, blocks)
         return (*outer[:batches], *inner)
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> KnownOrOpen:
         """Iterations of the grid."""
-        return math.prod(self.grid_extents)
+        return cast(KnownOrOpen, product_of(self.grid_extents))
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes that the code reads."""
+        strides = (stride for dim in self.problem.outer for stride in dim.strides)
+        read = (*self.grid_extents, self.problem.row.extent, *strides)
+        return tuple(dict.fromkeys(extent for extent in read if isinstance(extent, Size)))
 
     @property
     def reads_rows_once(self) -> bool:
@@ -58,12 +69,14 @@ class ContractionKernel:
         problem, group = self.problem, self.arithmetic.group
         is_dense = problem.row.strides[0] == problem.depth * group
         is_dense = is_dense and [dim.strides[0] for dim in problem.reduction] == [group]
-        return is_dense and not self.columns_outside and problem.row.extent > self.tile.rows
+        rows = problem.row.extent
+        are_many = not isinstance(rows, int) or rows > self.tile.rows
+        return is_dense and not self.columns_outside and are_many
 
     @property
     def _batches(self) -> int:
         """How many leading outer dims change B."""
-        changing = [i for i, dim in enumerate(self.problem.outer) if dim.strides[1]]
+        changing = [i for i, dim in enumerate(self.problem.outer) if dim.strides[1] != 0]
         return changing[-1] + 1 if changing else 0
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
@@ -77,13 +90,15 @@ class ContractionKernel:
             for tensor in range(len(problem.row.strides))
         ]
         first = e.mul(row_tile, self.tile.rows)
-        bases = [e.add(b, e.mul(first, s)) for b, s in zip(bases, problem.row.strides, strict=True)]
-
+        bases = self._advanced(e, bases, first)
         bases[0] = e.add(bases[0], problem.a_start)
         if (slabs := problem.slabs) is not None:
             bases[1] = slabs.begin(e, buffers[slabs.indices], bases[1])
 
         bounds = self._bounds(e, outer)
+        if not isinstance(problem.row.extent, int):
+            self._open_rows(e, buffers, bases, column_block, row_tile)
+            return
 
         def emit(runs: Sequence[TileRun], tiles: int) -> None:
             run, others = runs[0], runs[1:]
@@ -100,6 +115,36 @@ class ContractionKernel:
 
         emit(tile_runs(problem.row.extent, self.tile.rows, problem.row_window), 0)
 
+    def _open_rows(
+        self,
+        e: Emitter,
+        buffers: Sequence[Buffer],
+        bases: Sequence[Index],
+        column_block: Index,
+        row_tile: Index,
+    ) -> None:
+        """A whole tile, or the rows that are left: tiles of a power of two of rows each."""
+        assert not self.problem.framed, "windows along open dims"
+        whole, left = e.divmod(e.extent(self.problem.row.extent), self.tile.rows)
+
+        def write(rows: int, first: Index) -> None:
+            own = self._advanced(e, bases, first)
+            TileWriter(self, e, buffers, own, column_block, rows).write()
+
+        def rest() -> None:
+            for bit in reversed(range((self.tile.rows - 1).bit_length())):
+                rows = 1 << bit
+                behind = e.divmod(left, 2 * rows)[1]
+                first = e.sub(left, behind)
+                e.branch(behind, rows, lambda: None, partial(write, rows, first))
+
+        e.branch(row_tile, whole, partial(write, self.tile.rows, 0), rest)
+
+    def _advanced(self, e: Emitter, bases: Sequence[Index], rows: Index) -> list[Index]:
+        """The places of A, B, the leaves and C after so many rows."""
+        strides = self.problem.row.strides
+        return [e.add(b, e.mul(rows, e.extent(s))) for b, s in zip(bases, strides, strict=True)]
+
     def _bounds(self, e: Emitter, outer: Sequence[Index]) -> tuple[tuple[Index, Index], ...]:
         """Of the dims of the reduction before the last framed one, and of that if it is outer."""
         problem = self.problem
@@ -113,13 +158,13 @@ class ContractionKernel:
 
 
 @dataclass(frozen=True)
-class TileWriter:
+class TileWriter(Generic[KnownOrOpen]):
     """One tile of `rows` rows, whose first row is at `bases` of A, B, the leaves and C.
 
     Of its products, only `part` is made.
     """
 
-    kernel: ContractionKernel
+    kernel: ContractionKernel[KnownOrOpen]
     e: Emitter
     buffers: Sequence[Buffer]
     bases: Sequence[Index]
@@ -139,6 +184,7 @@ class TileWriter:
 
     def _write(self, columns: int) -> None:
         e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        row_strides = cast(tuple[int, ...], problem.row.strides)
         vectors = -(-columns // e.lanes)
         left = [columns - vector * e.lanes for vector in range(vectors)]
         masks = [e.tail_mask(count) for count in left]
@@ -146,7 +192,7 @@ class TileWriter:
         operands = TileOperands(
             self.buffers[problem.a],
             self.bases[0],
-            problem.row.strides[0],
+            row_strides[0],
             self.buffers[problem.b],
             e.add(self.bases[1], e.mul(self.column_block, problem.block_stride)),
             [kernel.arithmetic.mask(e, *own) for own in zip(left, existing, strict=True)],
@@ -158,7 +204,7 @@ class TileWriter:
         epilogue = Epilogue(
             problem.anchor,
             problem.points,
-            problem.row.strides[2:],
+            row_strides[2:],
             problem.vector_steps,
         )
         store = TileStore(epilogue, e, self.buffers, self.bases[2:], first_vector, masks)

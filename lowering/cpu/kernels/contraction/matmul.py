@@ -3,18 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from xdsl.dialects.builtin import bf16, f16, f32, f64, i32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.nests.dims import LoopDim, merged
-from braid.analysis.nests.pointwise import Pointwise, pointwise
+from braid.analysis.nests.pointwise import ExtentsOf, Pointwise, pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import ELEMENTWISE
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
@@ -23,6 +24,7 @@ from braid.lowering.cpu.kernels.contraction.slabs import SlabGather, Slabs, slab
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.emit.points import emittable
+from braid.support.sizes.expression import Extent
 from braid.targets.machines.machine import Machine
 
 
@@ -47,7 +49,9 @@ class MatmulMatch:
         return self.slabs is None and math.prod(shape_of(self.rhs)[:-2]) == 1
 
 
-def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
+def match_matmul(
+    group: FusedOp, narrow: bool = False, *, is_open: bool = False
+) -> MatmulMatch | None:
     """The only product of the group: not empty, its right operand read by nothing else.
 
     Of f32 or f64; if `narrow`, of bytes that are added up in i32, or of bf16 in f32. The right
@@ -69,14 +73,14 @@ def match_matmul(group: FusedOp, narrow: bool = False) -> MatmulMatch | None:
         return None
     if not has_types(op, narrow):
         return None
-    points = emittable(pointwise(group, op, apart=apart))
+    points = emittable(pointwise(group, op, apart=apart, is_open=is_open))
     if points is None or rhs in points.leaves or (narrow and lhs in points.leaves):
         return None
     if slabs is not None and slabs.indices in points.leaves:
         return None
     extents = (*shape_of(lhs), *shape_of(rhs))
     found = MatmulMatch(op, lhs, rhs, points, slabs, widening is not None)
-    return found if min(extents) > 0 else None
+    return found if 0 not in extents and (is_open or DYNAMIC not in extents) else None
 
 
 def widens_fast(match: MatmulMatch, machine: Machine) -> bool:
@@ -149,11 +153,31 @@ def matmul_contraction(
 
     A step of the reduction is over `step` rows of B, which are neighbours in its blocks.
     """
+    return cast(Contraction, open_contraction(match, choice, block, lanes, step, shape_of))
+
+
+def open_contraction(
+    match: MatmulMatch,
+    choice: LayoutChoice,
+    block: int,
+    lanes: int,
+    step: int,
+    extents_of: ExtentsOf,
+) -> Contraction[Extent]:
+    """As `matmul_contraction`, with the extents of tensors as `extents_of` gives them.
+
+    Those of B, and the last ones of A and the results, are known.
+    """
     points = match.points
-    shape = points.shape
+    shape = extents_of(match.op.output)
     layout = choice.operands[match.rhs.index]
     a_shape, b_shape = shape_of(match.lhs), shape_of(match.rhs)
-    a_strides = _strides(match.lhs, choice)
+
+    def strides_of(argument: BlockArgument) -> tuple[Extent, ...]:
+        own = extents_of(argument)
+        return _repeated(own, choice.operands[argument.index].storage_strides(own))
+
+    a_strides = strides_of(match.lhs)
     stored = layout.untransformed.storage_strides(b_shape)
     slabs = None
     if match.slabs is not None:
@@ -161,14 +185,14 @@ def matmul_contraction(
         b_strides = (*match.slabs.index_strides(choice), 0)
     else:
         b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
-    leaves = [_strides(leaf, choice) for leaf in points.leaves]
+    leaves = [strides_of(leaf) for leaf in points.leaves]
     columns = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))
     dims = [
-        LoopDim(extent, tuple(strides[dim] for strides in columns))
+        LoopDim[Extent](extent, tuple(strides[dim] for strides in columns))
         for dim, extent in enumerate(shape[:-1])
     ]
     outer = merged(dims)
-    row = LoopDim(1, (0,) * len(columns))
+    row = LoopDim[Extent](1, (0,) * len(columns))
     if outer and outer[-1].strides[1] == 0:
         outer, row = outer[:-1], outer[-1]
     steps, column_stride = -(-a_shape[-1] // step), 1
@@ -183,14 +207,14 @@ def matmul_contraction(
         outer=outer,
         row=row,
         reduction=(LoopDim(steps, (step, k_stride)),),
-        columns=shape[-1],
+        columns=points.shape[-1],
         columns_padded=not layout.is_permutation,
         block_stride=block_stride,
         a=match.lhs.index,
         b=match.rhs.index,
         anchor=match.op.output,
         points=points,
-        vector_steps=(*(lanes * leaf[-1] for leaf in leaves), lanes),
+        vector_steps=(*(lanes * cast(int, leaf[-1]) for leaf in leaves), lanes),
         slabs=slabs,
         column_stride=column_stride,
     )
@@ -208,11 +232,6 @@ def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
     )
 
 
-def _strides(argument: BlockArgument, choice: LayoutChoice) -> tuple[int, ...]:
-    shape = shape_of(argument)
-    return _repeated(shape, choice.operands[argument.index].storage_strides(shape))
-
-
-def _repeated(shape: Sequence[int], strides: Sequence[int]) -> tuple[int, ...]:
+def _repeated(shape: Sequence[Extent], strides: Sequence[Extent]) -> tuple[Extent, ...]:
     """Strides with 0 for the dims that are repeated."""
     return tuple(0 if e == 1 else s for e, s in zip(shape, strides, strict=False))

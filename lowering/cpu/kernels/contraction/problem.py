@@ -2,18 +2,20 @@
 
 import math
 from dataclasses import dataclass
+from typing import Generic
 
 from xdsl.ir import SSAValue
 
-from braid.analysis.nests.dims import LoopDim
+from braid.analysis.nests.dims import KnownOrOpen, LoopDim
 from braid.analysis.nests.pointwise import Pointwise
 from braid.lowering.cpu.kernels.contraction.slabs import Slabs
 from braid.lowering.cpu.kernels.contraction.zeros import Framed, WindowDim
+from braid.support.sizes.expression import Extent
 from braid.targets.kernels.kernel_family import InPlace
 
 
 @dataclass(frozen=True)
-class Contraction:
+class Contraction(Generic[KnownOrOpen]):
     """C[outer, row, n] = epilogue(Σ A[outer, row, k] · B[outer, k, n]).
 
     `outer` and `row` dims have strides for A, B, every leaf of the epilogue, and C, in this
@@ -24,11 +26,12 @@ class Contraction:
     the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
     `a` and `b` are numbers of the kernel's arguments. With `slabs`, B is a table of slabs, and
     strides for B lead to the index of a slab instead. Of `framed` dims not all products are made:
-    A is zero in the others. They are in the order of the reduction, the row dim's last.
+    A is zero in the others. They are in the order of the reduction, the row dim's last. Extents of
+    `outer` and `row` may be open; a step along `row` is known.
     """
 
-    outer: tuple[LoopDim, ...]
-    row: LoopDim
+    outer: tuple[LoopDim[KnownOrOpen], ...]
+    row: LoopDim[KnownOrOpen]
     reduction: tuple[LoopDim, ...]
     columns: int
     columns_padded: bool
@@ -48,7 +51,7 @@ class Contraction:
         """Operands of the epilogue that a result may overwrite: not A or B."""
         dims = (*self.outer, self.row)
 
-        def along(tensor: int) -> tuple[int, ...]:
+        def along(tensor: int) -> tuple[Extent, ...]:
             return tuple(dim.strides[tensor] for dim in dims)
 
         *steps, step = self.vector_steps
@@ -70,7 +73,7 @@ class Contraction:
         return math.prod(each.window.share for each in framed)
 
     @property
-    def rows(self) -> int:
+    def rows(self: "Contraction") -> int:
         """Rows of A over all outer dims."""
         return self.row.extent * math.prod(dim.extent for dim in self.outer)
 
