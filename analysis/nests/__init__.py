@@ -4,6 +4,7 @@ A nest is derived from a group and the layouts of its tensors; it knows no machi
 nothing. Each class of nests is one file:
 
 - `pointwise`: elementwise ops, one result element per iteration
+- `rows`: a reduction, with elementwise ops before and after it
 - `permutation`: copies that bring elements into another order
 - `dims`: the loop dims that all classes are made of
 """

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of, is_float
+from braid.dialects.braid.dtypes import bytes_of, is_float, is_number
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.regions import FusedOp
@@ -27,7 +27,6 @@ from braid.lowering.emit.math.elementwise_table import (
     Emit,
     conversion,
     emitter_of,
-    is_number,
 )
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel

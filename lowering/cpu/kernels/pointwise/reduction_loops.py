@@ -14,10 +14,10 @@ from functools import cached_property
 from xdsl.ir import BlockArgument
 
 from braid.analysis.nests.dims import LoopDim
-from braid.analysis.nests.pointwise import Pointwise
+from braid.analysis.nests.rows import Reduction, ReductionNest
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
-from braid.dialects.braid.reduction import ReduceOp, neutral_of
+from braid.dialects.braid.reduction import neutral_of
 from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
@@ -40,60 +40,8 @@ _LONG_ROW = 64
 _SHORT_ROW = 16
 """… and up to which as many rows as there are lanes go together; else four."""
 
-_SHORTEST_ROWS = range(2, 5)
-"""Elements of rows that are taken apart: the shuffles for one are as many as its square."""
-
 Join = Callable[[Value, Value], Value]
 """The accumulator from a value and an accumulator."""
-
-
-@dataclass(frozen=True)
-class ReductionNest:
-    """The dims that stay and those that are reduced, outermost first.
-
-    Strides are those of all tensors that are reduced, of which there are `reads`, then of the
-    operands of the ops on the result, then of the results.
-    """
-
-    kept: tuple[LoopDim, ...]
-    reduced: tuple[LoopDim, ...]
-    reads: int
-    has_columns: bool
-
-    @property
-    def is_interleaved(self) -> bool:
-        """Whether neighbouring rows are so short that they are taken apart."""
-        length, along = self.reduced[-1].extent, self.reduced[-1].strides[: self.reads]
-        rows = self.kept[-1].strides[: self.reads]
-        is_dense = all(step == 1 and row == length for step, row in zip(along, rows, strict=True))
-        return not self.has_columns and length in _SHORTEST_ROWS and is_dense
-
-    @staticmethod
-    def of(
-        kept: Sequence[LoopDim], reduced: Sequence[LoopDim], tensors: int, reads: int
-    ) -> "ReductionNest | None":
-        """None where neither vectors of what is read nor those of the results are contiguous."""
-        single = LoopDim(1, (0,) * tensors)
-        kept, reduced = tuple(kept) or (single,), tuple(reduced) or (single,)
-        if any(stride not in (0, 1) for stride in kept[-1].strides[reads:]):
-            return None
-        if _are_contiguous(reduced[-1].strides[:reads]):
-            return ReductionNest(kept, reduced, reads, has_columns=False)
-        if _are_contiguous(kept[-1].strides[:reads]) or kept[-1].extent == 1:
-            return ReductionNest(kept, reduced, reads, has_columns=True)
-        return None
-
-    def used_lanes(self, lanes: int) -> float:
-        """The part of the lanes of all vectors that hold something."""
-        if self.is_interleaved:
-            return 1.0
-        extent = (self.kept if self.has_columns else self.reduced)[-1].extent
-        return extent / (-(-extent // lanes) * lanes)
-
-
-def _are_contiguous(strides: Sequence[int]) -> bool:
-    """Whether vectors of all tensors are neighbours or one number, and not all are one number."""
-    return any(strides) and all(stride in (0, 1) for stride in strides)
 
 
 @dataclass(frozen=True)
@@ -104,9 +52,7 @@ class ReductionLoops:
     the one before it has computed.
     """
 
-    op: ReduceOp
-    reads: Pointwise
-    points: Pointwise
+    found: Reduction
     nest: ReductionNest
     unit: VectorUnit
 
@@ -155,7 +101,7 @@ class ReductionLoops:
     @property
     def _registers(self) -> int:
         """Vectors of accumulators that half of the registers hold."""
-        words = max(1, bytes_of(element_type_of(self.op.output)) // _WORD)
+        words = max(1, bytes_of(element_type_of(self.found.op.output)) // _WORD)
         return max(1, self.unit.registers // 2 // words)
 
     @property
@@ -192,8 +138,8 @@ class ReductionLoops:
 
     def _totals(self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index]) -> list[Value]:
         """The results of a block, in vectors."""
-        kind = element_type_of(self.op.output)
-        neutral = e.constant(neutral_of(self.op.kind.data, kind), e.vector_type(kind))
+        kind = element_type_of(self.found.op.output)
+        neutral = e.constant(neutral_of(self.found.op.kind.data, kind), e.vector_type(kind))
         count = self._accumulators
         values = self._reduce(e, buffers, bases, [neutral] * (count * self._unroll), 0)
         join = self._join(e)
@@ -212,7 +158,7 @@ class ReductionLoops:
     ) -> Sequence[Value]:
         """The accumulators after all that the reduced dims from `depth` on reach."""
         dim, inner = self.nest.reduced[depth], self.nest.reduced[depth + 1 :]
-        carry = carry_sums if self.op.kind.data == "add" else _carry
+        carry = carry_sums if self.found.op.kind.data == "add" else _carry
 
         def at(position: Index) -> list[Index]:
             own = zip(bases, dim.strides, strict=False)
@@ -294,7 +240,7 @@ class ReductionLoops:
         mask: Value | None,
     ) -> Value:
         """A vector of what is reduced, neutral where the mask is off."""
-        place = {leaf: number for number, leaf in enumerate(self.reads.leaves)}
+        place = {leaf: number for number, leaf in enumerate(self.found.reads.leaves)}
 
         def leaf(argument: BlockArgument) -> Value:
             buffer, offset = buffers[argument.index], offsets[place[argument]]
@@ -302,13 +248,13 @@ class ReductionLoops:
                 return buffer.splat(e, offset)
             return buffer.load(e, offset, mask)
 
-        (value,) = evaluate(e, self.reads, leaf, {})
-        kind = element_type_of(self.op.output)
-        cast = emitter_of("cast", [element_type_of(self.op.input)], kind)
+        (value,) = evaluate(e, self.found.reads, leaf, {})
+        kind = element_type_of(self.found.op.output)
+        cast = emitter_of("cast", [element_type_of(self.found.op.input)], kind)
         assert cast is not None
         value = cast(e, [value])
-        neutral = neutral_of(self.op.kind.data, kind)
-        if mask is None or self.nest.has_columns or (neutral == 0 and not self.reads.ops):
+        neutral = neutral_of(self.found.op.kind.data, kind)
+        if mask is None or self.nest.has_columns or (neutral == 0 and not self.found.reads.ops):
             return value
         return choose(e, mask, value, e.constant(neutral, value.type))
 
@@ -324,7 +270,7 @@ class ReductionLoops:
         """Computes and stores the results that a vector of totals leads to."""
         strides = self._columns.strides[self.nest.reads :]
         offsets = [e.add(base, first * stride) for base, stride in zip(bases, strides, strict=True)]
-        place = {leaf: number for number, leaf in enumerate(self.points.leaves)}
+        place = {leaf: number for number, leaf in enumerate(self.found.points.leaves)}
 
         def leaf(argument: BlockArgument) -> Value:
             number, buffer = place[argument], buffers[argument.index]
@@ -332,14 +278,14 @@ class ReductionLoops:
                 return buffer.splat(e, offsets[number])
             return buffer.load(e, offsets[number], mask)
 
-        values = evaluate(e, self.points, leaf, {self.op.output: total})
+        values = evaluate(e, self.found.points, leaf, {self.found.op.output: total})
         stored = zip(values, buffers[-len(values) :], offsets[len(place) :], strict=True)
         for value, buffer, offset in stored:
             buffer.store(e, value, offset, mask)
 
     def _join(self, e: Emitter) -> Join:
-        kind = element_type_of(self.op.output)
-        emit = emitter_of(self.op.kind.data, [kind] * 2, kind)
+        kind = element_type_of(self.found.op.output)
+        emit = emitter_of(self.found.op.kind.data, [kind] * 2, kind)
         assert emit is not None
         return lambda value, accumulator: emit(e, [value, accumulator])
 

@@ -1,0 +1,145 @@
+"""Nests of rows: a reduction along any dims, with elementwise ops before and after it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Operation, SSAValue
+
+from braid.analysis.nests.dims import LoopDim, merged, strides_along
+from braid.analysis.nests.pointwise import Pointwise, points_of
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.regions import FusedOp
+
+_SHORTEST_ROWS = range(2, 5)
+"""Elements of rows that are taken apart: the shuffles for one are as many as its square."""
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """A group's only reduction, with the ops on what it reads and those on its result."""
+
+    op: ReduceOp
+    reads: Pointwise
+    points: Pointwise
+
+
+@dataclass(frozen=True)
+class ReductionNest:
+    """The dims that stay and those that are reduced, outermost first.
+
+    Strides are those of all tensors that are reduced, of which there are `reads`, then of the
+    operands of the ops on the result, then of the results.
+    """
+
+    kept: tuple[LoopDim, ...]
+    reduced: tuple[LoopDim, ...]
+    reads: int
+    has_columns: bool
+
+    @property
+    def is_interleaved(self) -> bool:
+        """Return whether neighbouring rows are so short that they are taken apart."""
+        length, along = self.reduced[-1].extent, self.reduced[-1].strides[: self.reads]
+        rows = self.kept[-1].strides[: self.reads]
+        is_dense = all(step == 1 and row == length for step, row in zip(along, rows, strict=True))
+        return not self.has_columns and length in _SHORTEST_ROWS and is_dense
+
+    def used_lanes(self, lanes: int) -> float:
+        """Return the part of the lanes of all vectors that hold something."""
+        if self.is_interleaved:
+            return 1.0
+        extent = (self.kept if self.has_columns else self.reduced)[-1].extent
+        return extent / (-(-extent // lanes) * lanes)
+
+
+def reduction(group: FusedOp) -> Reduction | None:
+    """Return the only reduction of a static group; None unless all else is elementwise."""
+    ops = [op for op in group.body.block.ops if isinstance(op, ReduceOp)]
+    values = (*group.inputs, *group.outputs)
+    if len(ops) != 1 or any(DYNAMIC in shape_of(value) for value in values):
+        return None
+    op = ops[0]
+    before, after = _parts(group, op)
+    reads = points_of(before, [op.input], shape_of(op.input))
+    points = points_of(after, tuple(group.terminator.arguments), shape_of(op.output))
+    if reads is None or points is None or not reads.leaves:
+        return None
+    if not _is_self_contained(points, op, op.output) or not _is_self_contained(reads, op):
+        return None
+    return Reduction(op, reads, points)
+
+
+def reduction_nest(found: Reduction, choice: LayoutChoice) -> ReductionNest | None:
+    """Return the merged loop dims, the innermost one contiguous; None in layouts that have none."""
+    shape, kept = found.reads.shape, found.points.shape
+    leaves = [(shape_of(leaf), choice.operands[leaf.index]) for leaf in found.reads.leaves]
+    whole = [layout for extents, layout in leaves if extents == shape]
+    order = whole[0] if whole else Layout.row_major(len(shape))
+    if any(shape[dim] % order.block(dim) for dim in range(order.rank)):
+        return None
+    leaves += [(shape_of(leaf), choice.operands[leaf.index]) for leaf in found.points.leaves]
+    leaves += [(kept, layout) for layout in choice.results]
+    strides = [strides_along(extents, layout, order) for extents, layout in leaves]
+    known = [each for each in strides if each is not None]
+    if len(known) < len(strides):
+        return None
+    columns = zip(*known, strict=True)
+    extents = order.storage_shape(shape)
+    is_reduced = [target.dim in found.op.dims.get_values() for target in order.dims]
+    dims = [LoopDim(e, tuple(c)) for e, c in zip(extents, columns, strict=True)]
+    kept_dims, reduced_dims = (
+        merged([dim for dim, own in zip(dims, is_reduced, strict=True) if own == wanted])
+        for wanted in (False, True)
+    )
+    return _contiguous(kept_dims, reduced_dims, len(known), len(found.reads.leaves))
+
+
+def _contiguous(
+    kept: Sequence[LoopDim], reduced: Sequence[LoopDim], tensors: int, reads: int
+) -> ReductionNest | None:
+    """Return None where neither vectors of what is read nor those of the results are contiguous."""
+    single = LoopDim(1, (0,) * tensors)
+    kept, reduced = tuple(kept) or (single,), tuple(reduced) or (single,)
+    if any(stride not in (0, 1) for stride in kept[-1].strides[reads:]):
+        return None
+    if _are_contiguous(reduced[-1].strides[:reads]):
+        return ReductionNest(kept, reduced, reads, has_columns=False)
+    if _are_contiguous(kept[-1].strides[:reads]) or kept[-1].extent == 1:
+        return ReductionNest(kept, reduced, reads, has_columns=True)
+    return None
+
+
+def _are_contiguous(strides: Sequence[int]) -> bool:
+    """Return whether vectors of all tensors are neighbours or one number, and some neighbours."""
+    return any(strides) and all(stride in (0, 1) for stride in strides)
+
+
+def _parts(group: FusedOp, op: ReduceOp) -> tuple[list[Operation], list[Operation]]:
+    """Return the ops that make what `op` reads, and the rest; constants where they are read."""
+    wanted = {op.input}
+    before: list[Operation] = []
+    for other in reversed(list(group.body.block.ops)):
+        if wanted.intersection(other.results):
+            before.insert(0, other)
+            wanted.update(other.operands)
+    after = [
+        other
+        for other in group.body.block.ops
+        if other not in (op, group.terminator)
+        and (other not in before or isinstance(other, ConstantOp))
+    ]
+    return before, after
+
+
+def _is_self_contained(points: Pointwise, op: ReduceOp, *known: SSAValue) -> bool:
+    """Return whether the ops read leaves, what they make, and what is `known`; and make results."""
+    made = {result for other in points.ops for result in other.results}
+    read = {operand for other in points.ops for operand in other.operands}
+    return all(
+        value in made or value in points.leaves or value in known
+        for value in (*read, *points.results)
+    )
