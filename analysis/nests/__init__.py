@@ -6,5 +6,7 @@ nothing. Each class of nests is one file:
 - `pointwise`: elementwise ops, one result element per iteration
 - `rows`: a reduction, with elementwise ops before and after it
 - `permutation`: copies that bring elements into another order
+- `padding`: the operand inside of the result, and the border around it
+- `runs`: gathers at known positions
 - `dims`: the loop dims that all classes are made of
 """

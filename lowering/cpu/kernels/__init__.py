@@ -6,12 +6,11 @@ see `KernelFamily`. The folders hold what families are made of. Each imports onl
 - `windows`: ops over windows of images (`conv_depthwise`, `conv_grouped`, `pooling`)
 - `conv`: convolutions (`conv_direct`, `conv_depthwise`, `conv_winograd`)
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
-- `padding`: the border of padded tensors (`pad`, `border`)
 - `selection`: the first elements of rows: keys, candidates, sorts (`top_k`, `arg_reduce`)
 - `winograd`: convolutions with fewer products (`conv_winograd`)
 - `amx`: products in the tile registers of AMX (`gemm_amx`, `conv_amx`)
 - `contraction`: products in tiles of vectors (`gemm`, `conv_direct`)
-- `copies`: strided copies, and such that permute elements (`movement`, `pad`, `tiled`)
+- `copies`: strided copies, such that permute elements, and borders (`movement`, `pad`, `tiled`)
 - `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families
 - `groups`: the base of all families, and what they ask about a group: layouts, loops, traffic
 

@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
+from braid.analysis.nests.padding import fits, inside, match_padding
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.copies.border import write_border
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.padding.border import write_border
-from braid.lowering.cpu.kernels.padding.match import match_padding
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -48,7 +46,7 @@ class _Padding(VectorCandidate):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first."""
-        return [choice for choice in flexible_choices(self.group) if _fits(self.op, choice)]
+        return [choice for choice in flexible_choices(self.group) if fits(self.op, choice)]
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic."""
@@ -58,7 +56,7 @@ class _Padding(VectorCandidate):
         """One slice of the outermost dim per grid iteration; the border belongs to the first."""
         op = self.op
         layout = stored_choice(self.group).results[0]
-        start, dims = _inside(op, layout)
+        start, dims = inside(op, layout)
         *outer, inner = dims
         grid = outer[0].extent if outer else 1
 
@@ -70,28 +68,3 @@ class _Padding(VectorCandidate):
             copy_loops(e, [*outer[1:], inner], (buffers[0], buffers[-1]), (source, target))
 
         return grid_kernel(self.group, symbol, self.unit, grid, iteration)
-
-
-def _fits(op: PadOp, choice: LayoutChoice) -> bool:
-    layout = choice.results[0]
-    if choice.operands[0] != layout:
-        return False
-    sides = zip(op.low.get_values(), op.high.get_values(), shape_of(op.input), strict=True)
-    return all(
-        layout.block(dim) == 1 or (low == high == 0 and extent % layout.block(dim) == 0)
-        for dim, (low, high, extent) in enumerate(sides)
-    )
-
-
-def _inside(op: PadOp, layout: Layout) -> tuple[int, tuple[LoopDim, ...]]:
-    """Where the operand begins in the result, and loops over it: strides in operand and result."""
-    extents = layout.storage_shape(shape_of(op.input))
-    strides = layout.storage_strides(shape_of(op.output))
-    start = sum(
-        op.low.get_values()[dim.dim] * stride
-        for dim, stride in zip(layout.dims, strides, strict=True)
-        if dim.extent is None
-    )
-    pairs = zip(row_major_strides(extents), strides, strict=True)
-    dims = merged([LoopDim(extent, pair) for extent, pair in zip(extents, pairs, strict=True)])
-    return start, dims or (LoopDim(1, (1, 1)),)

@@ -1,0 +1,81 @@
+"""Gathers at known positions as runs: arithmetic progressions along each dim."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from braid.analysis.storage.strided_storage import boxes_of, overlap_of
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.constants import ConstantOp
+from braid.dialects.braid.dtypes import is_number, numpy_from_dense
+from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.regions import FusedOp
+
+_MOST_RUNS = 8
+"""Along a dim: more are more code than it is worth."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """`count` positions from `first` on by `step`, for indices of the result from `begin` on."""
+
+    begin: int
+    first: int
+    step: int
+    count: int
+
+
+def known_runs(group: FusedOp) -> tuple[tuple[Run, ...], ...] | None:
+    """Return the runs along each dim of a chain of gathers from the operand to the result.
+
+    None where positions are computed, or in more than a few runs along some dim.
+    """
+    if len(group.inputs) != 1 or len(group.outputs) != 1 or boxes_of(group):
+        return None
+    value = group.body.block.args[0]
+    shape = shape_of(value)
+    if overlap_of(group) is not None or DYNAMIC in shape or 0 in shape:
+        return None
+    if not is_number(element_type_of(value)):
+        return None
+    positions: list[Sequence[int]] = [range(extent) for extent in shape]
+    for op in group.body.block.ops:
+        if isinstance(op, ConstantOp) or op is group.terminator:
+            continue
+        known = _positions(op) if isinstance(op, GatherOp) and op.data is value else None
+        if known is None:
+            return None
+        assert isinstance(op, GatherOp)
+        value, dim = op.output, op.dim.value.data
+        positions[dim] = [positions[dim][place] for place in known]
+    if group.terminator.arguments[0] is not value:
+        return None
+    runs = tuple(tuple(_runs(along)) for along in positions)
+    if not all(0 < len(along) <= _MOST_RUNS for along in runs):
+        return None
+    return runs
+
+
+def _positions(op: GatherOp) -> list[int] | None:
+    """Those that are read along the dim, if they are known and one for each index of the result."""
+    owner, extent = op.indices.owner, shape_of(op.data)[op.dim.value.data]
+    if not isinstance(owner, ConstantOp) or len(shape_of(op.indices)) != 1:
+        return None
+    # As in other kernels, what is outside is brought inside.
+    found = numpy_from_dense(owner.value).tolist()
+    return [min(max(p + extent if p < 0 else p, 0), extent - 1) for p in found]
+
+
+def _runs(positions: Sequence[int]) -> list[Run]:
+    """The runs of positions, each as long as possible from its begin on."""
+    runs: list[Run] = []
+    begin = 0
+    while begin < len(positions) and len(runs) <= _MOST_RUNS:
+        end = begin + 1
+        step = positions[end] - positions[begin] if end < len(positions) else 1
+        while end < len(positions) and positions[end] - positions[end - 1] == step:
+            end += 1
+        step = step if end - begin > 1 else 1
+        runs.append(Run(begin, positions[begin], step, end - begin))
+        begin = end
+    return runs

@@ -1,1 +1,0 @@
-"""Paddings: which groups are one, and the border that they write."""
