@@ -154,14 +154,14 @@ def _known(store: RecordStore, rows: Points, key: str, width: int) -> tuple[list
     for other, value in store.read(TRIALS).items():
         if other == key or value.get("kind") != rows.kind:
             continue
-        more, targets = _numbers(value)
+        more, targets = trials_of(value)
         if more and len(more[0]) == width:
             found += more
             logs += targets
     return found[-_ENOUGH:], logs[-_ENOUGH:]
 
 
-def _numbers(value: Fields) -> tuple[list[Row], list[float]]:
+def trials_of(value: Fields) -> tuple[list[Row], list[float]]:
     """The rows of a record and their targets; none of one that does not hold."""
     try:
         rows = [tuple(map(float, row)) for row in cast("list[list[float]]", value["rows"])]

@@ -83,7 +83,9 @@ def record_key(
 def load_records(store: RecordStore | None = None) -> RecordTable:
     """The costs in a store, by default the user's; the last one of a key counts."""
     found = (store or default_store()).read(COST)
-    return RecordTable({key: value["seconds"] for key, value in found.items() if _holds(value)})
+    return RecordTable(
+        {key: value["seconds"] for key, value in found.items() if holds_seconds(value)}
+    )
 
 
 def append_records(
@@ -119,6 +121,7 @@ def withdrawn(detail: str) -> Fields:
     return {"what": detail}
 
 
-def _holds(value: Fields) -> bool:
+def holds_seconds(value: Fields) -> bool:
+    """Return whether a value has the seconds of a measurement."""
     seconds = value.get("seconds")
     return isinstance(seconds, float) and 0 <= seconds < math.inf

@@ -103,20 +103,10 @@ def stored_probes(store: RecordStore | None = None) -> Mapping[str, Fields]:
 def probes_in(scope: str, records: Mapping[str, Fields]) -> list[Probe]:
     """Those of a scope that hold what they should."""
     own = (value for value in records.values() if value.get("scope") == scope)
-    return [probe for value in own if (probe := _checked(value)) is not None]
+    return [probe for value in own if (probe := probe_of(value)) is not None]
 
 
-def _key(scope: str, probe: Probe) -> str:
-    parts = (scope, str(probe.of_op), probe.text)
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _package_of(thing: object) -> str:
-    inner = getattr(thing, "backend", thing)  # what is of another package is wrapped
-    return distribution_version(type(inner).__module__.partition(".")[0])
-
-
-def _checked(value: Fields) -> Probe | None:
+def probe_of(value: Fields) -> Probe | None:
     """The probe that a record holds, None where it holds something else."""
     names = [field.name for field in fields(Probe)]
     if any(name not in value for name in names):
@@ -132,3 +122,13 @@ def _checked(value: Fields) -> Probe | None:
         return None
     given["kinds"] = tuple(str(kind) for kind in cast(list[object], kinds))
     return Probe(**given)
+
+
+def _key(scope: str, probe: Probe) -> str:
+    parts = (scope, str(probe.of_op), probe.text)
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def _package_of(thing: object) -> str:
+    inner = getattr(thing, "backend", thing)  # what is of another package is wrapped
+    return distribution_version(type(inner).__module__.partition(".")[0])

@@ -87,7 +87,7 @@ def load_calibration(machine: Machine, store: RecordStore | None = None) -> Cali
         return None
     records = (store or default_store()).read(CALIBRATION)
     value = records.get(calibration_key(machine)) if records else None
-    return None if value is None else _checked(value)
+    return None if value is None else calibration_of(value)
 
 
 def calibrated(machine: Machine) -> Machine:
@@ -99,7 +99,7 @@ def calibrated(machine: Machine) -> Machine:
     return replace(machine, facts=tuple(sorted(facts.items())))
 
 
-def _checked(value: Fields) -> Calibration | None:
+def calibration_of(value: Fields) -> Calibration | None:
     """The calibration that a record holds, None where it holds something else."""
     facts, details = value.get("facts"), value.get("details", {})
     if not isinstance(facts, dict) or not isinstance(details, dict) or not facts:

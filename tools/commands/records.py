@@ -83,6 +83,33 @@ def gc() -> None:
     print(f"{default_store().drop_replaced():,} records removed")
 
 
+@records.command()
+def check() -> None:
+    """List the records that this braid does not use, and why.
+
+    Damaged ones, and those of kernel families that are gone or make other code. The exit status is
+    1 if there are any. Records of other machines are counted, and nothing is removed.
+    """
+    from braid.support.record_store import default_store
+    from braid.tuning.record_check import is_of_other_machine, unused_records
+
+    found = _all()
+    damaged, unused = list(default_store().damage()), list(unused_records(found))
+    for place, reason in damaged:
+        print(f"{place}: {reason}")
+    for record, reason in unused:
+        print(f"{record.kind} {record.value.get('what') or record.key[:12]}: {reason}")
+    others = sum(map(is_of_other_machine, found))
+    elsewhere = f", {others:,} are of other machines" if others else ""
+    if damaged or unused:
+        raise BraidError(
+            f"{len(damaged) + len(unused):,} of {len(found):,} records are not used{elsewhere}",
+            hint="'braid tune' searches such kernels again, and 'braid targets calibrate' measures "
+            "this machine again; until then they only take room",
+        )
+    print(f"all of {len(found):,} records can be used{elsewhere}")
+
+
 @records.command("export")
 def export_records(file: FileArgument, kind: KindOption = None) -> None:
     """Write the records as JSON lines."""

@@ -2,15 +2,21 @@
 
 import json
 import math
+import sqlite3
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from braid.support.record_store import Record, default_store
-from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
+from braid.targets.costs.cost_records import append_records, withdraw_records
+from braid.targets.costs.schedule_records import TunedKernel, append_tuned, fields_of, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.machines.calibration import Calibration, keep_calibration
+from braid.targets.machines.cpus import NATIVE, cpu_machine
+from braid.targets.machines.identity import processor_name
 from braid.tools.app import app
+from braid.tuning.record_check import family_versions
 from braid.tuning.search import Step, Stop
 
 
@@ -117,3 +123,68 @@ def test_a_line_that_stands_twice_is_one_record(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(f"{line}\n{line}\n")
     assert braid("import", str(tmp_path / "f")) == "1 records added, 0 were already present\n"
     assert len(default_store().salvaged()) == 1
+
+
+def check() -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["records", "check"])
+    return result.exit_code, f"{result.output}{result.exception or ''}"
+
+
+def test_check_of_records_that_count() -> None:
+    assert check() == (0, "all of 0 records can be used\n")
+    chosen = KernelSchedule.of("gemm", {"rows": 4})
+    (version,) = family_versions()["gemm"]
+    append_tuned("a", TunedKernel(KernelSchedule.of("lost", {}), 1, 1e-6, 2e-6, "replaced"))
+    append_tuned("a", TunedKernel(chosen, version, 1e-6, 2e-6, "first"))
+    append_tuned("b", TunedKernel(None, 1, 1e-6, 1e-6, "the default"))
+    append_records({"c": 1e-6}, {"c": "measured"})
+    withdraw_records({"d": "measured, and slower in a model"})
+    calibration = Calibration({"launch_seconds": 1e-6}, {})
+    keep_calibration(cpu_machine(NATIVE), calibration)
+    default_store().append([Record("cost", "e", {"seconds": 1e-6}, "another", version="0.0")])
+    assert check() == (0, "all of 7 records can be used, 1 are of other machines\n")
+
+
+HERE = processor_name()
+GONE = fields_of(TunedKernel(KernelSchedule.of("lost", {}), 1, 1e-6, 2e-6, "a product"))
+OLDER = {**GONE, "family": "gemm", "version": 0}
+CALIBRATED = {"facts": {"launch_seconds": 1e-6}, "details": {}}
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (Record("schedule", "a", GONE), "schedule a product: there is no kernel family 'lost'"),
+        (Record("schedule", "a", OLDER), "it was searched with 0"),
+        (Record("schedule", "a", {**OLDER, "schedule": {"rows": "4"}}), "fields of its kind"),
+        (Record("cost", "a", {"seconds": -1.0}, HERE), "cost a: its value does not have"),
+        (Record("cost", "a", {"seconds": 1.0}, HERE, version="0.0"), "braid 0.0 measured it"),
+        (Record("calibration", "a", CALIBRATED, HERE), "measured on other cores"),
+        (Record("calibration", "a", {}, HERE), "fields of its kind"),
+        (Record("probe", "a", {}), "fields of its kind"),
+        (Record("model", "a", {}), "fields of its kind"),
+        (Record("trials", "a", {}), "fields of its kind"),
+        (Record("strange", "a", {}), "nothing reads records of kind 'strange'"),
+    ],
+)
+def test_check_lists_what_does_not_count(record: Record, reason: str) -> None:
+    default_store().append([record])
+    status, output = check()
+    assert status == 1 and reason in output
+    assert "1 of 1 records are not used" in output
+
+
+def test_check_of_a_damaged_store() -> None:
+    fill()
+    (path,) = (path for path in default_store().files() if path.suffix != ".lock")
+    with sqlite3.connect(path) as database:
+        database.execute("UPDATE records SET value = '{}' WHERE number = 2")
+    database.close()
+    status, output = check()
+    assert status == 1 and f"{path}: row 2: it does not match its digest" in output
+    whole = path.read_bytes()
+    for content in (b"no database at all", whole[: len(whole) // 2], whole[:4096] + bytes(4096)):
+        path.write_bytes(content)
+        status, output = check()
+        assert status == 1 and str(path) in output, output
+        assert path.read_bytes() == content, "nothing is repaired"
