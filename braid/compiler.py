@@ -90,10 +90,10 @@ def compile(
     no faster than the target says. A model that is not to `load` needs no devices here, and can
     only be saved. `kernels` are `generated` by braid, those of a vendor's `library` (oneDNN
     or OpenBLAS, where one is installed and has it), or the `best`, by what `braid tune` has
-    measured: the model then needs the library wherever it runs. `numerics` are `fast`, by default,
-    or `strict`, without algorithms whose results differ from the exact ones by more than another
-    order of sums (Winograd's), and without scales that are folded into weights. With
-    `precision="bf16"` products by weights are made of bf16
+    measured: the model then needs the library wherever it runs; or `generic`, of no kernel family.
+    `numerics` are `fast`, by default, or `strict`, without algorithms whose results differ from the
+    exact ones by more than another order of sums (Winograd's), and without scales that are folded
+    into weights. With `precision="bf16"` products by weights are made of bf16
     numbers, with sums in f32, where the CPU does so faster. `on_miss` says what a kernel gets of
     which no search is recorded: the `default`, the `library`'s, the fastest of these and few
     others, which are measured (`probe`), or what `braid tune` finds (`tune`), for at most

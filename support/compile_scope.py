@@ -1,7 +1,8 @@
 """What holds for all that is compiled in a block of code, or in this process.
 
-It bears on what a model is compiled to beside what `braid.compile` is given; who keeps what was
-compiled for later has to know whether there is any.
+Nothing of it is a setting (`support/settings.py`): it changes no code, but who listens, what is
+checked, and which records and extensions are there. Who keeps what was compiled for later has to
+know whether there is any.
 """
 
 from contextvars import ContextVar
@@ -9,20 +10,20 @@ from typing import Any, TypeVar
 
 _T = TypeVar("_T")
 
-_settings: list[tuple[ContextVar[Any], object]] = []
+_variables: list[tuple[ContextVar[Any], object]] = []
 _extending: set[str] = set()
 
 
-def compile_setting(name: str, default: _T) -> ContextVar[_T]:
-    """A variable of a context whose value bears on what is compiled in it, or looks on."""
+def scope_variable(name: str, default: _T) -> ContextVar[_T]:
+    """Return a variable of a context with a part in what is compiled there."""
     variable = ContextVar(name, default=default)
-    _settings.append((variable, default))
+    _variables.append((variable, default))
     return variable
 
 
 def is_default_scope() -> bool:
     """Whether no such variable has another value than its default."""
-    return all(variable.get() == default for variable, default in _settings)
+    return all(variable.get() == default for variable, default in _variables)
 
 
 def note_extension(module: str) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 TARGETS_GROUP = "braid.targets"
 BACKENDS_GROUP = "braid.backends"
+EMULATED = "emulated"
+"""The entry point of the backend that stands in for those that are not installed."""
 DEVICES_GROUP = "braid.devices"
 FAMILIES_GROUP = "braid.kernel_families"
 PASSES_GROUP = "braid.passes"
@@ -79,8 +81,8 @@ def installed_tables() -> tuple[dict[str, str], ...]:
 
 @cache
 def installed_backends() -> tuple[str, ...]:
-    """The names of all backends, sorted."""
-    return tuple(sorted({entry.name for entry in entry_points_of(BACKENDS_GROUP)}))
+    """Return the names of all backends, sorted; none is that of the stand-in for others."""
+    return tuple(sorted({entry.name for entry in entry_points_of(BACKENDS_GROUP)} - {EMULATED}))
 
 
 @cache

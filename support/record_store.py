@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from braid.support.cache_files import RECORDS, own_cache_directory
-from braid.support.compile_scope import compile_setting
+from braid.support.compile_scope import scope_variable
 from braid.support.records.file_store import FileStore
 from braid.support.records.given_records import GivenRecords
 from braid.support.records.record import LOCATION, Fields, Record, RecordStore, is_storable
@@ -30,7 +30,7 @@ __all__ = [
     "reading",
 ]
 
-_GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = compile_setting(
+_GIVEN: ContextVar[Mapping[str, Mapping[str, Fields]] | None] = scope_variable(
     "given_records", None
 )
 

@@ -11,12 +11,13 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr, SymbolRefA
 from xdsl.dialects.func import CallOp, FuncOp, ReturnOp
 from xdsl.ir import Attribute
 
-from braid.dialects.braid.attribute_names import DEVICE, TARGET
+from braid.dialects.braid.attribute_names import DEVICE, SETTINGS, TARGET
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.settings import SettingsAttr
 from braid.passes.outlining.outline_kernels import kernel_function
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.kernels.kernel_schedule import KernelSchedule, set_schedule
@@ -71,6 +72,7 @@ class DeviceRunner:
         set_schedule(scheduled, point)
         module = launched_kernel(_KERNEL, scheduled, self.device.name)
         module.attributes[TARGET] = self.target
+        module.attributes[SETTINGS] = SettingsAttr.of(self.device.settings)
         return str(module)
 
     def is_here(self, tasks: Iterable[KernelTask]) -> bool:

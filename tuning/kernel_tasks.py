@@ -15,13 +15,14 @@ from braid.dialects.braid.names import names_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
 from braid.targets.backend import Job, StandingGroup
-from braid.targets.backends import grouping_of, kernel_families, meter_of
+from braid.targets.backends import grouping_of, meter_of
 from braid.targets.costs.kernel_choice import KernelChoice
-from braid.targets.costs.schedule_records import body_key, dense_choice, schedule_key
+from braid.targets.costs.schedule_records import dense_choice, schedule_key
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.family_calls import Match, check_families
 from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.kernels.searched_groups import body_key
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device, Target
@@ -98,15 +99,15 @@ class KernelTask:
 
 
 def kernel_tasks(
-    module: ModuleOp, name: str | None = None, spaces: Sequence[FamilySpace] = ()
+    module: ModuleOp, target: Target | None = None, spaces: Sequence[FamilySpace] = ()
 ) -> list[KernelTask]:
     """The kernels that families make and somebody measures, those that take the most first.
 
-    These are the host's, and those of devices whose backend has a meter (`meter_of`). `name` is
-    that of another target, `spaces` say what is searched. Groups with open dims, and those whose
-    operands lie in their results, are left out.
+    These are the host's, and those of devices whose backend has a meter (`meter_of`). `target` is
+    by default that of the module, `spaces` say what is searched. Groups with open dims, and those
+    whose operands lie in their results, are left out.
     """
-    target, counts = target_of(module, name), ExecutionCounts.of(module)
+    target, counts = target or target_of(module), ExecutionCounts.of(module)
     known_devices: dict[Device, _OnDevice | None] = {}
     tasks: dict[str, KernelTask] = {}
     for function in program_functions(module):
@@ -151,13 +152,16 @@ def kernel_tasks(
 
 
 def standing_tasks(
-    module: ModuleOp, selecting: str, name: str | None = None, spaces: Sequence[FamilySpace] = ()
+    module: ModuleOp,
+    selecting: str,
+    target: Target | None = None,
+    spaces: Sequence[FamilySpace] = (),
 ) -> list[KernelTask]:
     """As `kernel_tasks`, of the groups that backends make themselves (`Grouping`).
 
     `module` is as their pass `selecting` sees it.
     """
-    target, counts = target_of(module, name), ExecutionCounts.of(module)
+    target, counts = target or target_of(module), ExecutionCounts.of(module)
     tasks: dict[str, KernelTask] = {}
     for device in target.devices:
         grouping = grouping_of(device)
@@ -215,7 +219,7 @@ class _OnDevice:
             return None
         if grouping_of(device) is not None:
             return None
-        return _OnDevice(device.machine, KernelChoice(kernel_families(device)))
+        return _OnDevice(device.machine, KernelChoice.on(device))
 
 
 def _is_left_out(group: FusedOp) -> bool:

@@ -1,14 +1,15 @@
 """The kernels of vendors' libraries that searched ones are compared with."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.support.errors import BraidError
-from braid.targets.backends import Kernels, kernel_families, kernels_from
+from braid.support.settings import Kernels
+from braid.targets.backends import kernel_families
 from braid.targets.kernels import family_calls
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.kernel_family import LIBRARIES
@@ -45,8 +46,8 @@ def library_kernels(op: FusedOp, choice: LayoutChoice, device: Device) -> list[L
     Weights are stored at compile time as a library would have them. None where no library is
     installed, or has such a kernel.
     """
-    with kernels_from(Kernels.BEST):
-        families = kernel_families(device)
+    settings = replace(device.settings, kernels=Kernels.BEST)
+    families = kernel_families(replace(device, settings=settings))
     expressions = ParameterExpressions()
     free = [expressions.is_known(operand) for operand in op.operands]
     kernels: list[LibraryKernel] = []

@@ -120,7 +120,7 @@ def probe_model(
     Without `alone`, only the model as a whole.
     Raises BraidError for a model or target that cannot be read, and where nothing can be kept.
     """
-    source = read_source(make_context(), path, shapes=shapes, target=target)
+    source = read_source(make_context(), path, shapes=shapes, target=target, settings={})
     found = known_target(source.module)
     name = target_name(source.module)
     simplify(make_context(), source.module)

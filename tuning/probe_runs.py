@@ -21,6 +21,7 @@ from braid.analysis.structure.nesting import ops_outside_groups
 from braid.dialects.braid.attribute_names import DEVICE
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.settings import write_settings
 from braid.driver.pipeline import passes_for
 from braid.driver.read_source import chain_parameters, read_source
 from braid.driver.sources.source_model import SourceModel
@@ -110,7 +111,9 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
     if isinstance(trial, OpTrial):
         source = _parsed(context, trial)
     else:
-        source = read_source(context, trial.path, shapes=trial.shapes, target=trial.target)
+        source = read_source(
+            context, trial.path, shapes=trial.shapes, target=trial.target, settings={}
+        )
         made_up = made_up_parameters(source.module, source.parameters)
         source = replace(source, parameters=chain_parameters(source.parameters, made_up))
         _place(source.module, trial.device)
@@ -159,6 +162,7 @@ def _parsed(context: Context, trial: OpTrial) -> SourceModel:
     """The module of one op, whose weights are made up."""
     module = parse_mlir(context, trial.text, "op.mlir").module
     set_target(module, trial.target)
+    write_settings(module, {})
     return SourceModel("op", module, made_up_parameters(module))
 
 

@@ -5,13 +5,14 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 
 from braid.analysis.execution.inter_op_streams import set_inter_op_stream
-from braid.dialects.braid.attribute_names import INTER_OP_STREAMS
+from braid.dialects.braid.attribute_names import INTER_OP_STREAMS, SETTINGS
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.ports import name_dictionaries
 from braid.dialects.braid.regions import GroupOp
+from braid.dialects.braid.settings import SettingsAttr, settings_of
 from braid.passes.order.block_graph import LEAVES, BlockGraph
 from braid.tuning.order_trials import Trial
 
@@ -59,7 +60,8 @@ def subgraph_module(block: BlockGraph, trial: Trial) -> ModuleOp | None:
         res_attrs=name_dictionaries(f"output_{n}" for n in range(len(results))),
     )
     function.attributes[INTER_OP_STREAMS] = IntegerAttr(trial.stream_count, i64)
-    return ModuleOp([function])
+    settings = SettingsAttr.of(settings_of(ops[0]))
+    return ModuleOp([function], {SETTINGS: settings})
 
 
 def _row_major(value: SSAValue) -> Attribute:

@@ -9,10 +9,12 @@ from functools import partial
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.dialects.braid.attributes import TargetAttr
+from braid.dialects.braid.settings import settings_of
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
 from braid.support.record_store import default_store
+from braid.support.settings import Kernels
 from braid.targets.backend import Job, KernelMeter
 from braid.targets.backends import kernel_families, meter_of
 from braid.targets.costs.schedule_records import MEASURED, TunedKernel, append_tuned, load_tuned
@@ -133,14 +135,16 @@ def tune_kernels(
     for another CPU than this one, or spaces do not fit. `report` is that of a round before, with
     other layouts, of whose kernels none is searched `again`.
     """
-    known = target_of(module, target)
+    # A library's kernels are measured beside those that are generated.
+    settings = replace(settings_of(module), kernels=Kernels.GENERATED, library_on_miss=False)
+    known = target_of(module, target).with_settings(settings)
     spaces = list(tuning.spaces)
     if tuning.model_class is not None:
         spaces += first_space(class_of(module, tuning.model_class))
     if selecting == SELECT_SCHEDULES:
-        tasks = kernel_tasks(module, target, spaces)
+        tasks = kernel_tasks(module, known, spaces)
     else:
-        tasks = standing_tasks(module, selecting, target, spaces)
+        tasks = standing_tasks(module, selecting, known, spaces)
     devices = [*dict.fromkeys([known.host_device, *(task.device for task in tasks)])]
     matches = [match for task in tasks for match in task.matches]
     families = [family for device in devices for family in kernel_families(device)]

@@ -1,14 +1,16 @@
 """Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.settings import write_settings
 from braid.driver.lower_source import known_target
 from braid.driver.on_miss import selecting_passes
 from braid.driver.pipeline import passes_for
@@ -20,10 +22,9 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.support.diagnostics import Diagnostic, emit
+from braid.support.settings import Kernels
 from braid.targets.backends import (
-    Kernels,
     kernel_families,
-    kernels_from,
     schedules_without_measuring,
 )
 from braid.targets.costs.schedule_records import load_tuned
@@ -33,6 +34,9 @@ from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.tuning.whole_model import Snapshot, WholeModel
 
+GivenSettings = Mapping[str, object]
+"""Settings by name, as `write_settings` takes them."""
+_NO_SETTINGS: GivenSettings = MappingProxyType({})
 MOST_ROUNDS = 4
 """How often layouts are chosen: each time kernels are others the next one finds fewer."""
 
@@ -48,6 +52,7 @@ def measure_model(
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
     jobs: int | None = None,
+    settings: GivenSettings = _NO_SETTINGS,
 ) -> MeasuringReport:
     """Time the kernels of a model in all layouts they could have, for `time_limit` seconds.
 
@@ -68,6 +73,7 @@ def measure_model(
         target=target,
         cpu=cpu,
         gpu_arch=gpu_arch,
+        settings=settings,
     )
     module = _decided(context, model, SelectLayoutsPass.name)
     host = target_of(module).host_device
@@ -83,6 +89,7 @@ def tune_model(
     shapes: Shapes | None = None,
     shape_buckets: Buckets | None = None,
     shape_bounds: Bounds | None = None,
+    settings: GivenSettings = _NO_SETTINGS,
 ) -> TuningReport:
     """Search the schedules of a model's kernels, those of the CPU on this machine.
 
@@ -107,6 +114,7 @@ def tune_model(
         buckets=shape_buckets,
         bounds=shape_bounds,
         target=target,
+        settings=settings,
     )
     end = tuning.clock() + tuning.seconds
 
@@ -168,8 +176,7 @@ def _tuned_in_rounds(
     module, rounds = None, 0
     while module is None or rounds < MOST_ROUNDS:
         before = report.keys
-        with kernels_from(kernels):
-            module = _decided(context, read(), SelectSchedulesPass.name)
+        module = _read_and_decided(context, read, kernels)
         tuning = left()
         tune_kernels(module, tuning, report=report)
         rounds += 1
@@ -206,9 +213,13 @@ def _changed(count: int, kernels: Kernels) -> str:
     return f"layouts chosen again with the times found{which}: {what}"
 
 
-def _read_and_decided(context: Context, read: Callable[[], SourceModel]) -> ModuleOp:
-    """The module that schedules are selected for."""
-    return _decided(context, read(), SelectSchedulesPass.name)
+def _read_and_decided(
+    context: Context, read: Callable[[], SourceModel], kernels: Kernels
+) -> ModuleOp:
+    """The module that schedules are selected for, with these kernels."""
+    model = read()
+    write_settings(model.module, {"kernels": kernels})
+    return _decided(context, model, SelectSchedulesPass.name)
 
 
 def _decided(context: Context, model: SourceModel, name: str) -> ModuleOp:

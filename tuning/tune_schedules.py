@@ -8,7 +8,6 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
-from braid.targets.backends import Kernels, kernels_from
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.tuning.search import Rule
 from braid.tuning.tune_kernels import SELECT_SCHEDULES, Tuning, tune_kernels
@@ -40,10 +39,9 @@ class TuneSchedulesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Searches, and selects."""
-        with kernels_from(Kernels.GENERATED):  # the library's are measured beside them
-            rule = Rule(levels=self.levels)
-            tuning = Tuning(rule=rule, seconds=self.time_limit, jobs=self.jobs)
-            report = tune_kernels(op, tuning, self.target, selecting=self.selecting)
+        rule = Rule(levels=self.levels)
+        tuning = Tuning(rule=rule, seconds=self.time_limit, jobs=self.jobs)
+        report = tune_kernels(op, tuning, self.target, selecting=self.selecting)
         emit_remark(op, self.name, str(report), searched=report.searched, left=report.left)
         target = "" if self.target is None else f"{{target={self.target}}}"
         for selecting in parse_pipeline(f"{self.selecting}{target}"):

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -14,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.profile.loop_lengths import Lengths
+from braid.dialects.braid.settings import write_settings
 from braid.driver.elsewhere import missing_here
 from braid.driver.lower_source import Lowering
 from braid.driver.lowered_model import package_of
@@ -23,8 +25,8 @@ from braid.driver.sources.source_model import SourceModel
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.record_store import Fields, Record, RecordStore, default_store, reading
+from braid.support.settings import Kernels
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
-from braid.targets.backends import Kernels, kernels_from
 from braid.targets.costs.cost_records import COST, withdraw_records, withdrawn
 from braid.targets.costs.schedule_records import (
     MEASURED,
@@ -120,13 +122,13 @@ def _is_same(one: TunedKernel, other: TunedKernel, kernels: Kernels) -> bool:
 class WholeModel:
     """A model whose kernels were searched, which `read` gives, and `jobs` processes compile.
 
-    `decided` gives the module that `select-schedules` sees; `keys` are its kernels, of which `own`
-    were searched now, and `before` is what was known then.
+    `decided` gives the module that `select-schedules` sees with some kernels; `keys` are its
+    kernels, of which `own` were searched now, and `before` is what was known then.
     """
 
     context: Context
     read: Callable[[], SourceModel]
-    decided: Callable[[], ModuleOp]
+    decided: Callable[[Kernels], ModuleOp]
     keys: Changed
     own: Changed
     before: Snapshot
@@ -140,9 +142,10 @@ class WholeModel:
         generated = self._confirmed(Kernels.GENERATED, say)
         return [*generated, *self._confirmed(Kernels.BEST, say)]
 
-    def runnable(self) -> SourceModel:
-        """The model, with values made up for the parameters that it brings none of."""
+    def runnable(self, kernels: Kernels) -> SourceModel:
+        """The model with these kernels, and with values for the parameters that it lacks."""
         model = self.read()
+        write_settings(model.module, {"kernels": kernels})
         made_up = made_up_parameters(model.module, known=model.parameters)
         return replace(model, parameters=chain_parameters(model.parameters, made_up))
 
@@ -230,8 +233,8 @@ class _Trial:
 
     def counters(self) -> Mapping[str, Sequence[str]]:
         """See `Counters`."""
-        with kernels_from(self.kernels):
-            return {task.key: task.counters for task in kernel_tasks(self.model.decided())}
+        decided = self.model.decided(self.kernels)
+        return {task.key: task.counters for task in kernel_tasks(decided)}
 
     @contextmanager
     def running(self) -> Generator[Callable[[Sequence[Changed], int], list[Turns]]]:
@@ -276,10 +279,10 @@ class _Trial:
             rows[key] = before
         costs = {key: withdrawn(what) for key, what in self.taken_back_costs(back).items()}
         given = {SCHEDULE_KIND: rows, COST: {**store.read(COST), **costs}}
-        with reading(given), kernels_from(self.kernels):
+        with reading(given):
             options = CompileOptions(jobs=self.model.jobs, profile=True)
-            lowering = Lowering(self.model.context, self.model.runnable, options)
-            lowered = lowering.within(None, None)
+            read = partial(self.model.runnable, self.kernels)
+            lowered = Lowering(self.model.context, read, options).within(None, None)
         machine = lowered.target.host_device.machine
         if (reason := missing_here(machine)) is not None:
             raise BraidError(reason)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from xdsl.ir import Operation
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.support.compile_scope import compile_setting
+from braid.support.compile_scope import scope_variable
 from braid.support.errors import SourceLocation
 
 RemarkValue = str | int | float | bool | None
@@ -51,7 +51,7 @@ class Remark:
         }
 
 
-_sink: ContextVar[list[Remark] | None] = compile_setting("remarks", None)
+_sink: ContextVar[list[Remark] | None] = scope_variable("remarks", None)
 
 
 @contextmanager

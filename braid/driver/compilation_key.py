@@ -19,6 +19,7 @@ from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import open_regular
 from braid.support.installation import installation_stamp
 from braid.support.record_store import default_store
+from braid.support.settings import VARIABLES, Settings, settings_of_environment
 from braid.support.tile_permission import may_use_tiles
 from braid.targets.machines.identity import processor
 
@@ -48,6 +49,9 @@ _OF_THE_PROCESS = ("threads", "jobs", "load")
 """Options that bear on this process alone."""
 _FILES = ("parameters", "use_profile")
 """Options that are files, of which the key has digests."""
+_SETTINGS = ("numerics", "precision")
+"""Options that are settings, which the environment may give as well."""
+_BESIDE_OPTIONS = (*_OF_THE_PROCESS, *_FILES, *_SETTINGS)
 _MODEL, _TARGET = "model", "target"
 _EMPTY_IS_NONE = ("shapes", "shape_buckets", "shape_bounds", "pin")
 """Options of which an empty value says nothing."""
@@ -128,7 +132,8 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
         facts = {
             "model": source.name,
             "files": dict(source.digests),
-            "options": {n: v for n, v in given.items() if n not in (*_OF_THE_PROCESS, *_FILES)},
+            "options": {n: v for n, v in given.items() if n not in _BESIDE_OPTIONS},
+            "settings": _settings(options).said,
             "machine": (processor(), may_use_tiles(), len(os.sched_getaffinity(0))),
             "records": default_store().stamp(),
             "installation": installation,
@@ -136,13 +141,20 @@ def compilation_key(source: SourceState, options: CompileOptions) -> str | None:
             "environment": {
                 name: value
                 for name, value in os.environ.items()
-                if (name.startswith("BRAID_") or name in _TOOLS) and name not in _WITHOUT_EFFECT
+                if (name.startswith("BRAID_") or name in _TOOLS)
+                and name not in (*_WITHOUT_EFFECT, *VARIABLES)
             },
         }
         text = json.dumps(facts, sort_keys=True, default=_plain)
     except (OSError, ValueError, TypeError):
         return None
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _settings(options: CompileOptions) -> Settings:
+    """The settings of a model that says none itself."""
+    given = {name: getattr(options, name) for name in _SETTINGS}
+    return settings_of_environment().with_given(given)
 
 
 def _given(options: CompileOptions) -> dict[str, Any]:

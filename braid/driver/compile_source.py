@@ -1,18 +1,16 @@
 """Compiling a model from any source: to one that can be called, or to a stage of its lowering."""
 
 import os
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import partial
 
 from braid.driver.arguments import as_passes
 from braid.driver.artifact_slot import ArtifactSlot
 from braid.driver.elsewhere import missing_here
-from braid.driver.emulation import emulating_backends
 from braid.driver.lower_source import Lowering
 from braid.driver.lowered_model import LoweredModel, package_of, write_lowered
 from braid.driver.memory_budget import parse_budget
-from braid.driver.on_miss import MissRule
+from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
 from braid.driver.read_source import ModelSource, read_source
 from braid.lowering.host.codegen.loaded_code import load_objects
@@ -25,7 +23,6 @@ from braid.support.diagnostics import passing_on_diagnostics
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
 from braid.support.shared_objects import need_libraries
-from braid.targets.numerics import with_numerics
 
 DEFAULTS = CompileOptions()
 
@@ -45,8 +42,8 @@ def compile_source(
     options.check()
     budget = None if options.memory_budget is None else parse_budget(options.memory_budget)
     chosen = None if options.passes is None else as_passes(options.passes)
-    with passing_on_diagnostics() as warned, _lowering(source, options) as lowering:
-        lowered = lowering.within(budget, chosen)
+    with passing_on_diagnostics() as warned:
+        lowered = _lowering(source, options).within(budget, chosen)
     kept = None
     if slot is not None and not warned:
         weights_bytes = lowered.code.description.weights_bytes
@@ -78,13 +75,11 @@ def emit_model(source: ModelSource, stage: str, options: CompileOptions = DEFAUL
 
     """
     options.check()
-    with _lowering(source, options) as lowering:
-        return lowering.at_stage(stage)
+    return _lowering(source, options).at_stage(stage)
 
 
-@contextmanager
-def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowering]:
-    """What lowers the model as the options say, within the block."""
+def _lowering(source: ModelSource, options: CompileOptions) -> Lowering:
+    """What lowers the model as the options say."""
     context = make_context()
     read = partial(
         read_source,
@@ -97,13 +92,9 @@ def _lowering(source: ModelSource, options: CompileOptions) -> Generator[Lowerin
         parameters=options.parameters,
         buckets=options.shape_buckets,
         bounds=options.shape_bounds,
+        settings=given_settings(options),
     )
-    with (
-        emulating_backends(options.emulate),
-        with_numerics(options.numerics, options.precision),
-        MissRule.of(options).kernels_from(options.kernels),
-    ):
-        yield Lowering(context, read, options)
+    return Lowering(context, read, options)
 
 
 def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
@@ -114,7 +105,7 @@ def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
     manifest = package.manifest
     if manifest.runs_on:
         register_plugins()
-    with emulating(options.emulate):
+    with emulating(lowered.target.settings.emulate):
         native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
     executor = NativeExecutor(native, options.threads, manifest.inter_op_streams)
     return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
+from braid.dialects.braid.settings import write_settings
 from braid.driver.lowered_model import LoweredModel, all_parameters
 from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
 from braid.driver.on_miss import selecting_passes
@@ -27,12 +28,11 @@ from braid.runtime.manifest import RecordCount
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError
+from braid.support.settings import Kernels, Numerics
 from braid.support.shared_objects import ONEDNN, OPENBLAS, loaded_library
-from braid.targets.backends import Kernels, kernels_chosen
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
-from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 
 
 @dataclass(frozen=True)
@@ -53,30 +53,29 @@ class Lowering:
         model = self.read()
         target = known_target(model.module)
         check_model(model.module)
-        if kernels_chosen() is Kernels.LIBRARY:
+        if target.settings.kernels is Kernels.LIBRARY:
             warn_without_library()
         default = passes_for(model.module) if chosen is None else chosen
         passes = passes_within(self.options, default, target)
-        lowered = self._lower(model, target, passes)
+        lowered = self._lower(model, passes)
         if self.options.recompute is not None:
             plain = passes_within(replace(self.options, recompute=None), default, target)
-            without = self._lower(self.read(), target, plain)
+            without = self._lower(self.read(), plain)
             if report_thresholds(lowered.memory, without.memory):
                 passes, lowered = plain, without
         if budget is not None and not fits(lowered.memory, budget):
             # Without recomputation it was too much; the kernels that are the same are at hand.
             frugal = with_budget(passes, budget)
-            lowered = self._lower(self.read(), target, frugal)
-            if not fits(lowered.memory, budget) and numerics_chosen() is Numerics.FAST:
-                with with_numerics(Numerics.STRICT):
-                    lowered = self._lower(self.read(), target, frugal)
+            lowered = self._lower(self.read(), frugal)
+            if not fits(lowered.memory, budget) and not target.settings.is_strict:
+                strictly = replace(self, read=partial(_strict, self.read))
+                lowered = strictly._lower(strictly.read(), frugal)
             check_budget(lowered.memory, budget)
         return lowered
 
-    def _lower(
-        self, model: SourceModel, target: Target, passes: Sequence[ModulePass]
-    ) -> LoweredModel:
+    def _lower(self, model: SourceModel, passes: Sequence[ModulePass]) -> LoweredModel:
         module = model.module
+        target = target_of(module)
         with passing_on_remarks() as remarks:
             run_reproducibly(self.context, module, passes, lambda: self.read().module)
         code = lower_model(
@@ -113,6 +112,13 @@ class Lowering:
             profile=self.options.profile,
             weights=partial(all_parameters, model),
         )
+
+
+def _strict(read: Callable[[], SourceModel]) -> SourceModel:
+    """What `read` gives, with strict numerics."""
+    model = read()
+    write_settings(model.module, {"numerics": Numerics.STRICT})
+    return model
 
 
 def warn_without_library() -> None:

@@ -1,7 +1,6 @@
 """What kernels get of which no search is recorded: `on_miss` of `braid.compile`."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -10,8 +9,8 @@ from xdsl.passes import ModulePass
 from braid.driver.options import CompileOptions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, did_you_mean
-from braid.targets.backends import Kernels, grouping_of, kernels_from
-from braid.targets.costs.schedule_records import was_searched
+from braid.support.settings import Kernels
+from braid.targets.backends import grouping_of
 from braid.targets.machines.target import Target
 
 _SELECT = "select-schedules"
@@ -48,20 +47,20 @@ class MissRule:
             )
         return MissRule(OnMiss(on_miss), options.on_miss_seconds)
 
-    def kernels_from(self, kernels: str | None) -> AbstractContextManager[None]:
-        """`kernels_from`, where None is `generated`, and the `best` if misses get something else.
+    def settings(self, kernels: str | None) -> dict[str, object]:
+        """Return the settings of kernels: the `best` if misses get something else than the default.
 
         Raises BraidError where the library's kernels are asked for and ruled out.
         """
-        if kernels is None:
-            kernels = Kernels.GENERATED if self.on_miss is OnMiss.DEFAULT else Kernels.BEST
+        if kernels is None and self.on_miss is not OnMiss.DEFAULT:
+            kernels = Kernels.BEST
         is_library = self.on_miss is OnMiss.LIBRARY
-        if is_library and kernels == Kernels.GENERATED:
+        if is_library and kernels in (Kernels.GENERATED, Kernels.GENERIC):
             raise BraidError(
-                "kernels without a record are to be the library's, and all to be generated",
+                f"kernels without a record are to be the library's, and all to be {kernels}",
                 hint="on_miss=library (--on-miss=library) goes with kernels=best, its default",
             )
-        return kernels_from(kernels, unless=was_searched if is_library else None)
+        return {"kernels": kernels, "library_on_miss": is_library or None}
 
     def within(
         self, passes: Sequence[ModulePass], jobs: int | None, target: Target
@@ -90,6 +89,19 @@ class MissRule:
         text = f"tune-schedules{{{levels}time-limit={self.seconds}{workers} selecting={selecting}}}"
         (searching,) = parse_pipeline(text)
         return searching
+
+
+def given_settings(options: CompileOptions) -> dict[str, object]:
+    """Return the settings that the options write on a module; None for those that they leave.
+
+    Raises BraidError as `MissRule`.
+    """
+    return {
+        "numerics": options.numerics,
+        "precision": options.precision,
+        "emulate": options.emulate or None,
+        **MissRule.of(options).settings(options.kernels),
+    }
 
 
 def selecting_passes(target: Target) -> list[str]:

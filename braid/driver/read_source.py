@@ -18,6 +18,7 @@ from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
+from braid.dialects.braid.settings import write_settings
 from braid.driver.sources.open_model import Bounds, Buckets
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.frontends.collector import collector_paused
@@ -42,6 +43,7 @@ def read_source(
     target: str | None = None,
     cpu: str | None = None,
     gpu_arch: str | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
 
@@ -51,10 +53,12 @@ def read_source(
     `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
     for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
     path of a safetensors file, add to those of the model and win over them. Passes find them in
-    `context`.
+    `context`. With `settings`, however few, the module says how it is compiled (`write_settings`):
+    by these, by its own, or as the environment asks. None are for models that are only read.
 
     Raises:
-        BraidError: the model cannot be read, or is not valid, or there is no such target or CPU.
+        BraidError: the model cannot be read, or is not valid, or there is no such target, CPU or
+            setting.
 
     """
     source = _opened(source)
@@ -72,6 +76,8 @@ def read_source(
     if target is not None or cpu is not None or gpu_arch is not None:
         name = target_name(model.module) if target is None else target
         set_target(model.module, name, cpu, gpu_arch)
+    if settings is not None:
+        write_settings(model.module, settings)
     if parameters is not None:
         given = _opened_parameters(parameters)
         model = replace(model, parameters=chain_parameters(given, model.parameters))

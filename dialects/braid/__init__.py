@@ -29,6 +29,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.settings import SettingsAttr
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 
@@ -70,5 +71,5 @@ Braid = Dialect(
         TransposeOp,
         YieldOp,
     ],
-    [LayoutAttr, BufferAttr, TargetAttr, TokenType],
+    [LayoutAttr, BufferAttr, TargetAttr, SettingsAttr, TokenType],
 )

@@ -49,12 +49,14 @@ from braid.dialects.braid.attribute_names import (
     REPLICAS,
     SCHEDULE,
     SECONDS,
+    SETTINGS,
     TARGET,
     TOLERANCE,
     TRIP_COUNT,
 )
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.settings import SettingsAttr
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,7 @@ _KINDS: Mapping[str, _Kind] = {
     PAIRABLE: _Kind((UnitAttr,), "a unit attribute"),
     MERGED_GROUPS: _Kind((IntegerAttr,), "a number of groups, such as 2 : i64"),
     TARGET: _Kind((TargetAttr,), 'a target, such as #braid.target<"host">'),
+    SETTINGS: _Kind((SettingsAttr,), 'settings, such as #braid.settings<{numerics = "strict"}>'),
     DEVICE: _Kind((StringAttr,), 'the name of a device, such as "cpu:0"'),
     REPLICAS: _Kind((ArrayAttr,), 'an array of devices, such as ["cpu:1"]'),
     CANDIDATES: _Kind(
@@ -176,6 +179,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     PRODUCT_TYPE: ("braid.conv", "braid.matmul"),
     REORDER_COSTS: _MODULE,
     TARGET: _MODULE,
+    SETTINGS: _MODULE,
 }
 
 

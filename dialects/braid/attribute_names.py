@@ -31,6 +31,8 @@ PADDED_FROM = "braid.padded_from"
 
 TARGET = "braid.target"
 """On the module: `#braid.target<"host", {cpu = "haswell"}>`, what it is compiled for."""
+SETTINGS = "braid.settings"
+"""On the module: `#braid.settings<{numerics = "strict"}>`, what else bears on its code."""
 DEVICE = "braid.device"
 """On an op or a function: the device of the target that runs it, such as "gpu:0"."""
 REPLICAS = "braid.replicas"

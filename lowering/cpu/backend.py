@@ -16,11 +16,11 @@ from braid.lowering.host.codegen.compiler import compile_anonymous, generator_ke
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import UnsupportedError
 from braid.support.object_cache import default_cache
+from braid.support.settings import Precision
 from braid.targets.backend import Job, Preparation
-from braid.targets.backends import kernel_families
+from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
-from braid.targets.numerics import Numerics, Precision, numerics_chosen, precision_chosen
 
 
 def _product_types(precision: Precision) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ class CpuBackend:
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """See `cpu_families`."""
-        return cpu_families(device.machine, installed)
+        return cpu_families(device.machine, installed, is_strict=device.settings.is_strict)
 
     def prepare(self, job: Job) -> Preparation:
         """Kernels have no edge cases and compute in f32; what becomes equal ops is merged.
@@ -45,11 +45,11 @@ class CpuBackend:
         are where the machine has an instruction for them. Raises UnsupportedError where it has
         none and these are asked for.
         """
-        machine = job.device.machine
-        lanes, precision = VectorUnit.of(machine).lanes, precision_chosen()
+        machine, settings = job.device.machine, job.device.settings
+        lanes, precision = VectorUnit.of(machine).lanes, settings.precision
         in_pairs = BytePairArithmetic.on(machine, lanes) is not None
         has_halves = HalfArithmetic.on(machine, lanes) is not None
-        rounds = precision is Precision.BF16 or numerics_chosen() is Numerics.FAST
+        rounds = precision is Precision.BF16 or not settings.is_strict
         if precision is Precision.BF16 and not has_halves:
             raise UnsupportedError(
                 f"{machine.name} has no instruction for products of bf16, expected avx512bf16, "
@@ -75,7 +75,7 @@ class CpuBackend:
         jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(
             kernels,
-            kernel_families(job.device),
+            KernelChoice.on(job.device),
             Fallback(emit_fallback, VERSION),
             partial(compile_anonymous, machine=machine, jobs=jobs, cache=cache),
             machine=machine,

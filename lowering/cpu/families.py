@@ -35,11 +35,12 @@ from braid.targets.machines.machine import Machine
 
 
 def cpu_families(
-    machine: Machine, installed: Sequence[KernelFamily] = ()
+    machine: Machine, installed: Sequence[KernelFamily] = (), *, is_strict: bool = False
 ) -> tuple[KernelFamily, ...]:
     """All families for `machine`, in order of preference: first those of other packages.
 
-    The cheapest family that takes a group makes its kernel, the first one among equals.
+    The cheapest family that takes a group makes its kernel, the first one among equals. Where
+    results `is_strict`ly are those of the model's functions, a library makes none that is close.
     """
     generic = GenericFamily(machine)
     families = (
@@ -70,4 +71,5 @@ def cpu_families(
         ElementwiseFamily(machine),
     )
     tiled = TiledFamily(machine, inner=(*families, generic))
-    return (*families, OneDnnFamily(machine), OpenBlasFamily(machine), tiled, generic)
+    onednn = OneDnnFamily(machine, is_strict=is_strict)
+    return (*families, onednn, OpenBlasFamily(machine), tiled, generic)

@@ -12,7 +12,7 @@ from xdsl.dialects.func import FuncOp
 
 from braid.support.errors import BraidError
 from braid.targets.backend import EmittedKernels, Job, Preparation
-from braid.targets.backends import backend, backend_names
+from braid.targets.backends import backend_names, backend_of
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
@@ -31,12 +31,12 @@ class EmulatedBackend:
     def prepare(self, job: Job) -> Preparation:
         """What kernels of the host need."""
         on_host = _on_host(job)
-        return backend(on_host.device.backend).prepare(on_host)
+        return backend_of(on_host.device).prepare(on_host)
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
         """The kernels of the host, by those of its families that take these layouts."""
         on_host = _on_host(job)
-        return backend(on_host.device.backend).emit(kernels, on_host)
+        return backend_of(on_host.device).emit(kernels, on_host)
 
 
 def _on_host(job: Job) -> Job:

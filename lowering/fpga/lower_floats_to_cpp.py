@@ -9,6 +9,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.dialects.braid.settings import settings_of
 from braid.lowering.fpga.convert.design_of import known_values
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.design_text import top_name_of
@@ -18,7 +19,6 @@ from braid.lowering.fpga.floats.select import Selected, select_orders
 from braid.lowering.fpga.operators import vitis_operators
 from braid.lowering.fpga.part import part_of
 from braid.support.errors import BraidError, SourceLocation
-from braid.targets.numerics import Numerics, numerics_chosen
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LowerFloatsToCppPass(ModulePass):
         graph = graph_of(function, known_values(function, {}, needs_all=False))
         name = top_name_of(function.sym_name.data)
         chosen = select_orders(graph, name, vitis_operators(), self._dsps(op))
-        reorders = numerics_chosen() is not Numerics.STRICT
+        reorders = not settings_of(op).is_strict
         _say(function, chosen, reorders=reorders)
         try:
             write_float_project(

@@ -33,7 +33,6 @@ from braid.lowering.gpu.present import architecture_here
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
 from braid.targets.backend import OBJECT, Code, Job, KernelMeter, KernelNeeds, Preparation
-from braid.targets.backends import kernel_families
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines import gpus
@@ -226,7 +225,7 @@ def _require_architecture(device: Device) -> None:
 def _for_architecture(
     kernels: Sequence[FuncOp], device: Device, machine: Machine, is_first: bool
 ) -> ArchitectureKernels:
-    selection = KernelChoice(kernel_families(device))
+    selection = KernelChoice.on(device)
     return ArchitectureKernels(
         machine, tuple(_emitted(kernel, selection, is_first) for kernel in kernels)
     )

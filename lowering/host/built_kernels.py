@@ -24,7 +24,7 @@ from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.family_calls import Match, is_own
-from braid.targets.kernels.kernel_family import Kernel, KernelFamily
+from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
 from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.machine import Machine
@@ -84,7 +84,7 @@ class BuiltKernels:
     def __init__(
         self,
         functions: Sequence[func.FuncOp],
-        families: Sequence[KernelFamily],
+        selection: KernelChoice,
         fallback: Fallback,
         compile: Compiler,
         *,
@@ -97,7 +97,6 @@ class BuiltKernels:
         `generator` is the digest of what makes objects of texts: one of another is made anew.
         """
         self._compile, self._cache, self._generator = compile, cache, generator
-        selection = KernelChoice(families)
         self._orders = [_order(function, selection, fallback, machine) for function in functions]
         self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
         for order in self._orders:

@@ -26,7 +26,7 @@ from braid.passes.storage.plan_memory import PlanMemoryPass
 from braid.support.errors import BraidError
 from braid.support.object_cache import default_cache
 from braid.targets.backend import OBJECT, Code, EmittedKernels, Job, Weights
-from braid.targets.backends import backend
+from braid.targets.backends import backend_of
 from braid.targets.machines.cpus import needed_features
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of
@@ -130,7 +130,7 @@ def emit_parts(
                     f"kernel '@{kernel.sym_name.data}' runs on '{owner[kernel]}' and '{device}'",
                     hint="outline-kernels makes one for each device",
                 )
-        emitted = backend(job.device.backend).emit(kernels, job)
+        emitted = backend_of(job.device).emit(kernels, job)
         annotate_kernels(kernels, emitted.needs)
         parts.append(DevicePart(job, tuple(functions), emitted))
     return parts

@@ -23,7 +23,7 @@ from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, l
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
 from braid.targets.backend import Weights
-from braid.targets.backends import backend
+from braid.targets.backends import backend, backend_of
 from braid.targets.machines.target import Target
 
 SEPARATOR = "// -----\n"
@@ -48,7 +48,7 @@ class Stage(StrEnum):
 
 def stages_of(target: Target) -> tuple[str, ...]:
     """The stages that a model for `target` has, those of its backends last."""
-    own = (stage for one in target.backends for stage in backend(one.name).stages)
+    own = (stage for one in target.backends for stage in _stages(one.name, target))
     return tuple(dict.fromkeys([*Stage, *own]))
 
 
@@ -75,7 +75,7 @@ def emit_stage(
     parts = emit_parts(module, target, jobs, weights)
     if stage not in tuple(Stage):
         # A backend's own stage shows what it makes of a model that is split over several.
-        having = [part for part in parts if stage in _stages(part)]
+        having = [part for part in parts if stage in _stages_of(part)]
         if not having and stage in stages_of(target):
             raise _nothing_at(stage, parts, target)
         return _joined([own for part in having or parts for own in _at(part, stage)], stage)
@@ -104,7 +104,7 @@ def emit_stage(
 def _nothing_at(stage: str, parts: Sequence[DevicePart], target: Target) -> BraidError:
     """Of a stage of backends that have no part of the model."""
     used = ", ".join(part.job.device.name for part in parts)
-    able = next(one.name for one in target.backends if stage in backend(one.name).stages)
+    able = next(one.name for one in target.backends if stage in _stages(one.name, target))
     return BraidError(
         f"nothing of the model has stage '{stage}': it runs on {used}",
         hint=f"'--pin op:conv={able}' says why '{able}' does not run a 'conv', and so on",
@@ -129,13 +129,18 @@ def _texts(parts: Sequence[DevicePart], stage: str) -> list[str]:
     return [text for part in parts for text in _at(part, stage) if isinstance(text, str)]
 
 
-def _stages(part: DevicePart) -> Sequence[str]:
-    return backend(part.job.device.backend).stages
+def _stages_of(part: DevicePart) -> Sequence[str]:
+    return backend_of(part.job.device).stages
+
+
+def _stages(name: str, target: Target) -> Sequence[str]:
+    """The stages of the backend of this name."""
+    return backend(name, target.settings).stages
 
 
 def _at(part: DevicePart, stage: str) -> Sequence[str | bytes]:
     """What a device has at a stage; raises BraidError if its backend does not have it."""
-    name, known = part.job.device.backend, _stages(part)
+    name, known = part.job.device.backend, _stages_of(part)
     if stage not in known:
         names = ", ".join(f"'{one}'" for one in known) or "none"
         raise BraidError(f"backend '{name}' has no stage '{stage}' to emit, only {names}")

@@ -32,7 +32,7 @@ from braid.targets.backend import (
     Preparation,
     StandingGroup,
 )
-from braid.targets.backends import backend, kernel_families
+from braid.targets.backends import backend_of, kernel_families
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.load import load_target
 from braid.targets.machines.machine import Machine
@@ -61,7 +61,7 @@ class NpuBackend:
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """Those of the host, which computes."""
-        host = device.host or load_target().host_device
+        host = device.host or load_target().with_settings(device.settings).host_device
         return (*installed, *kernel_families(host))
 
     def groups(self, function: FuncOp, job: Job) -> Iterator[StandingGroup]:
@@ -92,7 +92,7 @@ class NpuBackend:
                 hint="its backend has no [[backend.issue]] or no [[backend.memory]]",
             )
         host = _host(job)
-        preparation = backend(host.device.backend).prepare(host)
+        preparation = backend_of(host.device).prepare(host)
         return replace(
             preparation,
             before_fusion=(
@@ -112,7 +112,7 @@ class NpuBackend:
         streamed = {k.sym_name.data: g for k in kernels if (g := StreamedGroup.of(k)) is not None}
         tiles = Tiles.of(streamed)
         plain = [kernel for kernel in kernels if kernel.sym_name.data not in streamed]
-        emitted = backend(host.device.backend).emit([*plain, *tiles.functions], host)
+        emitted = backend_of(host.device).emit([*plain, *tiles.functions], host)
         symbols = [kernel.sym_name.data for kernel in kernels]
         return NpuKernels(job, tuple(symbols), plain, streamed, tiles, emitted)
 

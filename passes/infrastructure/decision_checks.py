@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
-from braid.support.compile_scope import compile_setting
+from braid.support.compile_scope import scope_variable
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 
 Check = Callable[[Context, ModulePass, ModuleOp, Sequence[Remark]], None]
@@ -51,7 +51,7 @@ def check_of(pass_: ModulePass) -> Check | None:
 VARIABLE = "BRAID_VERIFY_DECISIONS"
 """Environment variable: anything but nothing and `0` checks all claims, in child processes too."""
 
-_asked = compile_setting("verify_decisions", default=False)
+_asked = scope_variable("verify_decisions", default=False)
 
 
 @contextmanager

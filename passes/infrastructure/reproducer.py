@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
+from braid.dialects.braid.settings import say_settings
 from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
 from braid.passes.infrastructure.options import pass_text
 from braid.support.errors import BraidError
@@ -90,6 +91,7 @@ def _ir_before(
     except (BraidError, PassCrashError):
         # Some pass is not deterministic; the input is then the best there is.
         module = read_again()
+    say_settings(module)
     stream = StringIO()
     Printer(stream, print_generic_format=True, print_debuginfo=True).print_op(module)
     return stream.getvalue()

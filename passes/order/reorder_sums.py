@@ -18,9 +18,9 @@ from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import bytes_of, is_float
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import union_names
+from braid.dialects.braid.settings import settings_of
 from braid.passes.order.trial_order import positions, take_body, trial_order
 from braid.support.byte_sizes import format_size
-from braid.targets.numerics import Numerics, numerics_chosen
 
 _ROUNDS = 3
 """Another order of sums may make another order of ops the best one."""
@@ -131,7 +131,7 @@ class ReorderSumsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Rewrites each function that runs with the model, or leaves it as it is."""
-        if numerics_chosen() is Numerics.STRICT:
+        if settings_of(op).is_strict:
             return
         functions = [f for f in runtime_functions(op) if next(sums_of(f), None) is not None]
         for function in functions:

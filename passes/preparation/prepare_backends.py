@@ -10,7 +10,7 @@ from xdsl.passes import ModulePass
 
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.targets.backend import Job, Preparation
-from braid.targets.backends import backend
+from braid.targets.backends import backend_of
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -62,7 +62,7 @@ def _preparations(target: Target) -> dict[Preparation, list[str]]:
     default = target.default_device
     found: dict[Preparation, list[str]] = {}
     for device in (default, *(other for other in target.devices if other.name != default.name)):
-        preparation = backend(device.backend).prepare(Job(target, device))
+        preparation = backend_of(device).prepare(Job(target, device))
         found.setdefault(preparation, []).append(device.name)
     return found
 

@@ -12,13 +12,11 @@ from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
+from braid.support.settings import Kernels
 from braid.targets.backends import (
-    Kernels,
     backend_names,
     grouping_of,
-    is_library_on_miss,
     kernel_families,
-    kernels_chosen,
 )
 from braid.targets.costs.schedule_records import TunedKernel, load_tuned, schedule_key
 from braid.targets.kernels.group_matches import GroupMatches
@@ -85,7 +83,7 @@ class _Selection:
 
     def decides(self, group: FusedOp, device: Device) -> bool:
         """Whether a record does; the default needs no attribute."""
-        on_miss = is_library_on_miss()
+        on_miss = device.settings.library_on_miss
         if not self._tuned and not on_miss:
             return False
         if schedule_of(group) is not None or device.backend not in backend_names():
@@ -99,7 +97,7 @@ class _Selection:
 
     def _follows(self, group: FusedOp, found: TunedKernel, device: Device) -> bool:
         """Whether the record counts."""
-        is_best = kernels_chosen() is Kernels.BEST
+        is_best = device.settings.kernels is Kernels.BEST
         library = KernelSchedule.of(found.vendor, {})
         if found.keeps_library and is_best and self._takes(group, library, device):
             return True

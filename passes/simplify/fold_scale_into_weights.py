@@ -26,8 +26,8 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import union_names
+from braid.dialects.braid.settings import settings_of
 from braid.passes.simplify.folded_arithmetic import applied, can_add_first, can_scale_weights
-from braid.targets.numerics import Numerics, numerics_chosen
 
 _OpT = TypeVar("_OpT", bound=TensorOp)
 
@@ -228,7 +228,7 @@ class FoldScaleIntoWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Fold every chain in `op`."""
-        if numerics_chosen() is Numerics.STRICT:
+        if settings_of(op).is_strict:
             return
         known = _Known(ParameterExpressions(), parameter_values(ctx, op))
         # Last op first, so that a chain is met at its end.

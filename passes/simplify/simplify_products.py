@@ -22,7 +22,6 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.names import inherit_names, union_names
 from braid.targets.machines.resolve import runs_on, target_of
-from braid.targets.numerics import Numerics, numerics_chosen
 
 _FLOATS = (f32, f64)
 _VIEWS = (BroadcastOp, ReshapeOp, TransposeOp)
@@ -68,7 +67,7 @@ class SimplifyProductsPass(ModulePass):
         for product in [inner for inner in op.walk() if isinstance(inner, MatmulOp)]:
             if runs_on(product, self.devices, target) and not _is_open(product):
                 # Strictly, what a scale keeps small must not overflow before it.
-                is_strict = numerics_chosen() is Numerics.STRICT
+                is_strict = target.settings.is_strict
                 scaled = product if is_strict else _scale_result(product)
                 _merge_groups(_convert_first(_as_row(scaled)))
 

@@ -25,6 +25,7 @@ from braid.dialects.braid.measured_times import was_measured
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
+from braid.support.settings import DEFAULTS, Settings
 from braid.targets.backends import backend_names, kernel_families
 from braid.targets.costs.cost import Cost, Source
 from braid.targets.costs.cost_records import CostRecords, load_records
@@ -100,7 +101,8 @@ class DeviceCosts(DeviceRates):
             installed = device is not None and device.backend in backend_names()
             families = kernel_families(device) if device is not None and installed else ()
         given = self._given
-        return KernelChoice(families, load_records if given is None else lambda: given)
+        records = load_records if given is None else lambda: given
+        return KernelChoice(families, records, self._settings)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:
         """As in `CostSource`."""
@@ -223,9 +225,15 @@ class DeviceCosts(DeviceRates):
                 return plain_cost(own)
         return op.declared_cost
 
+    @property
+    def _settings(self) -> Settings:
+        device = self.backend.device
+        return DEFAULTS if device is None else device.settings
+
     @cached_property
     def _gains(self) -> TunedGains:
-        return TunedGains(load_tuned() if self._given is None else {}, self.machine)
+        kernels = self._settings.kernels
+        return TunedGains(load_tuned() if self._given is None else {}, self.machine, kernels)
 
     @cached_property
     def _ratios(self) -> MeasuredRatios:

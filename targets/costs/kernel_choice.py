@@ -17,7 +17,8 @@ from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.targets.backends import Kernels, is_library_on_miss, kernels_chosen
+from braid.support.settings import DEFAULTS, Kernels, Settings
+from braid.targets.backends import kernel_families
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
 from braid.targets.kernels.family_calls import Match, is_own
@@ -25,6 +26,7 @@ from braid.targets.kernels.group_matches import GroupMatches
 from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Reordering
 from braid.targets.kernels.kernel_schedule import find_match, schedule_of
 from braid.targets.kernels.schedules import Entries
+from braid.targets.machines.target import Device
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,20 @@ class KernelChoice:
         self,
         families: Iterable[KernelFamily],
         records: Callable[[], CostRecords] = load_records,
+        settings: Settings = DEFAULTS,
     ) -> None:
-        """`records` has what was measured. Raises BraidError for a family that lacks a part."""
+        """`records` has what was measured; `settings` are those of the module with the groups.
+
+        Raises BraidError for a family that lacks a part.
+        """
         self.matches = GroupMatches(families)
         """What families find in groups."""
-        self._load = records
+        self._load, self._settings = records, settings
+
+    @staticmethod
+    def on(device: Device) -> "KernelChoice":
+        """Return the choice among all kernels of a device. Raises BraidError as above."""
+        return KernelChoice(kernel_families(device), settings=device.settings)
 
     def choose(self, group: FusedOp) -> tuple[Match, Entries] | None:
         """The family and the schedule that `braid.schedule` names, else those of `match`.
@@ -88,7 +99,7 @@ class KernelChoice:
         if len(takers) <= 1:
             return takers[0] if takers else None
         records = self._records.of_group(group)
-        options = _counted([_option(match, choice, records) for match in takers])
+        options = self._counted([_option(match, choice, records) for match in takers])
         return min(options, key=lambda option: option.seconds).match
 
     def options(self, group: FusedOp) -> list[KernelOption]:
@@ -97,7 +108,7 @@ class KernelChoice:
         records = self._records.of_group(group)
         matches = self.matches.of(group)
         found = [_option(match, choice, records) for match in matches for choice in match.layouts]
-        for option in _counted(found):
+        for option in self._counted(found):
             if option.layouts not in best or option.seconds < best[option.layouts].seconds:
                 best[option.layouts] = option
         return list(best.values())
@@ -122,6 +133,19 @@ class KernelChoice:
                 best = family, seconds
         return best
 
+    def _counted(self, options: list[KernelOption]) -> list[KernelOption]:
+        """Return those that may be the best.
+
+        Of a vendor's library, that is what was measured alone, if others may be: predictions of its
+        kernels are not comparable with those of others.
+        """
+        return [option for option in options if self._counts(option)] or options
+
+    def _counts(self, option: KernelOption) -> bool:
+        if option.source is Source.MEASURED or option.family.name not in LIBRARIES:
+            return True
+        return self._settings.kernels is not Kernels.BEST or self._settings.library_on_miss
+
     @cached_property
     def _reordering(self) -> list[tuple[KernelFamily, Reordering]]:
         return [(f, f) for f in self.matches.families if isinstance(f, Reordering)]
@@ -129,20 +153,6 @@ class KernelChoice:
     @cached_property
     def _records(self) -> CostRecords:
         return self._load()
-
-
-def _counted(options: list[KernelOption]) -> list[KernelOption]:
-    """Those that may be the best: of a vendor's library, what was measured alone, if others are.
-
-    Predictions of its kernels are not comparable with those of others.
-    """
-    return [option for option in options if _counts(option)] or options
-
-
-def _counts(option: KernelOption) -> bool:
-    if option.source is Source.MEASURED or option.family.name not in LIBRARIES:
-        return True
-    return kernels_chosen() is not Kernels.BEST or is_library_on_miss()
 
 
 def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:

@@ -17,11 +17,11 @@ from braid.dialects.braid.regions import FusedOp
 from braid.support.record_store import Fields, Record, RecordStore, default_store
 from braid.targets.kernels.kernel_family import LEVELS, LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.targets.kernels.keys import GroupKey, canonical_kernel_text, stored_text
+from braid.targets.kernels.keys import GroupKey, stored_text
+from braid.targets.kernels.searched_groups import SCHEDULE_KIND
 from braid.targets.machines.identity import processor_name
 from braid.targets.machines.machine import Machine
 
-SCHEDULE_KIND = "schedule"
 MEASURED = "measured time"
 """What the seconds of records are that say nothing else."""
 
@@ -73,18 +73,6 @@ def choice_key(
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def body_key(group: FusedOp, machine: Machine) -> str:
-    """As `schedule_key`, equal for all layouts."""
-    text = GroupKey.of(canonical_kernel_text(group), machine).text
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def was_searched(group: FusedOp, machine: Machine) -> bool:
-    """Whether this user's store has a record of what `group` computes, in whatever layouts."""
-    bodies = _read_from(default_store()).bodies
-    return bool(bodies) and body_key(group, machine) in bodies
-
-
 def dense_choice(choice: LayoutChoice) -> LayoutChoice:
     """The same layouts, of tensors on their own."""
     return LayoutChoice(
@@ -99,11 +87,10 @@ def load_tuned(store: RecordStore | None = None) -> Mapping[str, TunedKernel]:
 
 
 class _Loaded(NamedTuple):
-    """What rows say, and which groups they are of."""
+    """What rows say."""
 
     rows: Mapping[str, Fields]
     kernels: Mapping[str, TunedKernel]
-    bodies: frozenset[str]
 
 
 _loaded: list[_Loaded] = []
@@ -115,7 +102,7 @@ def _read_from(store: RecordStore) -> _Loaded:
     if not _loaded or _loaded[0].rows is not rows:
         read = {key: tuned_kernel(value) for key, value in rows.items()}
         kernels = {key: kernel for key, kernel in read.items() if kernel is not None}
-        _loaded[:] = [_Loaded(rows, kernels, frozenset(k.body for k in kernels.values() if k.body))]
+        _loaded[:] = [_Loaded(rows, kernels)]
     return _loaded[0]
 
 

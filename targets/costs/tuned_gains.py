@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
-from braid.targets.backends import Kernels, kernels_chosen
+from braid.support.settings import Kernels
 from braid.targets.costs.schedule_records import TunedKernel, choice_key
 from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.group_matches import GroupMemo
@@ -19,8 +19,11 @@ class TunedGains:
     was searched takes the part of the default's time that it took beside it.
     """
 
-    def __init__(self, tuned: Mapping[str, TunedKernel], machine: Machine) -> None:
-        self._tuned, self._machine = tuned, machine
+    def __init__(
+        self, tuned: Mapping[str, TunedKernel], machine: Machine, kernels: Kernels
+    ) -> None:
+        """`kernels` says whose kernels there are."""
+        self._tuned, self._machine, self._kernels = tuned, machine, kernels
         self._texts = GroupMemo(canonical_kernel_text)
 
     def __bool__(self) -> bool:
@@ -35,7 +38,7 @@ class TunedGains:
         found = self._tuned.get(choice_key(group, choice, self._machine, self._texts.of(group)))
         if found is None or not found.baseline:
             return 1.0
-        is_library = found.keeps_library and kernels_chosen() is Kernels.BEST
+        is_library = found.keeps_library and self._kernels is Kernels.BEST
         # Mostly the library wants weights in another layout, of which there is a cost.
         takers = (m for m in matches if m.family.name == found.vendor and choice in m.layouts)
         if is_library and found.library is not None and any(takers):

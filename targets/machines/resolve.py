@@ -10,6 +10,7 @@ from xdsl.ir import Operation
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import DEVICE, TARGET
 from braid.dialects.braid.attributes import TargetAttr
+from braid.dialects.braid.settings import outermost, settings_of
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import OutsideError, path_beside
 from braid.targets.machines.load import HOST, load_target
@@ -20,21 +21,19 @@ GPU_OPTION = "gpu-arch"
 
 
 def target_of(op: Operation, override: str | None = None) -> Target:
-    """The target of the module that `op` is in or is: its `braid.target`, by default the host.
+    """Return the target of the module that `op` is in or is: its `braid.target`, else the host.
 
-    `override` names another one; the options of the attribute stay where it names the same.
+    Its devices have the settings of the module. `override` names another target; the options of the
+    attribute stay where it names the same.
     Raises `BraidError` for an unknown target or option, and a malformed file.
     """
-    attribute = _attribute(op)
-    if attribute is None:
-        return load_target(HOST if override is None else override)
-    if override is not None and override != attribute.target.data:
-        return load_target(override)
-    return resolve_target(attribute.target.data, attribute.strings())
+    attribute = target_attribute(op, override)
+    target = resolve_target(attribute.target.data, attribute.strings())
+    return target.with_settings(settings_of(op))
 
 
 def target_attribute(module: Operation, override: str | None = None) -> TargetAttr:
-    """What stands for `target_of(module, override)` on another module."""
+    """Return the `braid.target` that `override` and the module come to."""
     own = _attribute(module)
     if own is not None and override in (None, own.target.data):
         return own
@@ -137,8 +136,5 @@ _OPTIONS = {CPU_OPTION: Target.with_cpu, GPU_OPTION: Target.with_gpu}
 
 def _attribute(op: Operation) -> TargetAttr | None:
     """The `braid.target` on the outermost op around `op`."""
-    root = op
-    while (parent := root.parent_op()) is not None:
-        root = parent
-    attribute = root.attributes.get(TARGET)
+    attribute = outermost(op).attributes.get(TARGET)
     return attribute if isinstance(attribute, TargetAttr) else None

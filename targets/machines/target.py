@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from braid.support.errors import BraidError
+from braid.support.settings import DEFAULTS, Settings
 from braid.targets.machines.calibration import calibrated
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.gpus import is_gpu, with_architecture
@@ -98,6 +99,7 @@ class Device:
     has those of the backend's description. `start_seconds` is what one start of it takes, however
     many ops it then runs. `host` is that of its target, None for this itself. With `own_memory` it
     does not share the host's, so that whatever runs there is launched by a program of the host.
+    `settings` are those of the module that it is asked about.
     """
 
     name: str
@@ -109,6 +111,7 @@ class Device:
     start_seconds: float = 0.0
     host: "Device | None" = None
     own_memory: bool = False
+    settings: Settings = DEFAULTS
 
     @property
     def plugin(self) -> str:
@@ -243,6 +246,11 @@ class Target:
         return self.device(self.host)
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the module that it is the target of."""
+        return self.host_device.settings
+
+    @property
     def default_device(self) -> Device:
         """Where ops run that name no device: the only one of another backend, else the host."""
         own = self.host_device.backend
@@ -264,6 +272,10 @@ class Target:
         """The description of a device's backend, with the device and its own memories."""
         backend = self.backend(device.backend)
         return replace(backend, memories=device.memories or backend.memories, device=device)
+
+    def with_settings(self, settings: Settings) -> "Target":
+        """Return the same target for a module with these settings."""
+        return self if settings == self.settings else _set(self, settings)
 
     def with_cpu(self, cpu: str) -> "Target":
         """The same target with another CPU as its host, in the spelling of `cpu_machine`.
@@ -301,3 +313,9 @@ class Target:
             for device in self.devices
         )
         return replace(self, devices=hosted(devices, self.host))
+
+
+@lru_cache(maxsize=64)
+def _set(target: Target, settings: Settings) -> Target:
+    devices = tuple(replace(device, settings=settings) for device in target.devices)
+    return replace(target, devices=hosted(devices, target.host))

@@ -7,7 +7,6 @@ import braid
 from braid.driver.compile_source import emit_model
 from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
-from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
 
 WINDOWS = (
     "{strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 1, 1>, "
@@ -74,18 +73,7 @@ def test_threads_and_batches(operands) -> None:
     np.testing.assert_array_equal(one, two)
 
 
-def test_what_is_said_first_counts(monkeypatch) -> None:
-    monkeypatch.delenv("BRAID_NUMERICS", raising=False)
-    assert numerics_chosen() is Numerics.FAST
-    monkeypatch.setenv("BRAID_NUMERICS", "strict")
-    assert numerics_chosen() is Numerics.STRICT
-    with with_numerics("fast"):
-        assert numerics_chosen() is Numerics.FAST
-        with with_numerics(None):
-            assert numerics_chosen() is Numerics.FAST
-
-
 @pytest.mark.parametrize("numerics", ["exact", "", "FAST"])
 def test_others_are_refused(numerics) -> None:
-    with pytest.raises(BraidError, match="expected one of strict, fast"), with_numerics(numerics):
-        pass
+    with pytest.raises(BraidError, match="expected one of strict, fast"):
+        braid.compile(model(PARAMETER), numerics=numerics)

@@ -13,7 +13,6 @@ from braid.driver.options import CompileOptions
 from braid.lowering.cpu.kernels.contraction.arithmetic import HalfArithmetic
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.errors import BraidError
-from braid.targets.numerics import Precision, precision_chosen, with_numerics
 from braid.tools.cli import main
 from test.machines import HOST
 
@@ -108,14 +107,7 @@ def test_machines_without_the_instruction_refuse(tmp_path: Path, capsys) -> None
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_what_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert precision_chosen() is Precision.MODEL
-    monkeypatch.setenv("BRAID_PRECISION", "bf16")
-    assert precision_chosen() is Precision.BF16
-    with with_numerics(None, "model"):
-        assert precision_chosen() is Precision.MODEL
-        with with_numerics("strict"):
-            assert precision_chosen() is Precision.MODEL
+def test_others_are_refused() -> None:
     with pytest.raises(BraidError, match="precision is 'f8', expected one of model, bf16"):
         braid.compile(model("f32"), precision="f8")
 

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,10 +155,6 @@ class WayOptions:
             from braid.passes.infrastructure.decision_checks import verifying_decisions
 
             context.with_resource(verifying_decisions())
-        if self.emulate:
-            from braid.driver.emulation import emulating_backends
-
-            context.with_resource(emulating_backends(wanted=True))
 
 
 @grouped
@@ -199,8 +196,8 @@ def compile_model(
     )
     way.enter(context)
     if order.measure_layouts is not None:
-        results.enter(context)
-        _measure_layouts(model, order.measure_layouts, given)
+        settings = {**results.given, "emulate": way.emulate or None}
+        _measure_layouts(model, order.measure_layouts, given, settings)
     if output is None or is_stage(what):
         _emit_stage(model, what, output, options)
         return
@@ -213,7 +210,9 @@ def compile_model(
         print("\n\n".join(map(str, compiled.memory)))
 
 
-def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> None:
+def _measure_layouts(
+    model: Path, seconds: float, source: SourceArguments, settings: Mapping[str, object]
+) -> None:
     """Time kernels in all layouts, and say on standard error what was measured."""
     from rich.console import Console
 
@@ -225,7 +224,7 @@ def _measure_layouts(model: Path, seconds: float, source: SourceArguments) -> No
         Console(stderr=True).status(f"measuring the kernels of {model.name}"),
         handle_diagnostics(show_diagnostic),
     ):
-        report = measure_model(model, seconds, **source)
+        report = measure_model(model, seconds, **source, settings=settings)
     print(report, file=sys.stderr)
 
 

@@ -136,7 +136,6 @@ class _Explained:
 
 @grouped
 def explain(
-    context: typer.Context,
     model: SourceArgument,
     views: ViewOptions,
     what: ModelOptions,
@@ -148,29 +147,28 @@ def explain(
     the gap. With --memory-budget, the plan for it is compared with the one without. The page of
     --html needs no network.
     """
-    from braid.driver.emulation import emulating_backends
     from braid.tools.outputs import check_outputs
 
     check_outputs(views.html, views.trace)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
-    results.enter(context)
-    context.with_resource(emulating_backends(what.emulate))
-    explained = _explained(model, views, what)
+    explained = _explained(model, views, what, results)
     if views.circuits and not explained.circuits:
         raise BraidError(
             "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
         )
-    _show(model, explained, views, what)
+    _show(model, explained, views, what, results)
 
 
-def _explained(model: Path, views: ViewOptions, what: ModelOptions) -> _Explained:
+def _explained(
+    model: Path, views: ViewOptions, what: ModelOptions, results: ResultOptions
+) -> _Explained:
     from braid.passes.infrastructure.context import make_context
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
 
     known = make_context()
-    read = partial(_read, known, model, what.shape, what.target, what.cpu)
+    read = partial(_read, known, model, what, results)
     profile = what.use_profile
     plan: MemoryExplanation | None = None
     made: tuple[TimelineView, ...] = ()
@@ -180,11 +178,17 @@ def _explained(model: Path, views: ViewOptions, what: ModelOptions) -> _Explaine
         if views.lists_memory or views.html is not None:
             plan = plan_memory(known, read, profile=profile, budget=views.memory_budget)
         if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
-            made = _timelines(model, what)
+            made = _timelines(model, what, results)
     return _Explained(walk, plan, made)
 
 
-def _show(model: Path, explained: _Explained, views: ViewOptions, what: ModelOptions) -> None:
+def _show(
+    model: Path,
+    explained: _Explained,
+    views: ViewOptions,
+    what: ModelOptions,
+    results: ResultOptions,
+) -> None:
     walk, plan = explained.walk, explained.plan
     if views.html is not None and plan is not None:
         split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
@@ -196,7 +200,7 @@ def _show(model: Path, explained: _Explained, views: ViewOptions, what: ModelOpt
             _print_table(view.table)
     if views.trace is not None or views.devices:
         if views.measure is not None and walk.devices is not None:
-            walk.devices.measure(_measured(model, views.measure, what))
+            walk.devices.measure(_measured(model, views.measure, what, results))
         channels = [remark.message for remark in walk.remarks if "channels" in remark.data]
         _show_devices(walk.devices, views.trace, channels, listed=views.devices)
     if views.layouts:
@@ -209,37 +213,51 @@ def _show(model: Path, explained: _Explained, views: ViewOptions, what: ModelOpt
 
 
 def _read(
-    context: "Context", model: Path, shape: list[str] | None, target: str | None, cpu: str | None
+    context: "Context", model: Path, what: ModelOptions, results: ResultOptions
 ) -> "ModuleOp":
     from braid.driver.read_source import read_source
     from braid.driver.sources.signature import check_model
 
-    module = read_source(context, model, shapes=parse_shapes(shape), target=target, cpu=cpu).module
+    module = read_source(
+        context,
+        model,
+        shapes=parse_shapes(what.shape),
+        target=what.target,
+        cpu=what.cpu,
+        settings={**results.given, "emulate": what.emulate or None},
+    ).module
     check_model(module)
     return module
 
 
-def _timelines(model: Path, what: ModelOptions) -> "tuple[TimelineView, ...]":
+def _timelines(
+    model: Path, what: ModelOptions, results: ResultOptions
+) -> "tuple[TimelineView, ...]":
     """Of the circuits of the model."""
     from braid.driver.compile_source import emit_model
     from braid.driver.options import CompileOptions
     from braid.tools.explain.circuit_view import STAGE, circuit_views
 
-    return circuit_views(str(emit_model(model, STAGE, CompileOptions(**what.arguments))))
+    options = CompileOptions(
+        **what.arguments, numerics=results.numerics, precision=results.precision
+    )
+    return circuit_views(str(emit_model(model, STAGE, options)))
 
 
 def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bool:
     """Whether a part of the model is on a device whose backend tells when its stages are busy."""
-    from braid.targets.backends import backend
+    from braid.targets.backends import backend_of
     from braid.targets.machines.resolve import target_of
     from braid.tools.explain.circuit_view import STAGE
 
     target = target_of(module)
     used = [] if devices is None else [stage.device for stage in devices.stages]
-    return any(STAGE in backend(target.device(name).backend).stages for name in used)
+    return any(STAGE in backend_of(target.device(name)).stages for name in used)
 
 
-def _measured(model: Path, requests: int, what: ModelOptions) -> dict[str, float]:
+def _measured(
+    model: Path, requests: int, what: ModelOptions, results: ResultOptions
+) -> dict[str, float]:
     """Seconds of one run of each function that is a stage of a stream on this machine."""
     from braid.compiler import compile
     from braid.runtime.binding import bind_inputs
@@ -248,7 +266,9 @@ def _measured(model: Path, requests: int, what: ModelOptions) -> dict[str, float
     from braid.tools.commands.streaming import measure_stream
 
     with compiling(model):
-        compiled = compile(model, **what.arguments)
+        compiled = compile(
+            model, **what.arguments, numerics=results.numerics, precision=results.precision
+        )
     arrays = bind_inputs(compiled.inputs, (), random_inputs(compiled.inputs, 0, {}))
     figures = measure_stream(compiled, arrays, requests, warmup=2)
     return {stage.name: stage.seconds for stage in figures.stages}

@@ -32,18 +32,9 @@ class ResultOptions:
     numerics: NumericsOption = None
     precision: PrecisionOption = None
 
-    def enter(self, context: typer.Context) -> None:
-        """Let all that is compiled until the command ends be compiled so.
-
-        Raises BraidError for values that there are not.
-        """
-        from braid.targets.numerics import with_numerics
-
-        context.with_resource(with_numerics(self.numerics, self.precision))
-
     @property
     def given(self) -> dict[str, str]:
-        """What is not as the environment says, by the names of options."""
+        """Settings that the environment does not say, by the names of options."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def refuse(self, why: str) -> None:

@@ -227,7 +227,6 @@ class ServerOptions:
 
 @grouped
 def tune(
-    context: typer.Context,
     model: SourceArgument,
     how: SearchOptions,
     sizes: SizeOptions,
@@ -267,7 +266,6 @@ def tune(
         raise BraidError("--token and --output are for --server")
     from braid.tuning.tune_model import tune_model
 
-    results.enter(context)
     tuning = how.tuning(jobs)
     with _showing(model, how.interactive):
         report = tune_model(
@@ -277,6 +275,7 @@ def tune(
             shapes=parse_shapes(sizes.shape),
             shape_buckets=parse_buckets(sizes.shape_buckets),
             shape_bounds=parse_bounds(sizes.shape_bound),
+            settings=results.given,
         )
     print(report)
 

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from braid.driver.sources.source_model import SourceModel
     from braid.passes.partition.assign_devices import Strategy
     from braid.runtime.model import Model
+    from braid.support.settings import Precision
     from braid.tools.commands.reference import OnnxReference
     from braid.tools.comparison.clusterwise import SingleClusters
     from braid.tools.comparison.layerwise import Difference
@@ -74,7 +74,6 @@ NoFamiliesOption = Annotated[
 
 @grouped
 def verify(
-    context: typer.Context,
     model: SourceArgument,
     results: ResultOptions,
     inputs: InputOption = None,
@@ -103,10 +102,10 @@ def verify(
     cluster declares a tolerance, since its device computes in another type, that is allowed. Inputs
     that are not given are random. The status is 1 if an op differs.
     """
-    from braid.driver.emulation import emulating_backends
+    from braid.dialects.braid.settings import settings_of
     from braid.driver.read_source import read_source
     from braid.passes.infrastructure.context import make_context
-    from braid.targets.backends import without_families
+    from braid.support.settings import Kernels, Precision
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.options import parse_shapes
     from braid.tools.comparison.layerwise import differences
@@ -115,11 +114,17 @@ def verify(
     if interpret:
         results.refuse("--interpret compiles nothing")
         refuse_option("--gpu-arch", gpu_arch, "--interpret compiles nothing")
-    results.enter(context)
-    context.with_resource(emulating_backends(emulate))
     known = make_context()
     source = read_source(
-        known, model, shapes=parse_shapes(shape), target=target if per_cluster else None
+        known,
+        model,
+        shapes=parse_shapes(shape),
+        target=target if per_cluster else None,
+        settings={
+            **results.given,
+            "emulate": emulate or None,
+            "kernels": Kernels.GENERIC if no_families else None,
+        },
     )
     onnx_runtime = None if per_cluster else _onnx_runtime(model)
     _check_reference(interpret, onnx_runtime)
@@ -130,14 +135,14 @@ def verify(
     if interpret:
         tested = _interpreted(source)
     else:
-        with without_families() if no_families else nullcontext():
-            tested = _compiled(source, target, gpu_arch, threads, jobs, emulate)
+        tested = _compiled(source, target, gpu_arch, threads, jobs)
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
     if tolerance is None:
-        tolerance = _default_tolerance(actual.values(), gpu_arch or "", exact=interpret)
+        precision = Precision.MODEL if interpret else settings_of(source.module).precision
+        tolerance = _default_tolerance(actual.values(), gpu_arch or "", precision)
     found = differences(order, actual, expected)
     _report(found, tolerance, reference, placements, alone.tolerances)
 
@@ -162,15 +167,12 @@ def _exposed_results(module: "ModuleOp", onnx_runtime: "OnnxReference | None") -
     return order, SingleClusters(module), {}
 
 
-def _default_tolerance(results: "Iterable[NDArray[Any]]", gpu_arch: str, *, exact: bool) -> float:
-    """Where results or products are in f16, tf32 or bf16, a few times what these round 1 to.
-
-    What is `exact` makes no products of bf16, whatever was asked for.
-    """
-    from braid.targets.numerics import Precision, precision_chosen
-
+def _default_tolerance(
+    results: "Iterable[NDArray[Any]]", gpu_arch: str, precision: "Precision"
+) -> float:
+    """Where results or products are in f16, tf32 or bf16, a few times what these round 1 to."""
     names = {result.dtype.name for result in results}
-    if not exact and precision_chosen() is Precision.BF16:
+    if precision == "bf16":
         names.add("bfloat16")
     if "+tf32" in gpu_arch:
         names.add("float16")  # which has as many bits behind the point
@@ -236,7 +238,6 @@ def _compiled(
     gpu_arch: str | None,
     threads: int,
     jobs: int | None,
-    emulate: bool,
 ) -> "Model":
     from braid.compiler import compile
 
@@ -247,7 +248,6 @@ def _compiled(
         gpu_arch=gpu_arch,
         threads=threads,
         jobs=jobs,
-        emulate=emulate,
     )
 
 

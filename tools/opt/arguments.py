@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn
@@ -33,6 +33,7 @@ class OptOptions:
     verify: bool
     verify_each: bool
     verify_decisions: bool
+    settings: Mapping[str, str]
     print_generic: bool
     print_debuginfo: bool
     print_before: tuple[str, ...]
@@ -127,6 +128,12 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+def _settings(text: str) -> dict[str, str]:
+    """Settings by name, separated as options of passes are."""
+    pairs = (part.partition("=") for part in text.strip("{}").replace(",", " ").split())
+    return {name: value for name, _, value in pairs}
+
+
 def _build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="braid-opt", description=_DESCRIPTION, add_help=False, allow_abbrev=False)
     add = parser.add_argument
@@ -182,6 +189,15 @@ def _add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "--verify-decisions",
         help="recompute the costs, bounds and peaks that passes claim, by separate code; a wrong "
         "claim is a crash of the pass",
+    )
+    group.add_argument(
+        "--settings",
+        type=_settings,
+        default={},
+        metavar="SETTINGS",
+        help="write these on the module (braid.settings), beside those that it says: "
+        "'numerics=strict kernels=best'; a module that says none has those of BRAID_NUMERICS, "
+        "BRAID_PRECISION and BRAID_EMULATE",
     )
     group.add_argument(
         "--no-verify",

@@ -1,6 +1,7 @@
 """What `braid-opt` does with one part of its input: parse, verify, run, print."""
 
 import gc
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.structure.verification import InvalidIRError, verify_module
+from braid.dialects.braid.settings import say_settings, write_settings
 from braid.dialects.printing import CachingPrinter
 from braid.dialects.upstream_form import to_upstream_form
 from braid.frontends.mlir import parse_mlir
@@ -36,7 +38,8 @@ class PrintFormat:
 class ChunkProcessor:
     """Runs a pipeline on chunks of one file; `passes` is None for that of a reproducer.
 
-    The text of the latter goes to `sources`, by the name that diagnostics have for it.
+    The text of the latter goes to `sources`, by the name that diagnostics have for it. `settings`
+    are written on the module before any pass runs.
     """
 
     context: Context
@@ -47,6 +50,7 @@ class ChunkProcessor:
     print_format: PrintFormat
     timing: Timing
     sources: dict[str, list[str]]
+    settings: Mapping[str, str]
     instrumentation: tuple[Instrumentation, ...] = ()
     reproducer_path: Path | None = field(default=None)
 
@@ -73,6 +77,7 @@ class ChunkProcessor:
 
     def _parse(self, chunk: Chunk) -> tuple[ModuleOp, tuple[ModulePass, ...]]:
         parsed = parse_mlir(self.context, chunk.text, self.file, line_offset=chunk.line_offset)
+        write_settings(parsed.module, self.settings)
         if self.passes is not None:
             return parsed.module, self.passes
         pipeline = stored_pipeline(parsed, self.file)
@@ -120,4 +125,5 @@ class ChunkProcessor:
         except (BraidError, PassCrashError):
             # Some pass is not deterministic; the input is then the best there is.
             module, _ = self._parse(chunk)
+        say_settings(module)
         return self._print(module, PrintFormat(generic=True, debuginfo=True))

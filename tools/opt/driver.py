@@ -80,6 +80,7 @@ class OptDriver:
             ),
             timing=timing,
             sources=self._sources,
+            settings=options.settings,
             instrumentation=(_ir_printing(options),),
             reproducer_path=options.crash_reproducer,
         )

@@ -204,7 +204,7 @@ def _explain(model: Path, options: TaskOptions, report: Report) -> None:
     context = make_context()
 
     def read() -> Any:
-        module = read_source(context, model, target=options.target).module
+        module = read_source(context, model, target=options.target, settings={}).module
         check_model(module)
         return module
 

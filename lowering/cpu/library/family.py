@@ -46,17 +46,19 @@ class OneDnnFamily(VectorFamily):
 
     What follows them elementwise is a chain of post-ops. Weights are in the layout that the library
     likes best for this machine. It takes nothing where the library is not installed, nor for
-    another CPU than this one, whose best layouts it does not know.
+    another CPU than this one, whose best layouts it does not know; nor, if it `is_strict`, the
+    library's approximations of functions.
     """
 
     name: str = "onednn"
     version: int = 1
+    is_strict: bool = False
 
     def match(self, group: FusedOp) -> "_Primitive | None":
         """One primitive of block arguments, the rest elementwise on its result."""
         if not self._is_here:
             return None
-        found = match_library(group)
+        found = match_library(group, is_strict=self.is_strict)
         return None if found is None else _Primitive(group, self.unit, found)
 
     @cached_property

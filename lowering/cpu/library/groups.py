@@ -21,7 +21,6 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.library.primitives import BINARY
 from braid.lowering.emit.points import emittable
-from braid.targets.numerics import Numerics, numerics_chosen
 
 Anchor = ConvOp | MatmulOp | PoolOp | SoftmaxOp | LayerNormOp
 
@@ -47,8 +46,11 @@ class LibraryGroup:
     steps: tuple[Step, ...]
 
 
-def match_library(group: FusedOp) -> LibraryGroup | None:
-    """The primitive that a group is; None where it is not one, or not of f32."""
+def match_library(group: FusedOp, *, is_strict: bool = False) -> LibraryGroup | None:
+    """Return the primitive that a group is; None where it is not one, or not of f32.
+
+    If results `is_strict`ly are those of the ops, none whose functions are only close to them.
+    """
     anchors = [op for op in group.body.block.ops if isinstance(op, Anchor)]
     if len(anchors) != 1 or len(group.outputs) != 1:
         return None
@@ -64,7 +66,7 @@ def match_library(group: FusedOp) -> LibraryGroup | None:
     points = emittable(pointwise(group, anchor))
     if points is None or set(anchor.operands[1:]) & set(points.leaves):
         return None
-    steps = _steps(anchor.results[0], points.ops, points.results[0])
+    steps = _steps(anchor.results[0], points.ops, points.results[0], is_strict=is_strict)
     return None if steps is None else LibraryGroup(anchor, tuple(steps))
 
 
@@ -86,14 +88,16 @@ def _suits(anchor: Anchor) -> bool:
             return has_rows and tuple(anchor.dims) == (rank - 1,)
 
 
-def _steps(value: SSAValue, ops: Sequence[Operation], result: SSAValue) -> list[Step] | None:
+def _steps(
+    value: SSAValue, ops: Sequence[Operation], result: SSAValue, *, is_strict: bool
+) -> list[Step] | None:
     """The chain of steps from `value` to `result`; None where there is none."""
     steps: list[Step] = []
     rest = [op for op in ops if not isinstance(op, ConstantOp)]
     while rest:
         step = _step(rest[0], value) if value.has_one_use() else None
         if step is None:
-            name = _known_function(value, rest, result)
+            name = None if is_strict else _known_function(value, rest, result)
             return None if name is None else [*steps, Step(name, 1.0)]
         steps.append(step)
         value = rest.pop(0).results[0]
@@ -154,8 +158,6 @@ def _known_function(value: SSAValue, ops: Sequence[Operation], result: SSAValue)
 
     The library's is close to it, not the same.
     """
-    if numerics_chosen() is Numerics.STRICT:
-        return None
     rank = len(shape_of(value))
     points = np.linspace(-9, 9, 4001, dtype=np.float32).reshape((1,) * (rank - 1) + (-1,))
     known: dict[SSAValue, Array] = {value: points}

@@ -12,6 +12,7 @@ from benchmarks.fpga.reader import read_design
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.interpreter.interpret import interpret
 from braid.dialects.braid.constants import ParameterOp
+from braid.dialects.braid.settings import write_settings
 from braid.frontends.onnx import import_onnx
 from braid.lowering.fpga.convert.design_of import known_values
 from braid.lowering.fpga.convert_braid_to_hls import function_named
@@ -24,7 +25,6 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.solvers.hls.estimate import estimate
 from braid.support.errors import BraidError, UnsupportedError
-from braid.targets.numerics import with_numerics
 from braid.universe import make_context
 from test.run.fpga.designs import parse, random_like
 from test.run.fpga.exported import separable
@@ -259,8 +259,10 @@ def test_a_project(tmp_path: Path) -> None:
 
 def test_strict_sums_are_as_written(tmp_path: Path) -> None:
     passes = parse_pipeline(f"lower-floats-to-cpp{{output={tmp_path} dsp=60}}")
-    with with_numerics("strict"), collect_remarks() as remarks:
-        run_pipeline(make_context(), parse(KERNELS["chain"]), passes)
+    module = parse(KERNELS["chain"])
+    write_settings(module, {"numerics": "strict"})
+    with collect_remarks() as remarks:
+        run_pipeline(make_context(), module, passes)
     assert "math_optimizations" not in (tmp_path / "hls.tcl").read_text()
     assert any("added one after the other" in remark.message for remark in remarks)
 

@@ -13,6 +13,7 @@ from xdsl.ir import SSAValue
 
 import braid
 from braid.analysis.diagnostics.remarks import collect_remarks
+from braid.dialects.braid.settings import settings_of
 from braid.driver import lowered_model
 from braid.driver.lower_source import Lowering
 from braid.frontends.onnx.builder import Builder
@@ -24,7 +25,7 @@ from braid.runtime.artifact_cache import ArtifactCache
 from braid.support import compile_scope, installation
 from braid.support.diagnostics import Diagnostic, emit, handle_diagnostics
 from braid.support.errors import BraidError
-from braid.targets.numerics import Numerics, numerics_chosen, with_numerics
+from braid.support.settings import Numerics, Settings
 from test.sum_model import sum_model
 
 X = np.arange(128, dtype=np.float32).reshape(2, 64)
@@ -246,13 +247,27 @@ def test_code_of_this_process_that_adds_to_the_compiler(
 
 def test_settings_of_the_code_around(compiled: Compilations, model: Path, cache: Path) -> None:
     compiled(model)
-    with with_numerics("strict"):
-        compiled(model)
     with collect_remarks() as remarks:
         compiled(model)
     assert remarks
-    assert compiled.count == 3
+    assert compiled.count == 2
     assert len(artifacts(cache)) == 1
+
+
+def test_settings_are_part_of_the_key_whoever_gives_them(
+    compiled: Compilations, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiled(model)
+    compiled(model, numerics="strict")
+    assert compiled.count == 2
+    monkeypatch.setenv("BRAID_NUMERICS", "strict")
+    compiled(model)
+    assert compiled.count == 2
+    compiled(model, numerics="fast")
+    assert compiled.count == 2
+    monkeypatch.setenv("BRAID_NUMERICS", "no such numerics")
+    with pytest.raises(BraidError, match="numerics are 'no such numerics', expected one of"):
+        compiled(model)
 
 
 def test_what_is_warned_of_is_seen_each_time(
@@ -296,18 +311,17 @@ def test_a_library_is_linked_from_what_is_compiled_again(
 def test_a_library_is_compiled_by_the_settings_of_the_model(
     compiled: Compilations, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    compiled(model)
-    kept, seen = compiled(model), list[Numerics]()
+    compiled(model, numerics="strict")
+    kept, seen = compiled(model, numerics="strict"), list[Settings]()
     lower = Lowering.within
 
     def noted(self: Lowering, *arguments: Any) -> Any:
-        seen.append(numerics_chosen())
+        seen.append(settings_of(self.read().module))
         return lower(self, *arguments)
 
     monkeypatch.setattr(Lowering, "within", noted)
-    with with_numerics("strict"):
-        kept.save_c_library(tmp_path / "kept.so")
-    assert seen == [Numerics.FAST]
+    kept.save_c_library(tmp_path / "kept.so")
+    assert seen == [Settings(numerics=Numerics.STRICT)]
 
 
 def test_a_library_is_compiled_where_other_things_have_changed(

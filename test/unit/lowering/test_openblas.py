@@ -7,6 +7,7 @@ import pytest
 
 import braid
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.settings import write_settings
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.cpu.call import call_kernel
 from braid.lowering.cpu.library.blas import OpenBlasFamily
@@ -16,7 +17,7 @@ from braid.runtime.artifact import read_artifact
 from braid.support import shared_objects
 from braid.support.errors import BraidError
 from braid.support.shared_objects import ONEDNN, OPENBLAS, loaded_library
-from braid.targets.backends import Kernels, kernel_families, kernels_from
+from braid.targets.backends import kernel_families
 from braid.targets.machines.resolve import target_of
 from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import kernel_tasks
@@ -187,9 +188,8 @@ def test_both_libraries_are_measured(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @needs_both
 def test_other_families_take_what_no_library_does() -> None:
     module = parse_mlir(make_context(), MODELS["odd"], "m.mlir").module
-    device = target_of(module).host_device
-    with kernels_from(Kernels.LIBRARY):
-        first, second, *others = kernel_families(device)
+    write_settings(module, {"kernels": "library"})
+    first, second, *others = kernel_families(target_of(module).host_device)
     assert isinstance(first, OneDnnFamily) and isinstance(second, OpenBlasFamily)
     for text in (MODELS["odd"], MODELS["doubles"]):
         group = group_of(text)

@@ -33,9 +33,18 @@ def test_a_crash_is_named_where_no_reproducer_can_be_written(
     assert "internal error: PassCrashError: pass 'mlir-opt' crashed" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("options", [["-o", "m.braid"], ["--emit=mlir"]])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-o", "m.braid"], ""),
+        (
+            ["--emit=mlir", "--numerics=strict", "--kernels=best"],
+            'numerics = "strict", kernels = "best"',
+        ),
+    ],
+)
 def test_a_crash_can_be_reproduced(
-    crash: Path, options: list[str], capsys: pytest.CaptureFixture[str]
+    crash: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["compile", str(crash), *options]) == 1
     error = capsys.readouterr().err
@@ -43,6 +52,8 @@ def test_a_crash_can_be_reproduced(
     match = re.search(r"'braid-opt --run-reproducer (\S+\.mlir) --debug' shows it again", error)
     assert match is not None and Path(match[1]).parent == crash.parent
     assert '"func.func"' in Path(match[1]).read_text()
+    # Default settings too, so that no environment changes them when the pass runs again.
+    assert f"braid.settings = #braid.settings<{{{said}}}>" in Path(match[1]).read_text()
     assert braid_opt.main(["--run-reproducer", match[1]]) == 1
     assert "pass 'mlir-opt' crashed" in capsys.readouterr().err
 

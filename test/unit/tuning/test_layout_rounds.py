@@ -5,20 +5,21 @@ from pathlib import Path
 import pytest
 
 import braid.tuning.tune_model
+from braid.dialects.braid.settings import write_settings
 from braid.driver.pipeline import passes_for
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.shared_objects import ONEDNN, loaded_library
-from braid.targets.backends import kernel_families, kernels_from
+from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_records import RecordTable, record_key
-from braid.targets.costs.device_costs import DeviceCosts
+from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, choice_key, load_tuned
 from braid.targets.kernels.family_calls import match
 from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.resolve import target_of
-from braid.targets.machines.target import Device
+from braid.targets.machines.target import Device, Target
 from braid.tuning.budget import LEAST, Budget, PausedClock
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.search import Rule
@@ -73,13 +74,13 @@ def test_what_gains_nothing_is_not(gain: float, newer: int) -> None:
 def test_the_librarys_gain_counts_where_it_may_be_called() -> None:
     first = record_gain(1.0, library=1e-3)
     assert task().choice == first.choice
-    with kernels_from("best"):
-        costs = DeviceCosts.of_families(kernel_families(_host()), _host().machine)
-        other = first.default[0].layouts[-1]
-        (found,) = (c.seconds for layouts, c in costs.choices(first.group) if layouts == other)
-    costs = DeviceCosts.of_families(kernel_families(_host()), _host().machine)
-    (plain,) = (c.seconds for layouts, c in costs.choices(first.group) if layouts == other)
-    assert found == pytest.approx(plain * 1e-3)
+    other = first.default[0].layouts[-1]
+    seconds: dict[str, float] = {}
+    for kernels in ("generated", "best"):
+        costs = CostSource(_target(kernels)).on(_host(kernels))
+        (cost,) = (cost for layouts, cost in costs.choices(first.group) if layouts == other)
+        seconds[kernels] = cost.seconds
+    assert seconds["best"] == pytest.approx(seconds["generated"] * 1e-3)
 
 
 @pytest.mark.skipif(loaded_library(ONEDNN) is None, reason="oneDNN is not installed")
@@ -87,21 +88,27 @@ def test_predictions_of_a_librarys_kernels_do_not_count_among_the_best() -> None
     """They decide where all kernels are the library's; else what was measured does."""
     group = task().group
     for kernels, counts in (("best", False), ("library", True)):
-        with kernels_from(kernels):
-            options = KernelChoice(kernel_families(_host())).options(group)
-            assert any(option.family.name in LIBRARIES for option in options) == counts
-    with kernels_from("best"):
-        families = kernel_families(_host())
-        library = next(family for family in families if family.name in LIBRARIES)
-        found = match(library, group)
-        assert found is not None
-        key = record_key(group, found.layouts[0], library)
-        options = KernelChoice(families, lambda: RecordTable({key: 1e-9})).options(group)
-        assert [o.layouts for o in options if o.family.name in LIBRARIES] == [found.layouts[0]]
+        options = KernelChoice.on(_host(kernels)).options(group)
+        assert any(option.family.name in LIBRARIES for option in options) == counts
+    best = _host("best")
+    families = kernel_families(best)
+    library = next(family for family in families if family.name in LIBRARIES)
+    found = match(library, group)
+    assert found is not None
+    key = record_key(group, found.layouts[0], library)
+    records = RecordTable({key: 1e-9})
+    options = KernelChoice(families, lambda: records, best.settings).options(group)
+    assert [o.layouts for o in options if o.family.name in LIBRARIES] == [found.layouts[0]]
 
 
-def _host() -> Device:
-    return target_of(parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module).host_device
+def _target(kernels: str) -> Target:
+    module = parse_mlir(make_context(), WITH_WEIGHT, "m.mlir").module
+    write_settings(module, {"kernels": kernels})
+    return target_of(module)
+
+
+def _host(kernels: str) -> Device:
+    return _target(kernels).host_device
 
 
 def test_until_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:

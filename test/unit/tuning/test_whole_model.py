@@ -19,8 +19,8 @@ from braid.driver.pipeline import passes_for
 from braid.driver.read_source import read_source
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.record_store import Record, default_store
+from braid.support.settings import Kernels
 from braid.support.worker_process import WorkerEndedError, WorkerProcess
-from braid.targets.backends import Kernels
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.targets.costs.schedule_records import (
     SCHEDULE_KIND,
@@ -217,8 +217,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path))
 
 
-def decided(path: Path) -> ModuleOp:
-    module = read_source(make_context(), path).module
+def decided(path: Path, kernels: Kernels = Kernels.GENERATED) -> ModuleOp:
+    module = read_source(make_context(), path, settings={"kernels": kernels}).module
     passes = passes_for(module)
     place = [pass_.name for pass_ in passes].index("select-schedules")
     run_pipeline(make_context(), module, passes[:place])
@@ -515,7 +515,8 @@ def test_turns_of_a_program(tmp_path: Path) -> None:
     clock = count()
     programs = Programs(lambda: next(clock) * 1e-4)  # each look at it takes so long
     trial = whole(path, [], Snapshot.now())
-    lowering = Lowering(trial.context, trial.runnable, CompileOptions(jobs=1, profile=True))
+    read = partial(trial.runnable, Kernels.GENERATED)
+    lowering = Lowering(trial.context, read, CompileOptions(jobs=1, profile=True))
     package = package_of(lowering.within(None, None))
     sent = Program(tuple(package.objects), package.weights, package.manifest.libraries)
     assert [programs.answer(sent), programs.answer(sent)] == [0, 1]

@@ -49,7 +49,7 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def ask(**preparations: Preparation) -> None:
         found = {name: Asking(asked) for name, asked in preparations.items()}
-        monkeypatch.setattr(prepare_backends, "backend", found.__getitem__)
+        monkeypatch.setattr(prepare_backends, "backend_of", lambda device: found[device.backend])
 
     return ask
 

@@ -1,0 +1,120 @@
+"""The settings of a module: `braid.settings`, which is all that bears on what passes do with it."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from xdsl.dialects.builtin import (
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+    i1,
+)
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.attribute_names import SETTINGS
+from braid.support.errors import BraidError
+from braid.support.settings import DEFAULTS, Settings, settings_of_environment
+
+
+@irdl_attr_definition
+class SettingsAttr(ParametrizedAttribute):
+    """How a module is compiled, beside its target: the settings that are not the default ones.
+
+    A module with this attribute says all of its settings: those that it does not name have their
+    defaults, whatever the environment says.
+
+    ```mlir
+    {braid.settings = #braid.settings<{numerics = "strict", kernels = "best"}>}
+    ```
+    """
+
+    name = "braid.settings"
+
+    entries: DictionaryAttr = param_def()
+
+    @staticmethod
+    def of(settings: Settings) -> "SettingsAttr":
+        """Return the attribute that says `settings`."""
+        return SettingsAttr(DictionaryAttr({k: _attribute(v) for k, v in settings.said.items()}))
+
+    @property
+    def settings(self) -> Settings:
+        """The settings. Raises BraidError for a name or a value that there is not."""
+        return DEFAULTS.with_given({k: _plain(v) for k, v in self.entries.data.items()})
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        """Read `<{name = "value"}>`."""
+        with parser.in_angle_brackets():
+            return [parser.parse_attribute()]
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Print `<{name = "value"}>`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.entries)
+
+    def verify(self) -> None:
+        """Fail for a setting that there is not."""
+        try:
+            _ = self.settings
+        except BraidError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            raise VerifyException(f"{error.message}{hint}") from None
+
+
+def settings_of(op: Operation) -> Settings:
+    """Return the settings of the module that `op` is in or is; the default ones if it has none."""
+    attribute = outermost(op).attributes.get(SETTINGS)
+    return attribute.settings if isinstance(attribute, SettingsAttr) else DEFAULTS
+
+
+def write_settings(module: ModuleOp, given: Mapping[str, object]) -> None:
+    """Write the settings that are `given` on `module`, beside those that it says itself.
+
+    A module that says none has those of the environment; the default ones need no attribute.
+    Raises BraidError for a setting, or a variable of the environment, with a value that is none.
+    """
+    own = module.attributes.get(SETTINGS)
+    if own is None:
+        settings = settings_of_environment().with_given(given)
+    elif isinstance(own, SettingsAttr):
+        settings = own.settings.with_given(given)
+    else:
+        return  # The verifier says what is wrong with it.
+    if own is not None or settings != DEFAULTS:
+        module.attributes[SETTINGS] = SettingsAttr.of(settings)
+
+
+def say_settings(module: ModuleOp) -> None:
+    """Let `module` say its settings even where they are the default ones.
+
+    No environment can change them then.
+    """
+    module.attributes[SETTINGS] = SettingsAttr.of(settings_of(module))
+
+
+def outermost(op: Operation) -> Operation:
+    """Return the outermost op around `op`, mostly its module."""
+    while (parent := op.parent_op()) is not None:
+        op = parent
+    return op
+
+
+def _attribute(value: str | bool) -> Attribute:
+    return IntegerAttr.from_bool(value) if isinstance(value, bool) else StringAttr(value)
+
+
+def _plain(attribute: Attribute) -> object:
+    """Return the value that an attribute stands for; what is no value is left as it is."""
+    if isinstance(attribute, StringAttr):
+        return attribute.data
+    if isinstance(attribute, IntegerAttr):
+        number = cast("IntegerAttr[IntegerType]", attribute)
+        return bool(number.value.data) if number.type == i1 else str(number)
+    return str(attribute)

@@ -1,0 +1,119 @@
+"""Settings: what bears on the code of a model beside its target and the passes that run.
+
+A module says them by `braid.settings` (`dialects/braid/settings.py`), which is all that passes,
+backends and kernel families read. Keywords, options of commands and variables of the environment
+only write that attribute, before the first pass.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from braid.support.errors import BraidError, did_you_mean
+
+
+class Numerics(StrEnum):
+    """Which roundings may change: those of reassociated and fused sums alone, or more.
+
+    `fast` permits approximate algorithms too, of families that say so (`is_approximate`), since
+    their sums cancel, and scales and shifts that passes fold into products (docs/numerics.md).
+    """
+
+    STRICT = "strict"
+    FAST = "fast"
+
+
+class Precision(StrEnum):
+    """The type of products of f32: as the model says, or of bf16 with sums in f32."""
+
+    MODEL = "model"
+    BF16 = "bf16"
+
+
+class Kernels(StrEnum):
+    """Whose kernels a model gets.
+
+    Those that braid generates; those of a vendor's library, wherever that has one; the best of
+    both, by what was measured; or no family's, so that all code is that of the generic lowering.
+    """
+
+    GENERATED = "generated"
+    LIBRARY = "library"
+    BEST = "best"
+    GENERIC = "generic"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a module says by `braid.settings`.
+
+    With `library_on_miss`, a kernel without a record of a search is a vendor's, where one has it.
+    With `emulate`, the host stands in for backends that are not installed.
+    """
+
+    numerics: Numerics = Numerics.FAST
+    precision: Precision = Precision.MODEL
+    kernels: Kernels = Kernels.GENERATED
+    library_on_miss: bool = False
+    emulate: bool = False
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether results may differ from exact ones by the order of sums alone."""
+        return self.numerics is Numerics.STRICT
+
+    @property
+    def said(self) -> dict[str, str | bool]:
+        """The values that are not the default ones, by name."""
+        return {name: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
+
+    def with_given(self, given: Mapping[str, object]) -> "Settings":
+        """These settings with the values that are `given`; None gives nothing.
+
+        Raises BraidError for a name or a value that there is not.
+        """
+        found = {name: _value(name, value) for name, value in given.items() if value is not None}
+        return replace(self, **found) if found else self
+
+
+DEFAULTS = Settings()
+"""The settings of a module that says none."""
+_DEFAULTS: Mapping[str, StrEnum | bool] = vars(DEFAULTS)
+
+NUMERICS, PRECISION, EMULATE = VARIABLES = ("BRAID_NUMERICS", "BRAID_PRECISION", "BRAID_EMULATE")
+"""The variables of the environment that write settings on modules that say none."""
+
+
+def settings_of_environment() -> Settings:
+    """The settings that the environment asks for.
+
+    Raises BraidError for a variable with another value than its setting has.
+    """
+    given: dict[str, object] = {
+        "numerics": os.environ.get(NUMERICS) or None,
+        "precision": os.environ.get(PRECISION) or None,
+        "emulate": os.environ.get(EMULATE, "") not in ("", "0"),  # as the runtime reads it
+    }
+    return DEFAULTS.with_given(given)
+
+
+def _value(name: str, value: object) -> object:
+    if name not in _DEFAULTS:
+        raise BraidError(
+            f"there is no setting '{name}'",
+            hint=did_you_mean(name, _DEFAULTS) or f"settings are {', '.join(_DEFAULTS)}",
+        )
+    default = _DEFAULTS[name]
+    if isinstance(default, bool):
+        if value not in (True, False, "true", "false"):
+            raise BraidError(f"{name} is {value!r}, expected true or false")
+        return value in (True, "true")
+    known = list(type(default))
+    if value not in known:
+        verb = "is" if name == "precision" else "are"
+        raise BraidError(
+            f"{name} {verb} {value!r}, expected one of {', '.join(known)}",
+            hint=did_you_mean(str(value), known),
+        )
+    return next(each for each in known if each == value)
