@@ -7,11 +7,11 @@ from braid.targets.kernels.schedules import Entries, Schedule
 
 
 def schedule_of(candidate: Candidate[Any], named: Schedule | Entries | None = None) -> Schedule:
-    """The schedule of these entries, by default the candidate's default one."""
+    """The schedule of these entries, with those of the candidate's default one for the rest."""
     default = next(candidate.space(0))
     if isinstance(named, Schedule):
         return named
-    return type(default).read(named) if named else default
+    return type(default).read({**default.entries, **(named or {})})
 
 
 def emitted(
