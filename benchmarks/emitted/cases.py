@@ -113,7 +113,6 @@ def small_cases() -> Iterator[Case]:
     yield Case("small_loop_if", CHIP, CPUS[0])
     yield Case("small_loop_if", GPU, CPUS[0], compiled=True)
     yield Case("small_transformer_block", GPU, CPUS[1])
-    yield Case("mvt", FLOATS, "")
 
 
 def cases(models: Iterable[str]) -> Iterator[Case]:
@@ -121,7 +120,7 @@ def cases(models: Iterable[str]) -> Iterator[Case]:
     done = {str(case) for case in small_cases()}
     yield from small_cases()
     yield from (case for case in _small_ones_everywhere() if str(case) not in done)
-    yield from (Case(name, FLOATS, "") for name in KERNELS if name != "mvt")
+    yield from (Case(name, FLOATS, "") for name in KERNELS)
     for name in models:
         yield from (Case(name, "host", cpu) for cpu in CPUS)
         if name in ON_A_GPU or name in operators.MODELS:
