@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
     from braid.targets.backend import (
         OBJECT,
+        Backend,
         Code,
         EmittedKernels,
         Grouping,
@@ -149,6 +150,7 @@ _HOMES = {
     "braid.passes.infrastructure.pipeline_parser": ("parse_pipeline",),
     "braid.targets.backend": (
         "OBJECT",
+        "Backend",
         "Code",
         "EmittedKernels",
         "Grouping",
@@ -179,6 +181,7 @@ __all__ = [
     "Apply",
     "Argument",
     "Array",
+    "Backend",
     "Box",
     "BraidError",
     "Buffer",

@@ -1,4 +1,4 @@
-"""The protocol of a backend: what turns decided functions into code of one kind.
+"""What is asked of a backend: what turns decided functions into code of one kind.
 
 A backend makes code, a device is an instance of a machine that runs it, and a target file says
 which devices there are. The compiler walks over the functions of a model and asks the backend of
@@ -24,16 +24,18 @@ The class is called with the name under which it is found. In the order in which
 A backend for GPUs emits PTX for each kernel in `emit`, asks for shared memory as nothing of the
 arena, and links functions to one module with a launch a kernel. One for FPGAs has no kernels: its
 `emit` needs nothing, and `link` turns a function, whose decided order and buffers it finds on the
-ops, into one design. What it does not run it says itself, as `Selective`.
+ops, into one design. What it does not run it says itself (`refusal`).
 
-Whose kernels are not timed as those of the host's processor says how fast they are: `Measuring`;
-`Grouping`, if they are not of the groups that fusion makes.
+All else has defaults: a backend whose kernels are not timed as those of the host's processor says
+how fast they are (`meter`), and which `groups` they are of, if not of those that fusion makes. The
+backend of another package need not inherit from `Backend`: see `backend_answers.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy.typing as npt
 from xdsl.dialects.func import FuncOp
@@ -69,18 +71,6 @@ class Job:
     device: Device
     jobs: int = 1
     weights: Callable[[], Weights] = _no_weights
-
-
-@runtime_checkable
-class Selective(Protocol):
-    """A backend that knows of an op whether it runs it, whatever lists of targets say."""
-
-    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
-        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does.
-
-        `known` says which operands are made of weights alone, and remembers it for other ops.
-        """
-        ...
 
 
 class KernelMeter(Protocol):
@@ -120,34 +110,6 @@ class KernelMeter(Protocol):
         ...
 
 
-@runtime_checkable
-class Measuring(Protocol):
-    """A backend whose families `braid tune` searches, by what it says of their kernels.
-
-    Kernels of the host, if its backend is not one, are timed on the processor of this machine.
-    Those of other devices are not searched.
-    """
-
-    def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
-        """For kernels of the device of `job`, as long as the block runs.
-
-        Raises BraidError where nothing can be said of them on this machine.
-        """
-        ...
-
-
-@runtime_checkable
-class Present(Protocol):
-    """A backend that knows what its devices on this machine are, of which code may run on others.
-
-    Times of kernels that run there are then those of no other machine.
-    """
-
-    def machine_here(self, device: Device) -> str | None:
-        """The `cpu` of the machine of what is here for `device`; None where nothing is."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class StandingGroup:
     """What a backend makes one kernel of: `group`, a copy in a block of its own.
@@ -158,42 +120,6 @@ class StandingGroup:
     group: FusedOp
     block: Block
     machine: Machine
-
-
-@runtime_checkable
-class Grouping(Protocol):
-    """A `Measuring` backend whose kernels are of other groups than those that fusion makes.
-
-    Such as streams of instructions, each of all that a chip runs at once. Its kernels have their
-    schedules by a pass of its own, before that of `select-schedules`.
-    """
-
-    @property
-    def selecting(self) -> str:
-        """The name of that pass, one of those that `prepare` names.
-
-        It writes `braid.schedule`, and says in a remark how many kernels (`groups`) have a record
-        (`known`).
-        """
-        ...
-
-    def groups(self, function: FuncOp, job: Job) -> Iterable[StandingGroup]:
-        """What there are kernels of on the device of `job`, as the pass `selecting` sees them."""
-        ...
-
-    def group_family(self, job: Job) -> KernelFamily:
-        """The family that matches them, and no other group."""
-        ...
-
-
-@runtime_checkable
-class Unmeasured(Protocol):
-    """A backend that chooses schedules without measuring: there is nothing for `braid tune`."""
-
-    @property
-    def schedules_by(self) -> str:
-        """What chooses them instead, and when, for people."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -292,34 +218,82 @@ class EmittedKernels(Protocol):
         ...
 
 
-class Backend(Protocol):
-    """Makes code for one kind of device; made once for each name it has."""
+class Backend(ABC):
+    """Makes code for one kind of device; made once for each name it has.
 
-    @property
-    def name(self) -> str:
-        """The name under which targets know it."""
-        ...
+    `name` is that under which targets know it, and `stages` are the names of the stages of its
+    lowering that `braid compile --emit` can show.
+    """
 
-    @property
-    def stages(self) -> Sequence[str]:
-        """Names of the stages of its lowering that `braid compile --emit` can show."""
-        ...
+    name: str
+    stages: tuple[str, ...]
 
+    selecting: str = ""
+    """The name of the pass that chooses the schedules of `groups`, where there are any.
+
+    It is one of those that `prepare` names, writes `braid.schedule`, and says in a remark how many
+    kernels (`groups`) have a record (`known`). It runs before `select-schedules`.
+    """
+
+    @abstractmethod
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """The kernel families for the machine of `device`, in order of preference among equals.
 
         Those that other packages have `installed` are among them, usually first.
         """
-        ...
 
+    @abstractmethod
     def prepare(self, job: Job) -> Preparation:
         """The passes that functions for this device need."""
-        ...
 
+    @abstractmethod
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
         """The code of functions that `outline-kernels` made, for the device of `job`.
 
         Raises BraidError where a family fails, and UnsupportedError for an op that it has no code
         for.
         """
-        ...
+
+    def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
+        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does.
+
+        That holds whatever lists of targets say. `known` says which operands are made of weights
+        alone, and remembers it for other ops.
+        """
+        return None
+
+    def meter(self, job: Job) -> AbstractContextManager[KernelMeter] | None:
+        """What `braid tune` asks about kernels of the device of `job`, as long as the block runs.
+
+        None where they are not searched, unless they are those of the host: these are timed on the
+        processor of this machine. Raises BraidError where nothing can be said of them here.
+        """
+        return None
+
+    def groups(self, function: FuncOp, job: Job) -> Iterable[StandingGroup]:
+        """What kernels are of on the device of `job`, as the pass `selecting` sees it.
+
+        Such as streams of instructions, each of all that a chip runs at once. Where `selecting` is
+        empty, kernels are of the groups that fusion makes.
+        """
+        return ()
+
+    def group_family(self, job: Job) -> KernelFamily:
+        """The family that matches `groups`, and nothing else."""
+        raise NotImplementedError(f"backend '{self.name}' has 'selecting' and no 'group_family'")
+
+    @property
+    def schedules_by(self) -> str | None:
+        """What chooses schedules without measuring, and when, for people; None: `braid tune`."""
+        return None
+
+    def machine_here(self, device: Device) -> str | None:
+        """The `cpu` of the machine of what is here for `device`; None where nothing is known.
+
+        For code that may run on other machines than the target's, whose times are not those of it.
+        """
+        return None
+
+
+Grouping = Measuring = Unmeasured = Backend
+"""Names by which packages know a backend with `groups`, `meter` or `schedules_by`."""

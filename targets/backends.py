@@ -14,13 +14,13 @@ from braid.support.entry_points import (
     installed_families,
 )
 from braid.support.settings import DEFAULTS, Kernels, Settings
-from braid.targets.backend import Backend, Grouping, Job, KernelMeter, Measuring, Unmeasured
-from braid.targets.backend_calls import BackendOfPackage, checked_backend
+from braid.targets.backend import Backend, Job, KernelMeter
+from braid.targets.backend_answers import checked_backend
+from braid.targets.kernels.group_matches import asked
 from braid.targets.kernels.kernel_family import (
     LIBRARIES,
     Candidate,
     KernelFamily,
-    is_approximate,
 )
 from braid.targets.kernels.searched_groups import was_searched
 from braid.targets.machines.machine import Machine
@@ -81,40 +81,18 @@ def kernel_families(device: Device) -> tuple[KernelFamily, ...]:
 def meter_of(job: Job) -> AbstractContextManager[KernelMeter] | None:
     """What says how fast kernels of the device of `job` are; None where its backend has nothing.
 
-    Raises BraidError as `backend` and `Measuring.meter`.
+    Raises BraidError as `backend` and `Backend.meter`.
     """
-    if _has_no_families(job.device):
-        return None
-    own = backend(job.device.backend)
-    if isinstance(own, BackendOfPackage):
-        return own.meter(job)
-    return own.meter(job) if isinstance(own, Measuring) else None
+    return None if _has_no_families(job.device) else backend(job.device.backend).meter(job)
 
 
-def grouping_of(device: Device) -> Grouping | None:
-    """What makes other groups of what `device` runs; None where its backend takes fusion's.
+def grouping_of(device: Device) -> Backend | None:
+    """The backend that makes other groups of what `device` runs; None where it takes fusion's.
 
     Raises BraidError as `backend`.
     """
-    if _has_no_families(device):
-        return None
-    own = backend(device.backend)
-    if isinstance(own, BackendOfPackage):
-        return own.grouping
-    return own if isinstance(own, Grouping) else None
-
-
-def schedules_without_measuring(device: Device) -> str | None:
-    """What chooses the schedules of `device` instead of a search; None where its backend is silent.
-
-    Raises BraidError as `backend`.
-    """
-    if _is_stood_for(device.backend, device.settings):
-        return None
-    own = backend(device.backend)
-    if isinstance(own, BackendOfPackage):
-        return own.schedules_by
-    return own.schedules_by if isinstance(own, Unmeasured) else None
+    own = None if _has_no_families(device) else backend(device.backend)
+    return own if own is not None and own.selecting else None
 
 
 def _is_stood_for(name: str, settings: Settings) -> bool:
@@ -133,7 +111,7 @@ def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     families = tuple(backend(device.backend).families(device, added))
     if settings.is_strict:
-        families = tuple(family for family in families if not is_approximate(family))
+        families = tuple(family for family in families if not asked(family).is_approximate)
     libraries = tuple(family for family in families if family.name in LIBRARIES)
     kernels = settings.kernels
     every = kernels is Kernels.BEST and not settings.library_on_miss
@@ -143,33 +121,33 @@ def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
     if kernels is Kernels.GENERATED:
         return tuple(others)
     if kernels is Kernels.LIBRARY:
-        return (*libraries, *(_Elsewhere(family, libraries, machine) for family in others))
+        return (*libraries, *(_elsewhere(family, libraries, machine) for family in others))
     return tuple(
-        family if family in libraries else _Elsewhere(family, libraries, machine, or_searched=True)
+        family if family in libraries else _elsewhere(family, libraries, machine, True)
         for family in families
     )
 
 
+def _elsewhere(
+    family: KernelFamily, libraries: tuple[KernelFamily, ...], *others: Any
+) -> KernelFamily:
+    return _Elsewhere(family.name, family.version, family, libraries, *others)
+
+
 @dataclass(frozen=True)
-class _Elsewhere:
+class _Elsewhere(KernelFamily):
     """`family` for groups that no library takes and, if `or_searched`, those with a record."""
 
+    name: str
+    version: int
     family: KernelFamily
     libraries: tuple[KernelFamily, ...]
     machine: Machine
     or_searched: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.family.name
-
-    @property
-    def version(self) -> int:
-        return self.family.version
-
     def match(self, group: FusedOp) -> Candidate[Any] | None:
         """As `family` does, where no library has a kernel."""
-        return self.family.match(group) if self._is_left(group) else None
+        return asked(self.family, group).match(group) if self._is_left(group) else None
 
     def _is_left(self, group: FusedOp) -> bool:
         if self.or_searched and was_searched(group, self.machine):

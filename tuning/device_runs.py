@@ -12,7 +12,6 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.context import make_context
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
-from braid.targets.backend import Present
 from braid.targets.backends import backend
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -74,8 +73,7 @@ def _loaded(text: str, device: str) -> braid.Model:
 def _require_machine(target: Target, name: str) -> None:
     """Raises BraidError where the device that is here is another than the target's."""
     device = target.device(name)
-    own = backend(device.backend)
-    here = own.machine_here(device) if isinstance(own, Present) else None
+    here = backend(device.backend).machine_here(device)
     wanted = device.machine.cpu
     if here not in (None, wanted):
         raise BraidError(

@@ -17,11 +17,11 @@ from braid.dialects.braid.variants import program_functions
 from braid.targets.backend import Job, StandingGroup
 from braid.targets.backends import grouping_of, meter_of
 from braid.targets.costs.kernel_choice import KernelChoice
-from braid.targets.costs.schedule_records import dense_choice, schedule_key
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.family_calls import Match, check_families
+from braid.targets.kernels.family_answers import check_families
+from braid.targets.kernels.group_matches import Match, match_group
 from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.kernels.keys import dense_choice, schedule_key
 from braid.targets.kernels.searched_groups import body_key
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.resolve import device_of, target_of
@@ -62,11 +62,11 @@ class KernelTask:
     @property
     def runs(self) -> float:
         """How often a run of the model is expected to run it."""
-        return self.seconds / max(self.default[0].seconds(self.choice), 1e-12)
+        return self.seconds / max(self.default[0].candidate.seconds(self.choice), 1e-12)
 
     def with_runs(self, runs: float, *counters: str) -> "KernelTask":
         """Of a model that runs the kernel so much more often."""
-        seconds = self.seconds + runs * self.default[0].seconds(self.choice)
+        seconds = self.seconds + runs * self.default[0].candidate.seconds(self.choice)
         return replace(self, seconds=seconds, counters=(*self.counters, *counters))
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
@@ -74,9 +74,9 @@ class KernelTask:
         first, schedule = self.default
         if level == 0:
             yield schedule
-        best = min(match.seconds(self.choice) for match in self.matches)
+        best = min(match.candidate.seconds(self.choice) for match in self.matches)
         for match in sorted(self.matches, key=lambda match: match is not first):
-            hopeless = match.seconds(self.choice) > _HOPELESS * best
+            hopeless = match.candidate.seconds(self.choice) > _HOPELESS * best
             if match.family.name == GENERIC and match is not first and hopeless:
                 continue
             for each in schedules(match, level, self.spaces):
@@ -142,7 +142,7 @@ def kernel_tasks(
                 choice,
                 taking,
                 (of_group, default),
-                runs * first.seconds(choice),
+                runs * first.candidate.seconds(choice),
                 device,
                 library_kernels(op, choice, device),
                 spaces,
@@ -157,7 +157,7 @@ def standing_tasks(
     target: Target | None = None,
     spaces: Sequence[FamilySpace] = (),
 ) -> list[KernelTask]:
-    """As `kernel_tasks`, of the groups that backends make themselves (`Grouping`).
+    """As `kernel_tasks`, of the groups that backends make themselves (`Backend.groups`).
 
     `module` is as their pass `selecting` sees it.
     """
@@ -188,7 +188,7 @@ def _standing_task(
 ) -> KernelTask | None:
     """None where the family does not take the group."""
     group, machine = standing.group, standing.machine
-    found = family_calls.match(family, group)
+    found = match_group(family, group)
     if found is None:
         return None
     choice = stored_choice(group)
@@ -199,7 +199,7 @@ def _standing_task(
         choice,
         [found],
         (found, KernelSchedule.of(family.name, found.default_schedule())),
-        runs * found.seconds(choice),
+        runs * found.candidate.seconds(choice),
         device,
         spaces=spaces,
     )

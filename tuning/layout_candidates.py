@@ -18,12 +18,11 @@ from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
-from braid.targets.costs.cost_records import record_key
 from braid.targets.costs.device_costs import reorder_group
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.family_calls import Match
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
+from braid.targets.kernels.group_matches import Match, match_group
 from braid.targets.kernels.kernel_family import GENERIC, Kernel, KernelFamily
+from braid.targets.kernels.keys import record_key
 
 _HOPELESS = 8
 """Times the best prediction at which a generic kernel is not measured any more."""
@@ -63,7 +62,7 @@ class Candidate:
         group = in_layouts(self.group, self.choice)
         if self.family is None:
             return emit_fallback(group, symbol)
-        match = family_calls.match(self.family, group)
+        match = match_group(self.family, group)
         assert match is not None, "whether a family takes a group depends on its layouts"
         return match.emit(symbol, match.default_schedule())
 
@@ -101,7 +100,7 @@ def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[C
     measurement would let it win.
     """
     candidates = [
-        Candidate(group, choice, match.family, match.seconds(choice))
+        Candidate(group, choice, match.family, match.candidate.seconds(choice))
         for match in _matches(group, families)
         for choice in match.layouts
     ]
@@ -164,13 +163,13 @@ def _reorders(
     for source, target in permutations(layouts, 2):
         group = reorder_group(tensor, source, target)
         choice, matches = as_typed(group), _matches(group, families)
-        result += [Candidate(group, choice, m.family, m.seconds(choice)) for m in matches]
+        result += [Candidate(group, choice, m.family, m.candidate.seconds(choice)) for m in matches]
         result += [] if matches else [Candidate(group, choice)]
     return result
 
 
 def _matches(group: FusedOp, families: Sequence[KernelFamily]) -> list[Match]:
-    found = (family_calls.match(family, group) for family in families)
+    found = (match_group(family, group) for family in families)
     return [match for match in found if match is not None]
 
 

@@ -10,8 +10,7 @@ from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.support.errors import BraidError
 from braid.support.settings import Kernels
 from braid.targets.backends import kernel_families
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.group_matches import Match, match_group
 from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.target import Device
@@ -52,11 +51,11 @@ def library_kernels(op: FusedOp, choice: LayoutChoice, device: Device) -> list[L
     free = [expressions.is_known(operand) for operand in op.operands]
     kernels: list[LibraryKernel] = []
     for family in families:
-        found = family_calls.match(family, op) if family.name in LIBRARIES else None
+        found = match_group(family, op) if family.name in LIBRARIES else None
         for offered in () if found is None else found.layouts:
             if _agree(offered, choice, free):
                 group = in_layouts(op, offered)
-                match = family_calls.match(family, group)
+                match = match_group(family, group)
                 assert match is not None
                 kernels.append(LibraryKernel(match, group, offered))
     return kernels

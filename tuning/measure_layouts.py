@@ -59,7 +59,7 @@ def measure_layouts(
     )
     with timing_worker() as worker:
         for candidates in sets:
-            known = [records.table.get(c.key) is not None for c in candidates]
+            known = [records.get(c.key) is not None for c in candidates]
             if all(known):
                 report.known += len(candidates)
             elif clock() - began > time_limit:

@@ -11,15 +11,11 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
 from braid.targets.backend import KernelMeter
-from braid.targets.costs.cost_records import (
-    append_records,
-    load_records,
-    record_key,
-    withdraw_records,
-)
+from braid.targets.costs.cost_records import append_records, load_records, withdraw_records
 from braid.targets.costs.schedule_records import TunedKernel
 from braid.targets.kernels.kernel_family import LEVELS, Kernel
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.kernels.keys import record_key
 from braid.tuning.device_kernels import DeviceKernels
 from braid.tuning.kernel_runs import Reference
 from braid.tuning.kernel_tasks import KernelTask
@@ -150,7 +146,7 @@ class MeasuredTask:
         library, choice = self.library, self.task.choice
         if library is None or kernel.library is None or library.choice == choice:
             return
-        first, table = self.task.default[0], load_records().table
+        first, table = self.task.default[0], load_records()
         key = record_key(library.group, library.choice, library.match.family)
         what = {key: f"{LIBRARY_COST}{self.task}"}
         if not kernel.keeps_library:
@@ -158,7 +154,7 @@ class MeasuredTask:
                 withdraw_records(what)
             return
         known = table.get(record_key(self.task.group, choice, first.family))
-        seconds = (first.seconds(choice) if known is None else known) / kernel.baseline
+        seconds = (first.candidate.seconds(choice) if known is None else known) / kernel.baseline
         append_records({key: seconds * kernel.library}, what)
 
     def _is_right(self, point: KernelSchedule) -> bool:

@@ -20,8 +20,7 @@ from braid.driver.read_source import read_source
 from braid.passes.infrastructure.context import make_context
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.backends import backend_names
-from braid.targets.costs.group_kinds import kind_name, kinds_of
-from braid.targets.costs.op_amounts import computed_type
+from braid.targets.costs.op_amounts import computed_type, kind_name, kinds_of
 from braid.targets.costs.probe_records import (
     Probe,
     device_scope,

@@ -31,10 +31,8 @@ from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.targets.costs.cost import Source
-from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource
-from braid.targets.costs.group_kinds import kind_name, main_op
-from braid.targets.costs.op_amounts import computed_type
+from braid.targets.costs.op_amounts import computed_type, kind_name, main_op
 from braid.targets.costs.probed_support import ProbedSupport
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.resolve import device_of, set_target, target_of
@@ -187,7 +185,7 @@ def _decide(context: Context, module: ModuleOp) -> ModuleOp:
 def _groups(module: ModuleOp, device: str) -> list[GroupTimes]:
     """The groups of `device`, which are named by their number then."""
     target = target_of(module)
-    costs = CostSource(target, RecordTable())
+    costs = CostSource(target, {})
     found: list[GroupTimes] = []
     for group in [op for op in module.walk() if isinstance(op, FusedOp)]:
         on = device_of(group, target)

@@ -27,7 +27,7 @@ from typing import cast
 from braid.support.entry_points import installed_names, installed_path
 from braid.support.errors import BraidError, SourceLocation, did_you_mean
 from braid.support.input_files import parse_json, read_text, read_toml, reason
-from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.group_matches import Match
 from braid.targets.kernels.kernel_family import LEVELS
 from braid.targets.kernels.schedules import Entries
 

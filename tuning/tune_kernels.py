@@ -126,7 +126,7 @@ def tune_kernels(
     """Searches the kernels of `module`, as the pass `selecting` sees it, and records them.
 
     By default that pass is `select-schedules`, which sees decided layouts and storage; others are
-    those of backends that make other groups (`Grouping`).
+    those of backends that make other groups (`Backend.groups`).
 
     Kernels that are predicted to take the most of a run come first, and those that compute the same
     are searched once. Of the time each gets its part of what all that are left are predicted to

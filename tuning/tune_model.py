@@ -23,10 +23,7 @@ from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.settings import Kernels
-from braid.targets.backends import (
-    kernel_families,
-    schedules_without_measuring,
-)
+from braid.targets.backends import backend_of, kernel_families
 from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Target
@@ -191,7 +188,7 @@ def _unmeasured(module: ModuleOp, target: Target) -> Iterator[str]:
     """What chooses the schedules of devices that `module` runs on, and that nobody measures."""
     groups = (op for op in module.walk() if isinstance(op, FusedOp))
     for device in dict.fromkeys(device_of(group, target) for group in groups):
-        if (reason := schedules_without_measuring(device)) is not None:
+        if (reason := backend_of(device).schedules_by) is not None:
             yield f"nothing is searched for '{device.name}': {reason}"
 
 

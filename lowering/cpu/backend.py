@@ -17,7 +17,7 @@ from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import UnsupportedError
 from braid.support.object_cache import default_cache
 from braid.support.settings import Precision
-from braid.targets.backend import Job, Preparation
+from braid.targets.backend import Backend, Job, Preparation
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
@@ -28,7 +28,7 @@ def _product_types(precision: Precision) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class CpuBackend:
+class CpuBackend(Backend):
     """Its kernels are functions on addresses that the host program calls; see `Backend`."""
 
     name: str

@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from xdsl.dialects.func import FuncOp
 
 from braid.support.errors import BraidError
-from braid.targets.backend import EmittedKernels, Job, Preparation
+from braid.targets.backend import Backend, EmittedKernels, Job, Preparation
 from braid.targets.backends import backend_names, backend_of
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
 
 @dataclass(frozen=True)
-class EmulatedBackend:
+class EmulatedBackend(Backend):
     """Kernels of the host for a device of any kind; see `Backend`."""
 
     name: str

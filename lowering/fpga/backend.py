@@ -20,7 +20,7 @@ from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.lowering.fpga.timeline import timeline
 from braid.support.errors import BraidError
 from braid.support.tar import tar_of
-from braid.targets.backend import Code, Job, KernelNeeds, Preparation
+from braid.targets.backend import Backend, Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.target import Device
 
@@ -31,7 +31,7 @@ PROJECT = "hls-project"
 
 
 @dataclass(frozen=True)
-class FpgaBackend:
+class FpgaBackend(Backend):
     """Makes a circuit of each function; see `Backend`."""
 
     name: str

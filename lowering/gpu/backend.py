@@ -32,7 +32,7 @@ from braid.lowering.gpu.plan import plan_bytes
 from braid.lowering.gpu.present import architecture_here
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
-from braid.targets.backend import OBJECT, Code, Job, KernelMeter, KernelNeeds, Preparation
+from braid.targets.backend import OBJECT, Backend, Code, Job, KernelMeter, KernelNeeds, Preparation
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines import gpus
@@ -51,7 +51,7 @@ LAUNCHES = "gpu-launches"
 
 
 @dataclass(frozen=True)
-class GpuBackend:
+class GpuBackend(Backend):
     """Its kernels are entries in the `gpu` dialect with their launches; see `Backend`."""
 
     name: str

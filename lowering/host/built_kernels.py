@@ -19,11 +19,12 @@ from braid.lowering.common.discard import discard
 from braid.lowering.common.upstream_ops import blamed_on, upstream_ops
 from braid.lowering.host.codegen.compiler import PLACEHOLDER, anonymous_text, with_symbol
 from braid.passes.outlining.outline_kernels import outlined_group
+from braid.support.checked_calls import is_own
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.costs.kernel_choice import KernelChoice
-from braid.targets.kernels.family_calls import Match, is_own
+from braid.targets.kernels.group_matches import Match
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.keys import GroupKey, KernelKey, stored_text
 from braid.targets.kernels.schedules import Entries

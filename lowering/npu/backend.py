@@ -24,6 +24,7 @@ from braid.lowering.npu.streamed_group import StreamedGroup
 from braid.lowering.npu.tile_library import Tiles, kernel_library
 from braid.support.errors import BraidError
 from braid.targets.backend import (
+    Backend,
     Code,
     EmittedKernels,
     Job,
@@ -49,10 +50,10 @@ STREAM_TEXT = "stream-text"
 
 
 @dataclass(frozen=True)
-class NpuBackend:
+class NpuBackend(Backend):
     """Streams of what stands together, and kernels of the host for all of it; see `Backend`.
 
-    Schedules are those of streams (`Grouping`): the host's kernels stand for instructions.
+    Schedules are those of streams (`groups`): the host's kernels stand for instructions.
     """
 
     name: str

@@ -14,8 +14,9 @@ from braid.lowering.npu.stream_group import described_machine, stream_group
 from braid.lowering.npu.stream_parts import StreamPart, stream_parts
 from braid.lowering.npu.stream_schedule import STREAM_FAMILY, StreamSchedule
 from braid.passes.order.block_graph import LEAVES
-from braid.targets.costs.schedule_records import load_tuned, schedule_key
+from braid.targets.costs.schedule_records import load_tuned
 from braid.targets.kernels.kernel_schedule import schedule_of, set_schedule
+from braid.targets.kernels.keys import schedule_key
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 

@@ -11,7 +11,7 @@ from braid.lowering.npu import stream_schedule
 from braid.lowering.npu.stream_group import group_module
 from braid.lowering.npu.stream_schedule import STREAM_FAMILY, StreamSchedule
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.kernels.kernel_family import Kernel, Overlap
+from braid.targets.kernels.kernel_family import Candidate, Kernel, KernelFamily
 from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.steps import Step, step_seconds, steps_of, transfers_of
 
@@ -27,8 +27,8 @@ class StreamKernel(Kernel):
 
 
 @dataclass(frozen=True)
-class StreamCandidate:
-    """The streams that `chip` could run of a group of `stream_group`; a `Candidate`."""
+class StreamCandidate(Candidate[StreamSchedule]):
+    """The streams that `chip` could run of a group of `stream_group`."""
 
     group: FusedOp
     chip: BackendDescription
@@ -37,10 +37,6 @@ class StreamCandidate:
     def layouts(self) -> Sequence[LayoutChoice]:
         """Row-major: a chip addresses tiles in tensors as they are."""
         return (stored_choice(self.group),)
-
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Tensors are on their own."""
-        return False
 
     def seconds(self, choice: LayoutChoice) -> float:
         """What the busiest unit takes if nothing is loaded twice, and nothing waits."""
@@ -59,21 +55,17 @@ class StreamCandidate:
         return stream_schedule.space(level)
 
     def takes(self, schedule: StreamSchedule) -> bool:
-        """Any with sensible values; as `Extensible`."""
+        """Any with sensible values."""
         return schedule.is_sensible
 
     def emit(self, symbol: str, schedule: StreamSchedule) -> StreamKernel:
         """What the stream is made of."""
         return StreamKernel(symbol, group_module(self.group), schedule=schedule)
 
-    def overlap(self) -> Overlap | None:
-        """None: results have memory of their own."""
-        return None
-
 
 @dataclass(frozen=True)
-class StreamFamily:
-    """The family of the streams of `chip`; see `KernelFamily`."""
+class StreamFamily(KernelFamily):
+    """The family of the streams of `chip`."""
 
     chip: BackendDescription
     name: str = STREAM_FAMILY

@@ -18,7 +18,7 @@ from braid.targets.backends import (
     grouping_of,
     kernel_families,
 )
-from braid.targets.costs.schedule_records import TunedKernel, load_tuned, schedule_key
+from braid.targets.costs.schedule_records import TunedKernel, load_tuned
 from braid.targets.kernels.group_matches import GroupMatches
 from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import (
@@ -27,6 +27,7 @@ from braid.targets.kernels.kernel_schedule import (
     schedule_of,
     set_schedule,
 )
+from braid.targets.kernels.keys import schedule_key
 from braid.targets.machines.resolve import device_of, target_of
 from braid.targets.machines.target import Device, Target
 
@@ -40,7 +41,7 @@ class SelectSchedulesPass(ModulePass):
     count, and one whose result is a vendor's kernel does only where these are among what is chosen
     (`--kernels=best`). Groups without a record have the default; with `--on-miss=library` the
     vendor's kernel, where it has one. A remark says how many groups have a record. On devices whose
-    backend makes other groups (`Grouping`), schedules are those of these.
+    backend makes other groups (`selecting`), schedules are those of these.
 
     ```mlir
     %y = braid.fused(%x, %w) {braid.schedule = {family = "gemm", schedule = {rows = 4, …}}} : …

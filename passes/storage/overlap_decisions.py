@@ -106,4 +106,4 @@ def _offer(group: FusedOp, costs: DeviceCosts) -> Overlap | None:
     if is_only_storage(group):
         return None
     match = costs.kernels.match(group, stored_choice(group))
-    return None if match is None else match.overlap()
+    return None if match is None else match.candidate.overlap()

@@ -7,85 +7,20 @@ longer fits is never found.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
 
-from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.regions import FusedOp
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
 from braid.support.record_store import Fields, Record, RecordStore, default_store
-from braid.targets.kernels.kernel_family import KernelFamily
-from braid.targets.kernels.keys import GroupKey, KernelKey, canonical_kernel_text, stored_text
-from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.identity import processor_name
 
 COST = "cost"
 """The kind of these records: `seconds` of one run, and `what` was measured, for people."""
 
 
-class GroupRecords(Protocol):
-    """What is known of the kernels of one group from measurements."""
-
-    def seconds(self, choice: LayoutChoice, maker: KernelFamily | None) -> float | None:
-        """One run of the kernel that `maker` makes in `choice`; None if not measured."""
-        ...
-
-
-class CostRecords(Protocol):
-    """What is known of kernels from measurements."""
-
-    def of_group(self, group: FusedOp) -> GroupRecords:
-        """The records of `group`; the layouts in its types do not count."""
-        ...
-
-
-@dataclass(frozen=True)
-class RecordTable:
-    """Records in memory, by `record_key`."""
-
-    table: Mapping[str, float] = field(default_factory=dict[str, float])
-
-    def __bool__(self) -> bool:
-        """Whether there are any."""
-        return bool(self.table)
-
-    def of_group(self, group: FusedOp) -> GroupRecords:
-        """See `CostRecords`."""
-        return _TableOfGroup(self.table, group, canonical_kernel_text(group) if self.table else "")
-
-
-@dataclass(frozen=True)
-class _TableOfGroup:
-    table: Mapping[str, float]
-    group: FusedOp
-    body: str
-
-    def seconds(self, choice: LayoutChoice, maker: KernelFamily | None) -> float | None:
-        """See `GroupRecords`."""
-        if not self.table:
-            return None
-        return self.table.get(record_key(self.group, choice, maker, self.body))
-
-
-def record_key(
-    group: FusedOp, choice: LayoutChoice, maker: KernelFamily | None, body: str | None = None
-) -> str:
-    """Digest of what a measurement is of: the kernel that `maker` makes on this machine.
-
-    The layouts in the types of `group` do not count. `body` is its canonical text where that is
-    known.
-    """
-    key = GroupKey.of(stored_text(group, choice, body), cpu_machine(NATIVE))
-    return KernelKey.of(group, key, maker).digest
-
-
-def load_records(store: RecordStore | None = None) -> RecordTable:
+def load_records(store: RecordStore | None = None) -> Mapping[str, float]:
     """The costs in a store, by default the user's; the last one of a key counts."""
     found = (store or default_store()).read(COST)
-    return RecordTable(
-        {key: value["seconds"] for key, value in found.items() if holds_seconds(value)}
-    )
+    return {key: value["seconds"] for key, value in found.items() if holds_seconds(value)}
 
 
 def append_records(

@@ -10,7 +10,7 @@ This file knows the devices of a target, `device_costs.py` asks the sources on o
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from xdsl.dialects import scf
@@ -19,7 +19,6 @@ from xdsl.ir import Operation
 from braid.analysis.profile.execution_counts import ExecutionCounts
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.targets.costs.cost import Cost, Source, tally
-from braid.targets.costs.cost_records import CostRecords
 from braid.targets.costs.device_costs import DeviceCosts, measured_seconds
 from braid.targets.machines.load import load_target
 from braid.targets.machines.resolve import device_of
@@ -32,7 +31,7 @@ OpSeconds: TypeAlias = Callable[[Operation], float]
 class CostSource:
     """Costs on the devices of a target; make one for each pass, since families remember groups."""
 
-    def __init__(self, target: Target, records: CostRecords | None = None) -> None:
+    def __init__(self, target: Target, records: Mapping[str, float] | None = None) -> None:
         """`records` are by default those of this user."""
         self._target, self._records = target, records
         self._devices: dict[str, DeviceCosts] = {}

@@ -1,15 +1,15 @@
-"""What one run of an op costs on one device; see `cost_source.py` for who is asked in which order.
+"""What one run of an op costs on one device: from the first source that knows.
 
-Of a group that is what its kernel costs: see `kernel_choice.py` for which that is.
+The sources stand in `DeviceCosts.__init__` in the order in which they are asked. Of a group it is
+what its kernel costs, measured or as its family predicts: `kernel_choice.py` says which kernel.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property
 
-from xdsl.dialects.builtin import DictionaryAttr, FloatAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr
+from xdsl.ir import Block, Operation
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
@@ -25,30 +25,29 @@ from braid.dialects.braid.measured_times import was_measured
 from braid.dialects.braid.opaque import OpaqueOp, plain_cost
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp, GroupOp, YieldOp
-from braid.support.settings import DEFAULTS, Settings
+from braid.support.settings import DEFAULTS
 from braid.targets.backends import backend_names, kernel_families
 from braid.targets.costs.cost import Cost, Source
-from braid.targets.costs.cost_records import CostRecords, load_records
 from braid.targets.costs.declared_units import declared_amounts, names_units
 from braid.targets.costs.device_rates import DeviceRates
-from braid.targets.costs.group_kinds import kinds_of, model_weight_bytes
-from braid.targets.costs.kernel_choice import KernelChoice, KernelOption
-from braid.targets.costs.measured_ratios import Factor, MeasuredRatios, load_ratios
-from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type
-from braid.targets.costs.schedule_records import load_tuned
-from braid.targets.costs.tuned_gains import TunedGains
-from braid.targets.kernels.equal_groups import EqualGroups
+from braid.targets.costs.kernel_choice import KernelChoice
+from braid.targets.costs.measurements import (
+    Measurements,
+    first_family,
+    load_measurements,
+)
+from braid.targets.costs.op_amounts import Amounts, amounts_of, computed_type, kinds_of
+from braid.targets.kernels.equal_groups import GroupForms
 from braid.targets.kernels.flexible_layouts import as_typed, flexible_choices
-from braid.targets.kernels.group_matches import GroupMemo
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription, Device
 
-_PARTS_OF_CACHE = 2
-"""What a core uses of the last cache, in parts for each core, while others do not need theirs."""
-
 DeclaredCost = float | Mapping[str, float]
 """Seconds, or amounts by resource and seconds by unit."""
+
+_Source = Callable[[Operation, LayoutChoice | None], Cost | None]
+_NOTHING = Cost(0.0, 0, 0, Source.ROOFLINE)
 
 
 class DeviceCosts(DeviceRates):
@@ -57,60 +56,121 @@ class DeviceCosts(DeviceRates):
     def __init__(
         self,
         backend: BackendDescription,
-        records: CostRecords | None = None,
+        records: Mapping[str, float] | None = None,
         *,
         families: Iterable[KernelFamily] | None = None,
     ) -> None:
-        """`families` are by default those of the backend, `records` those of this user.
+        """`families` are by default those of the backend, if that is installed.
 
-        With `records`, nothing else that was measured counts.
+        `records` are seconds by `record_key`: with them, nothing that this user measured counts.
+        Raises BraidError for a family that lacks a part.
         """
         super().__init__(backend)
         self.asked: Counter[Source] = Counter()
-        self._families, self._given = families, records
-        self._factors = GroupMemo(self._factor)
-        self._choices = EqualGroups(self._choices_without_profile)
-        self._weights: dict[ModuleOp, int] = {}
-        self._reorders: dict[tuple[tuple[int, ...], Attribute, Layout, Layout], Cost] = {}
+        if families is None:
+            device = backend.device
+            installed = device is not None and device.backend in backend_names()
+            families = kernel_families(device) if device is not None and installed else ()
+        self._measurements = (
+            load_measurements(backend)
+            if records is None
+            else Measurements(records, machine=self.machine)
+        )
+        settings = DEFAULTS if backend.device is None else backend.device.settings
+        self.kernels = KernelChoice(families, self._measurements, settings)
+        self._sources: tuple[_Source, ...] = (
+            _of_nothing,
+            self._declared,
+            _profiled,
+            self._of_kernel,
+            self._of_parts,
+            self._of_roofline,
+        )
+        """Who is asked, in this order, until one knows."""
+        self._forms = GroupForms()
+        self._known: dict[Hashable, dict[LayoutChoice, Cost]] = {}
+        """The memo: what is predicted of equal groups, and of reorders."""
 
     @staticmethod
     def of_families(
         families: Iterable[KernelFamily],
         machine: Machine | None = None,
-        records: CostRecords | None = None,
+        records: Mapping[str, float] | None = None,
     ) -> "DeviceCosts":
         """Kernels of `families` alone, for a machine of no target; without one there are no rates.
 
-        Raises BraidError for a family that lacks a part of the protocol.
+        Raises BraidError for a family that lacks a part.
         """
         device = None if machine is None else Device("", "", machine.name, machine)
         backend = BackendDescription("", (), 0.0, (), (), device=device)
-        costs = DeviceCosts(backend, records, families=families)
-        _ = costs.kernels
-        return costs
-
-    @cached_property
-    def kernels(self) -> KernelChoice:
-        """Among those of the families, none for a backend that is not installed.
-
-        Raises BraidError for a family that lacks a part.
-        """
-        families = self._families
-        if families is None:
-            device = self.backend.device
-            installed = device is not None and device.backend in backend_names()
-            families = kernel_families(device) if device is not None and installed else ()
-        given = self._given
-        records = load_records if given is None else lambda: given
-        return KernelChoice(families, records, self._settings)
+        return DeviceCosts(backend, records, families=families)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:
         """As in `CostSource`."""
-        cost = self._on_one_core(op, layouts)
+        cost = self._first_known(op, layouts)
         self.asked[cost.source] += not (is_leaf(op) or is_view(op))
         if threads == 1 or not cost.seconds:
             return cost
         return replace(cost, seconds=self.seconds_on_all(cost.seconds, threads))
+
+    def _first_known(self, op: Operation, layouts: LayoutChoice | None) -> Cost:
+        answers = (source(op, layouts) for source in self._sources)
+        return next(answer for answer in answers if answer is not None)
+
+    def _declared(self, op: Operation, _: LayoutChoice | None) -> Cost | None:
+        declared = self.declaration(op) if isinstance(op, OpaqueOp) else None
+        return None if declared is None else self.declared(op, declared)
+
+    def _of_kernel(self, op: Operation, layouts: LayoutChoice | None) -> Cost | None:
+        # What a chip computes by until it executes itself are kernels of its host: not its times.
+        if not isinstance(op, FusedOp) or self.backend.issue is not None:
+            return None
+        choice = stored_choice(op) if layouts is None else layouts
+        measured = _profiled_in(op, choice)
+        cost = self._of_kernels(op, choice).get(choice)
+        if cost is None or measured is None or not cost.seconds:
+            return cost
+        return _measured(cost, measured)
+
+    def _of_kernels(
+        self, group: FusedOp, choice: LayoutChoice | None = None
+    ) -> dict[LayoutChoice, Cost]:
+        """What the best kernel costs in each choice of layouts, or in one, without a profile."""
+        key = self._forms.of(group), choice
+        if key in self._known:
+            return self._known[key]
+        known = dict[LayoutChoice, Cost]()
+        for option in self.kernels.options(group, choice):
+            amounts = amounts_of(group)
+            seconds, source, started = option.gain * option.seconds, option.source, False
+            if moves_nothing(group, option.layouts):
+                seconds = 0.0
+            elif option.factor is not None and seconds and source is not Source.MEASURED:
+                seconds = option.factor.ratio * (seconds + self.launch_seconds)
+                source = Source.MEASURED if option.factor.is_own else Source.CORRECTED
+                started = True
+            computed = int(amounts.by_resource["flops"])
+            known[option.layouts] = Cost(
+                seconds,
+                amounts.moved,
+                computed,
+                source,
+                family=option.match.family.name,
+                started=started,
+            )
+        self._known[key] = known
+        return known
+
+    def _of_parts(self, op: Operation, _: LayoutChoice | None) -> Cost | None:
+        if not op.regions or isinstance(op, GroupOp):
+            return None
+        blocks = (block for region in op.regions for block in region.blocks)
+        parts = [self._first_known(each, None) for block in blocks for each in block.ops]
+        seconds = sum(part.seconds for part in parts)
+        return Cost(seconds, amounts_of(op).moved, flops(op), Source.ROOFLINE)
+
+    def _of_roofline(self, op: Operation, _: LayoutChoice | None) -> Cost:
+        return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
     def start_of(self, cost: Cost) -> float:
         """The seconds of starting the kernel that are not in `cost` yet."""
@@ -122,51 +182,48 @@ class DeviceCosts(DeviceRates):
         What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
         choices take, predictions of the others are taken to be as far off as theirs.
         """
-        if isinstance(op, FusedOp):
-            predicted = self._choices.of(op)
-        else:
-            predicted = [(as_typed(op), self._estimate(op))]
-        found = [(p, _or_profiled(op, choice, p)) for choice, p in predicted]
-        ratios = [c.seconds / p.seconds for p, c in found if c is not p and p.seconds]
+        is_group = isinstance(op, FusedOp)
+        known = self._predicted(op) if is_group else {as_typed(op): self._estimate(op)}
+        profiled = {c: _profiled_in(op, c) for c, cost in known.items() if cost.seconds}
+        measured = {choice: time for choice, time in profiled.items() if time is not None}
+        ratios = [time / known[choice].seconds for choice, time in measured.items()]
         factor = sum(ratios) / len(ratios) if ratios else 1.0
         return [
-            (choice, cost if cost is not p else replace(cost, seconds=factor * cost.seconds))
-            for (choice, _), (p, cost) in zip(predicted, found, strict=True)
+            (choice, _measured(cost, measured[choice]))
+            if choice in measured
+            else (choice, replace(cost, seconds=factor * cost.seconds))
+            for choice, cost in known.items()
         ]
 
-    def _choices_without_profile(self, group: FusedOp) -> list[tuple[LayoutChoice, Cost]]:
-        if options := self.kernels.options(group):
-            amounts = amounts_of(group)
-            predicted = [(o.layouts, self._predicted(o, amounts)) for o in options]
-        else:
+    def _predicted(self, group: FusedOp) -> Mapping[LayoutChoice, Cost]:
+        """What `group` costs in each choice, by kernels or else by loops, without a profile."""
+        known = self._of_kernels(group)
+        if not known:  # as long as no family takes it
             estimate = self._estimate(group)
-            predicted = [
-                (
-                    choice,
-                    replace(estimate, seconds=0.0) if moves_nothing(group, choice) else estimate,
-                )
-                for choice in flexible_choices(group)
-            ]
-        return [(choice, self._corrected(group, cost)) for choice, cost in predicted]
+            for choice in flexible_choices(group):
+                is_free = moves_nothing(group, choice)
+                cost = replace(estimate, seconds=0.0) if is_free else estimate
+                known[choice] = self._corrected(group, cost)
+        return known
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
         """One reorder of a tensor of this type."""
-        key = (tensor.get_shape(), tensor.element_type, source, target)
-        if key not in self._reorders:
-            self._reorders[key] = self._reorder(tensor, source, target)
-        return self._reorders[key]
+        way = LayoutChoice((source,), (target,))
+        known = self._known.setdefault((tensor.get_shape(), tensor.element_type), {})
+        if way not in known:
+            known[way] = self._reorder(tensor, source, target)
+        return known[way]
 
     def _reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
-        is_copy = not stored_alike(tensor.get_shape(), source, target)
-        if is_copy and not self._gains and not self._ratios:
+        if not stored_alike(tensor.get_shape(), source, target):
             predicted = self.kernels.reorder(tensor, source, target)
             if predicted is not None:
                 family, seconds = predicted
                 moved = 2 * logical_bytes(tensor)
                 return Cost(seconds, moved, 0, Source.FAMILY, family=family.name)
         # No profile has this group, and no group equals it: it stands in no module.
-        choices = self._choices_without_profile(reorder_group(tensor, source, target))
-        return min((cost for _, cost in choices), key=lambda c: c.seconds)
+        costs = self._predicted(reorder_group(tensor, source, target)).values()
+        return min(costs, key=lambda cost: cost.seconds)
 
     def declared(self, op: Operation, cost: DeclaredCost) -> Cost:
         """What `op` costs by a declaration: a number is seconds.
@@ -196,27 +253,6 @@ class DeviceCosts(DeviceRates):
         found = [part.seconds for part in parts if part.seconds is not None]
         return sum(found) if found else None
 
-    def _on_one_core(self, op: Operation, layouts: LayoutChoice | None) -> Cost:
-        if is_leaf(op) or is_view(op):
-            return Cost(0.0, 0, 0, Source.ROOFLINE)
-        if isinstance(op, OpaqueOp) and (declared := self.declaration(op)) is not None:
-            return self.declared(op, declared)
-        if layouts is None and (measured := measured_seconds(op)) is not None:
-            return Cost(measured, amounts_of(op).moved, flops(op), Source.MEASURED, started=True)
-        # What a chip computes by until it executes itself are kernels of its host: not its times.
-        if isinstance(op, FusedOp) and self.backend.issue is None:
-            choice = stored_choice(op) if layouts is None else layouts
-            if (match := self.kernels.match(op, choice)) is not None:
-                option = self.kernels.option(match, choice)
-                predicted = self._predicted(option, amounts_of(op))
-                return _or_profiled(op, choice, self._corrected(op, predicted))
-        if op.regions and not isinstance(op, GroupOp):
-            blocks = (block for region in op.regions for block in region.blocks)
-            parts = [self._on_one_core(each, None) for block in blocks for each in block.ops]
-            seconds = sum(part.seconds for part in parts)
-            return Cost(seconds, amounts_of(op).moved, flops(op), Source.ROOFLINE)
-        return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
-
     def declaration(self, op: OpaqueOp) -> DeclaredCost | None:
         """What `op` declares for this backend, or for all."""
         if isinstance(op.backends, DictionaryAttr):
@@ -225,65 +261,24 @@ class DeviceCosts(DeviceRates):
                 return plain_cost(own)
         return op.declared_cost
 
-    @property
-    def _settings(self) -> Settings:
-        device = self.backend.device
-        return DEFAULTS if device is None else device.settings
-
-    @cached_property
-    def _gains(self) -> TunedGains:
-        kernels = self._settings.kernels
-        return TunedGains(load_tuned() if self._given is None else {}, self.machine, kernels)
-
-    @cached_property
-    def _ratios(self) -> MeasuredRatios:
-        return load_ratios(self.backend) if self._given is None else MeasuredRatios()
-
     def _corrected(self, op: Operation, cost: Cost) -> Cost:
-        """`cost` of a group, by what was measured of it or of others of its kind, if it was.
+        """`cost` of a group without a kernel, by what was measured of it, or of others of its kind.
 
         What was measured counts the start of the kernel.
         """
-        is_known = cost.started or cost.source is Source.MEASURED
-        if not self._ratios or is_known or not cost.seconds or not isinstance(op, FusedOp):
+        if not self._measurements or not cost.seconds or not isinstance(op, FusedOp):
             return cost
-        factor = self._factors.of(op)
+        _, factor = self._measurements.of(op, self.kernels.matches.of(op), ())
+        if factor is None:
+            return cost
         seconds = factor.ratio * (cost.seconds + self.launch_seconds)
         source = Source.MEASURED if factor.is_own else Source.CORRECTED
         return replace(cost, seconds=seconds, source=source, started=True)
 
-    def _factor(self, group: FusedOp) -> Factor:
-        return self._ratios.of_group(group, self._first_family(group), is_far=self._is_far(group))
-
     def kinds(self, group: FusedOp) -> tuple[str, ...]:
         """The kinds of `group` by which others that are measured correct its predictions."""
-        return kinds_of(group, self._first_family(group), is_far=self._is_far(group))
-
-    def _first_family(self, group: FusedOp) -> str:
-        first = next(iter(self.kernels.matches.of(group)), None)
-        return "" if first is None else first.family.name
-
-    def _is_far(self, group: FusedOp) -> bool | None:
-        """Whether the weights of the model come from memory in each run; None if not known.
-
-        A core alone gets more than its part of the last cache: twice is assumed.
-        """
-        cache = self.machine.fact("last_cache_bytes", 0.0)
-        module = group.get_toplevel_object()
-        if not cache or not isinstance(module, ModuleOp):
-            return None
-        if module not in self._weights:
-            self._weights[module] = model_weight_bytes(module)
-        return self._weights[module] > _PARTS_OF_CACHE * cache
-
-    def _predicted(self, option: KernelOption, amounts: Amounts) -> Cost:
-        """What the kernel costs without a profile of its group."""
-        group, layouts = option.match.group, option.layouts
-        seconds = 0.0 if moves_nothing(group, layouts) else option.seconds
-        if self._gains:
-            seconds *= self._gains.of(group, layouts, self.kernels.matches.of(group))
-        flops = int(amounts.by_resource["flops"])
-        return Cost(seconds, amounts.moved, flops, option.source, family=option.family.name)
+        family = first_family(self.kernels.matches.of(group))
+        return kinds_of(group, family, is_far=self._measurements.is_far(group))
 
     def _estimate(self, op: Operation) -> Cost:
         """By the roofline; what has no results costs nothing."""
@@ -326,15 +321,30 @@ def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float
     return attribute.value.data if isinstance(attribute, FloatAttr) else None
 
 
-def _or_profiled(op: Operation, choice: LayoutChoice, cost: Cost) -> Cost:
-    """`cost`, unless a profile knows how long `op` takes in `choice`.
+def _of_nothing(op: Operation, _: LayoutChoice | None) -> Cost | None:
+    return _NOTHING if is_leaf(op) or is_view(op) else None
 
-    One that does not tell layouts tells of those in the types of the op. What moves nothing is no
-    kernel, whatever its group took in other layouts.
+
+def _profiled(op: Operation, layouts: LayoutChoice | None) -> Cost | None:
+    measured = measured_seconds(op) if layouts is None else None
+    if measured is None:
+        return None
+    return Cost(measured, amounts_of(op).moved, flops(op), Source.MEASURED, started=True)
+
+
+def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
+    """The seconds of a run in `choice`, if a profile knows them.
+
+    One that does not tell layouts tells of those in the types of the op.
     """
     measured = measured_seconds(op, choice)
-    if measured is None or not cost.seconds:
-        return cost
-    if LAYOUT_SECONDS not in op.attributes and choice != as_typed(op):
-        return cost
-    return replace(cost, seconds=measured, source=Source.MEASURED, started=True)
+    is_told = measured is None or LAYOUT_SECONDS in op.attributes or choice == as_typed(op)
+    return measured if is_told else None
+
+
+def _measured(cost: Cost, seconds: float) -> Cost:
+    """`cost` with the seconds of a profile.
+
+    Not of what moves nothing: it is no kernel, whatever its group took in other layouts.
+    """
+    return replace(cost, seconds=seconds, source=Source.MEASURED, started=True)

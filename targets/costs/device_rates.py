@@ -5,11 +5,9 @@ and joining take, are facts of the device's machine, first those that were measu
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 
 from braid.support.errors import BraidError
 from braid.targets.machines.calibration import flops_fact
-from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import BackendDescription, Unit
 
 _FACTS = {"flops": "flops", "bytes": "memory_bandwidth"}
@@ -21,17 +19,11 @@ class DeviceRates:
 
     def __init__(self, backend: BackendDescription) -> None:
         self.backend = backend
-        self._rates: dict[tuple[str, str], float] = {}
-
-    @cached_property
-    def machine(self) -> Machine:
+        self.machine = backend.machine
         """The device's machine, with what was measured of it."""
-        return self.backend.machine
-
-    @cached_property
-    def launch_seconds(self) -> float:
+        self.launch_seconds = backend.launch_seconds or self.machine.fact("launch_seconds", 0.0)
         """What starting a kernel takes."""
-        return self.backend.launch_seconds or self.machine.fact("launch_seconds", 0.0)
+        self._rates: dict[tuple[str, str], float] = {}
 
     def rate(self, resource: str, element_type: str = "f32") -> float:
         """How much of `resource` the first unit for it does in a second, with those that are alike.

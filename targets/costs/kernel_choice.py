@@ -5,9 +5,8 @@ that they get the same answer: `select-layouts` for the best kernel in each choi
 storage and code generation for the one in which the tensors of a group are stored.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.storage.layout_choice import LayoutChoice
@@ -17,13 +16,14 @@ from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.support.checked_calls import is_own
 from braid.support.settings import DEFAULTS, Kernels, Settings
 from braid.targets.backends import kernel_families
 from braid.targets.costs.cost import Source
-from braid.targets.costs.cost_records import CostRecords, GroupRecords, load_records
-from braid.targets.kernels.family_calls import Match, is_own
-from braid.targets.kernels.group_matches import GroupMatches
-from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily, Reordering
+from braid.targets.costs.cost_records import load_records
+from braid.targets.costs.measurements import Factor, Measured, Measurements
+from braid.targets.kernels.group_matches import GroupMatches, Match
+from braid.targets.kernels.kernel_family import LIBRARIES, KernelFamily
 from braid.targets.kernels.kernel_schedule import find_match, schedule_of
 from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.target import Device
@@ -31,12 +31,18 @@ from braid.targets.machines.target import Device
 
 @dataclass(frozen=True)
 class KernelOption:
-    """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says."""
+    """`match` makes a kernel in `layouts`, a run of which takes `seconds`, as `source` says.
+
+    That is by the default schedule; by the one that was found it takes the part `gain` of it.
+    `factor` is by what predictions for the group are off, None where nothing was measured.
+    """
 
     match: Match
     layouts: LayoutChoice
     seconds: float
     source: Source
+    gain: float = 1.0
+    factor: Factor | None = None
 
     @property
     def family(self) -> KernelFamily:
@@ -50,16 +56,19 @@ class KernelChoice:
     def __init__(
         self,
         families: Iterable[KernelFamily],
-        records: Callable[[], CostRecords] = load_records,
+        measurements: Measurements | None = None,
         settings: Settings = DEFAULTS,
     ) -> None:
-        """`records` has what was measured; `settings` are those of the module with the groups.
+        """`settings` are those of the module with the groups.
+
+        `measurements` are by default the records of this user that are about kernels.
 
         Raises BraidError for a family that lacks a part.
         """
         self.matches = GroupMatches(families)
         """What families find in groups."""
-        self._load, self._settings = records, settings
+        self._measurements = measurements or Measurements(load_records())
+        self._compares = settings.kernels is Kernels.BEST and not settings.library_on_miss
 
     @staticmethod
     def on(device: Device) -> "KernelChoice":
@@ -98,24 +107,37 @@ class KernelChoice:
         takers = self.matches.in_choice(group, choice)
         if len(takers) <= 1:
             return takers[0] if takers else None
-        records = self._records.of_group(group)
-        options = self._counted([_option(match, choice, records) for match in takers])
-        return min(options, key=lambda option: option.seconds).match
+        return self.options(group, choice)[0].match
 
-    def options(self, group: FusedOp) -> list[KernelOption]:
-        """The best way to make `group` in each choice of layouts, the preferred one first."""
-        best: dict[LayoutChoice, KernelOption] = {}
-        records = self._records.of_group(group)
+    def options(self, group: FusedOp, choice: LayoutChoice | None = None) -> list[KernelOption]:
+        """The best way to make `group` in each choice of layouts, the preferred one first.
+
+        With a `choice` in that one alone, strides included.
+        """
         matches = self.matches.of(group)
-        found = [_option(match, choice, records) for match in matches for choice in match.layouts]
-        for option in self._counted(found):
-            if option.layouts not in best or option.seconds < best[option.layouts].seconds:
-                best[option.layouts] = option
+        ways = (
+            [(match, offered) for match in matches for offered in match.layouts]
+            if choice is None
+            else [(match, choice) for match in matches if match.offers(choice)]
+        )
+        known, factor = [Measured() for _ in ways], None
+        if self._measurements:
+            known, factor = self._measurements.of(group, matches, ways)
+        # Predictions for kernels of a vendor's library are not comparable with those of others: of
+        # these, what was measured alone counts, if anything else does.
+        counts = [
+            not self._compares or measured.seconds is not None or match.family.name not in LIBRARIES
+            for (match, _), measured in zip(ways, known, strict=True)
+        ]
+        best: dict[LayoutChoice, KernelOption] = {}
+        for (match, layouts), (seconds, gain), is_counted in zip(ways, known, counts, strict=True):
+            if not is_counted and any(counts):
+                continue
+            source = Source.FAMILY if seconds is None else Source.MEASURED
+            seconds = match.candidate.seconds(layouts) if seconds is None else seconds
+            if layouts not in best or seconds < best[layouts].seconds:
+                best[layouts] = KernelOption(match, layouts, seconds, source, gain, factor)
         return list(best.values())
-
-    def option(self, match: Match, choice: LayoutChoice) -> KernelOption:
-        """A kernel in `choice`: as measured if it was, else as its family predicts."""
-        return _option(match, choice, self._records.of_group(match.group))
 
     def reorder(
         self, tensor: AnyTensor, source: Layout, target: Layout
@@ -124,39 +146,11 @@ class KernelChoice:
 
         None where a group may know better: something was measured, or other families are installed.
         """
-        if self._records or not all(map(is_own, self.matches.families)):
+        if self._measurements or not all(map(is_own, self.matches.families)):
             return None
         best: tuple[KernelFamily, float] | None = None
-        for family, predicting in self._reordering:
-            seconds = predicting.reorder_seconds(tensor, source, target)
+        for family in self.matches.families:
+            seconds = family.reorder_seconds(tensor, source, target)
             if seconds is not None and (best is None or seconds < best[1]):
                 best = family, seconds
         return best
-
-    def _counted(self, options: list[KernelOption]) -> list[KernelOption]:
-        """Return those that may be the best.
-
-        Of a vendor's library, that is what was measured alone, if others may be: predictions of its
-        kernels are not comparable with those of others.
-        """
-        return [option for option in options if self._counts(option)] or options
-
-    def _counts(self, option: KernelOption) -> bool:
-        if option.source is Source.MEASURED or option.family.name not in LIBRARIES:
-            return True
-        return self._settings.kernels is not Kernels.BEST or self._settings.library_on_miss
-
-    @cached_property
-    def _reordering(self) -> list[tuple[KernelFamily, Reordering]]:
-        return [(f, f) for f in self.matches.families if isinstance(f, Reordering)]
-
-    @cached_property
-    def _records(self) -> CostRecords:
-        return self._load()
-
-
-def _option(match: Match, choice: LayoutChoice, records: GroupRecords) -> KernelOption:
-    measured = records.seconds(choice, match.family)
-    if measured is not None:
-        return KernelOption(match, choice, measured, Source.MEASURED)
-    return KernelOption(match, choice, match.seconds(choice), Source.FAMILY)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast
 
+from braid.support.checked_calls import Checked
 from braid.support.record_store import Fields, Record, RecordStore, default_store
 from braid.support.toolchain import braid_version, distribution_version, toolchain
 from braid.targets.backends import backend, backend_names
@@ -35,7 +36,7 @@ class Probe:
     and what this computes with. `seconds` is the median of the runs that ended well, `spread` the
     distance of their quartiles as a part of it, both 0 where none did; `message` says why the last
     one failed. `predicted` are the seconds of costs that know no record, 0 where they say nothing,
-    and `kinds` those of `group_kinds.kinds_of`.
+    and `kinds` those of `op_amounts.kinds_of`.
     """
 
     text: str
@@ -130,5 +131,5 @@ def _key(scope: str, probe: Probe) -> str:
 
 
 def _package_of(thing: object) -> str:
-    inner = getattr(thing, "backend", thing)  # what is of another package is wrapped
+    inner = thing.thing if isinstance(thing, Checked) else thing
     return distribution_version(type(inner).__module__.partition(".")[0])

@@ -18,11 +18,9 @@ from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import CANDIDATES
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
-from braid.targets.backend import Selective
 from braid.targets.backends import backend, backend_names
 from braid.targets.costs.backend_support import entry_for, priority_on
-from braid.targets.costs.group_kinds import kind_name
-from braid.targets.costs.op_amounts import computed_type
+from braid.targets.costs.op_amounts import computed_type, kind_name
 from braid.targets.costs.probe_records import Probe, device_scope, probes_in, stored_probes
 from braid.targets.kernels.op_text import op_text
 from braid.targets.machines.mapping_list import BEST_PRIORITY, EVERY_OP
@@ -93,11 +91,9 @@ class ProbedSupport:
         """
         if isinstance(op, OpaqueOp) or name not in backend_names():
             return None
-        key, asked = (op, name), backend(name)
+        key = op, name
         if key not in self._refusals:
-            self._refusals[key] = (
-                asked.refusal(op, self._known) if isinstance(asked, Selective) else None
-            )
+            self._refusals[key] = backend(name).refusal(op, self._known)
         return self._refusals[key]
 
     def _on(self, op: Operation, backend: BackendDescription) -> int | None:

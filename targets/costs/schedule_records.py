@@ -5,22 +5,16 @@ What it says is checked against the spaces of the families when it is used, sinc
 these may have other schedules.
 """
 
-import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.regions import FusedOp
 from braid.support.record_store import Fields, Record, RecordStore, default_store
 from braid.targets.kernels.kernel_family import LEVELS, LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
-from braid.targets.kernels.keys import GroupKey, stored_text
 from braid.targets.kernels.searched_groups import SCHEDULE_KIND
 from braid.targets.machines.identity import processor_name
-from braid.targets.machines.machine import Machine
 
 MEASURED = "measured time"
 """What the seconds of records are that say nothing else."""
@@ -58,27 +52,6 @@ class TunedKernel:
     def gain(self) -> float:
         """What a generated kernel takes now, as a part of what it takes by default."""
         return self.seconds / self.baseline if self.baseline else 1.0
-
-
-def schedule_key(group: FusedOp, machine: Machine) -> str:
-    """Digest of the `GroupKey` of `group` as if its tensors were not inside of larger ones."""
-    return choice_key(group, stored_choice(group), machine)
-
-
-def choice_key(
-    group: FusedOp, choice: LayoutChoice, machine: Machine, body: str | None = None
-) -> str:
-    """As `schedule_key`, of `group` in the layouts of `choice`; `body` is its canonical text."""
-    text = GroupKey.of(stored_text(group, dense_choice(choice), body), machine).text
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def dense_choice(choice: LayoutChoice) -> LayoutChoice:
-    """The same layouts, of tensors on their own."""
-    return LayoutChoice(
-        tuple(layout.with_strides(None) for layout in choice.operands),
-        tuple(layout.with_strides(None) for layout in choice.results),
-    )
 
 
 def load_tuned(store: RecordStore | None = None) -> Mapping[str, TunedKernel]:

@@ -9,32 +9,59 @@ from xdsl.ir import Attribute, Block, SSAValue
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.regions import FusedOp
-from braid.targets.kernels.attribute_numbers import AttributeNumbers
 
 _Fact = TypeVar("_Fact")
 
 
-class EqualGroups(Generic[_Fact]):
-    """Remembers a fact that equal groups share: make one for each pass.
+class AttributeNumbers:
+    """Numbers of attributes, the same for equal ones; each object is hashed once.
+
+    To hash an attribute hashes all that is in it.
+    """
+
+    def __init__(self) -> None:
+        self._numbers: dict[Attribute, int] = {}
+        # The attribute stands beside its number, so that its identity is not used again.
+        self._known: dict[int, tuple[Attribute, int]] = {}
+
+    def of(self, attribute: Attribute) -> int:
+        """The number of the attribute."""
+        known = self._known.get(id(attribute))
+        if known is None:
+            number = self._numbers.setdefault(attribute, len(self._numbers))
+            known = self._known[id(attribute)] = (attribute, number)
+        return known[1]
+
+
+class GroupForms:
+    """The form of each group, the same for equal ones: make one for each pass.
 
     Groups of one module are equal if only the names of their ops differ, and which values of the
     same types they read: these are known at compile time, arguments of the function, or neither in
-    both. The fact must not refer to ops.
+    both. What makes the operands of a group must stay as known, or unknown, as it is when it is
+    first met.
     """
 
-    def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
-        """`find` is asked for the first of equal groups, and for one that was changed.
+    def __init__(self) -> None:
+        self._numbers, self._known = AttributeNumbers(), ParameterExpressions()
 
-        What makes their operands must stay as known, or unknown, as it is when it is first met.
-        """
+    def of(self, group: FusedOp) -> Hashable:
+        """The form of `group`; that of one that was changed is another."""
+        return tuple(_form(group, self._known, self._numbers.of))
+
+
+class EqualGroups(Generic[_Fact]):
+    """Remembers a fact that groups of the same form share; it must not refer to ops."""
+
+    def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
+        """`find` is asked for the first of equal groups, and for one that was changed."""
         self._find = find
-        self._facts: dict[tuple[Hashable, ...], _Fact] = {}
-        self._numbers = AttributeNumbers()
-        self._known = ParameterExpressions()
+        self._facts: dict[Hashable, _Fact] = {}
+        self._forms = GroupForms()
 
     def of(self, group: FusedOp) -> _Fact:
         """The fact of `group`."""
-        form = tuple(_form(group, self._known, self._numbers.of))
+        form = self._forms.of(group)
         if form not in self._facts:
             self._facts[form] = self._find(group)
         return self._facts[form]

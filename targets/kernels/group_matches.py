@@ -1,62 +1,137 @@
 """Which kernel families take a group, each asked once."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import STREAM
+from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.regions import FusedOp
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.attribute_numbers import AttributeNumbers
-from braid.targets.kernels.family_calls import Match
-from braid.targets.kernels.kernel_family import GENERIC, Anchored, Choosy, KernelFamily
+from braid.support.checked_calls import is_own
+from braid.targets.kernels.equal_groups import AttributeNumbers
+from braid.targets.kernels.family_answers import check_families, checked_family
+from braid.targets.kernels.kernel_family import (
+    GENERIC,
+    LEVELS,
+    Candidate,
+    Kernel,
+    KernelFamily,
+)
+from braid.targets.kernels.schedules import Entries, Schedule, ScheduleError
 
 _State = tuple[str | int | Operation | SSAValue, ...]
-_Fact = TypeVar("_Fact")
 
 
-class GroupMemo(Generic[_Fact]):
-    """Remembers a fact of groups in each state that these have been in: make one for each pass."""
+@dataclass(frozen=True)
+class Match:
+    """What `family` found in `group`: its candidate, and what follows from its answers.
 
-    def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
-        """`find` is asked once for each group, and again for one that was changed.
+    Schedules are entries here, as records have them: candidates are given their own class.
+    """
 
-        A pass that tries a decision and takes it back asks nothing anew.
+    family: KernelFamily
+    group: FusedOp
+    candidate: Candidate[Any]
+
+    @cached_property
+    def layouts(self) -> Sequence[LayoutChoice]:
+        """Those of the candidate that want nothing transformed that is not known yet."""
+        known = ParameterExpressions()
+        return [c for c in self.candidate.layouts if _is_available(c, self.group, known)]
+
+    def offers(self, choice: LayoutChoice) -> bool:
+        """Return whether `layouts` has `choice`, and the candidate addresses its strides."""
+        return (
+            self.candidate.offers(choice)
+            and _is_available(choice, self.group, ParameterExpressions())
+            and (_is_dense(choice) or self.candidate.takes_strides(choice))
+        )
+
+    def default_schedule(self) -> Entries:
+        """Return the first of the schedules of level 0."""
+        return self._default.entries
+
+    def space(self, level: int) -> Iterator[Entries]:
+        """Return the schedules of one level."""
+        return (schedule.entries for schedule in self.candidate.space(level))
+
+    def takes(self, entries: Entries) -> bool:
+        """Return whether the candidate makes a kernel by this schedule."""
+        return self.refusal(entries) is None
+
+    def refusal(self, entries: Entries) -> str | None:
+        """Return why the candidate makes no kernel by this schedule; None where it does."""
+        if frozenset(entries.items()) in self._own_schedules:
+            return None
+        try:
+            schedule = type(self._default).read(entries)
+        except ScheduleError as error:
+            return error.message
+        is_taken = self.candidate.takes(schedule)
+        return None if is_taken else "its values are not in the space of the group"
+
+    def emit(self, symbol: str, entries: Entries) -> Kernel:
+        """Return the kernel by this schedule, without entries by the default one.
+
+        Raises ScheduleError for entries that are no schedule of the family.
         """
-        self._find = find
-        self._known: dict[_State, _Fact] = {}
-        self._numbers = AttributeNumbers()
+        schedule = type(self._default).read(entries) if entries else self._default
+        return self.candidate.emit(symbol, schedule)
 
-    def of(self, group: FusedOp) -> _Fact:
-        """The fact of `group`."""
-        state = tuple(_state(group, self._numbers.of))
-        if state not in self._known:
-            self._known[state] = self._find(group)
-        return self._known[state]
+    @cached_property
+    def _default(self) -> Schedule:
+        return next(self.candidate.space(0))
+
+    @cached_property
+    def _own_schedules(self) -> frozenset[frozenset[tuple[str, int]]]:
+        """Those of all levels; spaces from files ask about thousands."""
+        every = (each for level in range(LEVELS) for each in self.space(level))
+        return frozenset(frozenset(each.items()) for each in every)
+
+
+def asked(family: KernelFamily, group: FusedOp | None = None) -> KernelFamily:
+    """Return `family` as it is asked about `group`: one of another package is checked."""
+    return family if is_own(family) else checked_family(family, group)
+
+
+def match_group(family: KernelFamily, group: FusedOp) -> Match | None:
+    """Return what `family` finds in `group`.
+
+    Raises BraidError for a family of another package that fails, or whose candidate lacks a part.
+    """
+    candidate = asked(family, group).match(group)
+    return None if candidate is None else Match(family, group, candidate)
 
 
 class GroupMatches:
-    """Remembers what families found in groups, until these are changed: make one for each pass."""
+    """Remembers what families found in groups: make one for each pass.
+
+    They are asked once for each group, and again when it was changed; a pass that tries a decision
+    and takes it back asks nothing anew.
+    """
 
     def __init__(self, families: Iterable[KernelFamily]) -> None:
-        """In order of preference. Raises BraidError for one that lacks a part of the protocol."""
+        """In order of preference. Raises BraidError for one that lacks a part."""
         self.families = tuple(families)
-        family_calls.check_families(self.families)
-        self._choosy = [family for family in self.families if isinstance(family, Choosy)]
-        self._anchors = [f.anchors if isinstance(f, Anchored) else None for f in self.families]
-        self._matches = GroupMemo(self._found)
+        check_families(self.families)
+        self._anchors = [asked(family).anchors for family in self.families]
+        self._matches: dict[_State, tuple[Match, ...]] = {}
+        self._numbers = AttributeNumbers()
 
     def of(self, group: FusedOp) -> tuple[Match, ...]:
         """The candidates of all families that take `group`."""
-        return self._matches.of(group)
-
-    def _found(self, group: FusedOp) -> tuple[Match, ...]:
-        if STREAM in group.attributes:
-            return ()  # Its kernel is the stream.
-        found = (family_calls.match(family, group) for family in self._asked(group))
-        return tuple(match for match in found if match is not None)
+        state = tuple(_state(group, self._numbers.of))
+        if state not in self._matches:
+            # The kernel of a stream is the stream.
+            families = () if STREAM in group.attributes else self._asked(group)
+            found = (match_group(family, group) for family in families)
+            self._matches[state] = tuple(each for each in found if each is not None)
+        return self._matches[state]
 
     def _asked(self, group: FusedOp) -> list[KernelFamily]:
         """Those that may take `group`."""
@@ -73,29 +148,25 @@ class GroupMatches:
         None where a family prefers its parts. Nothing is remembered: for a group that is made for
         the question.
         """
-        if any(family.prefers_parts(group) for family in self._choosy):
+        if any(asked(family, group).prefers_parts(group) for family in self.families):
             return False
-        return any(family_calls.match(family, group) for family in reversed(self._asked(group)))
+        return any(match_group(family, group) for family in reversed(self._asked(group)))
 
     def is_specialized(self, group: FusedOp) -> bool:
         """Return whether a family other than the generic loops takes `group`; see `any_takes`."""
         families = (f for f in reversed(self._asked(group)) if f.name != GENERIC)
-        return any(family_calls.match(family, group) for family in families)
+        return any(match_group(family, group) for family in families)
 
     def is_made_for(self, group: FusedOp, kind: type[Operation]) -> bool:
         """Whether a family that is anchored at ops of this kind takes `group`; as `any_takes`."""
         return any(
-            anchors is not None and kind in anchors and family_calls.match(family, group)
+            anchors is not None and kind in anchors and match_group(family, group)
             for family, anchors in zip(self.families, self._anchors, strict=True)
         )
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
         """Those that take it in `choice`, strides included."""
-        return [
-            match
-            for match in self.of(group)
-            if match.offers(choice) and match.takes_strides(choice)
-        ]
+        return [match for match in self.of(group) if match.offers(choice)]
 
 
 def _state(
@@ -114,3 +185,15 @@ def _state(
             for name, attribute in named.items():
                 yield name
                 yield number(attribute)
+
+
+def _is_available(choice: LayoutChoice, group: FusedOp, known: ParameterExpressions) -> bool:
+    """Whether all that is to be transformed is known at compile time, or transformed already."""
+    return all(
+        not layout.is_transformed or layout_of(value.type) == layout or known.is_known(value)
+        for value, layout in zip(group.operands, choice.operands, strict=True)
+    )
+
+
+def _is_dense(choice: LayoutChoice) -> bool:
+    return all(layout.strides is None for layout in (*choice.operands, *choice.results))

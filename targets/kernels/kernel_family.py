@@ -1,13 +1,15 @@
-"""The protocol between decisions and code generators: what a kernel family offers.
+"""What decisions and code generators ask of a kernel family, with defaults for what is optional.
 
 Layout selection, fusion, tuning and lowering all ask families; none of them knows a family by
 name. A family matches groups (`braid.fused` regions, one kernel each), and what it found answers
-all further questions about the group.
+all further questions about the group. Those of other packages need not inherit from these classes:
+see `family_answers.py`.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -88,27 +90,35 @@ class Overlap:
     scratch_bytes: int
 
 
-class Candidate(Protocol[S]):
+class Candidate(ABC, Generic[S]):
     """A way to make the kernel of one group, which its family has matched.
 
-    It holds as long as the group stays as it is, and is asked for nothing else.
+    It holds as long as the group stays as it is, and is asked for nothing else. What is not
+    overridden takes no strides, has nothing to choose and writes over no operand.
     """
 
     @property
+    @abstractmethod
     def layouts(self) -> Sequence[LayoutChoice]:
         """The layouts in which the family takes the group, the preferred choice first.
 
         Those in the types of the group need not be decided yet.
         """
-        ...
+
+    def offers(self, choice: LayoutChoice) -> bool:
+        """Return whether `layouts` has `choice`.
+
+        Layouts are listed once, where they are chosen; later passes ask about those that were.
+        """
+        return choice in self.layouts
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Whether `emit` can address the tensors of the group with the strides in `choice`."""
-        ...
+        """Return whether `emit` can address the tensors with the strides in `choice`."""
+        return False
 
+    @abstractmethod
     def seconds(self, choice: LayoutChoice) -> float:
-        """Predicted time of one run on one core in these layouts."""
-        ...
+        """Return the predicted time of one run on one core in these layouts."""
 
     def space(self, level: int) -> Iterator[S]:
         """The schedules of one level, those of coarser levels left out; for the group's types.
@@ -116,95 +126,58 @@ class Candidate(Protocol[S]):
         Level 0 has few, of which the first is the default: a good one without measuring. Levels
         from `LEVELS` on have none, nor do others that would add nothing. All are of one class.
         """
-        ...
+        if level == 0:
+            yield cast(S, Schedule())
 
+    def takes(self, schedule: S) -> bool:
+        """Return whether `emit` makes the kernel by this schedule though the space has it not."""
+        return False
+
+    @abstractmethod
     def emit(self, symbol: str, schedule: S) -> Kernel:
         """The kernel under this symbol, for the layouts and strides in the types of the group."""
-        ...
 
     def overlap(self) -> Overlap | None:
         """The operand over which `emit` can write the result, for the types and strides.
 
         `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
         """
-        ...
+        return None
 
 
-@runtime_checkable
-class Extensible(Protocol):
-    """A `Candidate` may also be this: it makes kernels by schedules beside those of its space."""
-
-    def takes(self, schedule: Any) -> bool:
-        """Whether `emit` makes the kernel by this schedule, for the types of the group."""
-        ...
-
-
-@runtime_checkable
-class Selective(Protocol):
-    """A `Candidate` may also be this: it knows about one choice without listing its `layouts`.
-
-    Layouts are listed once, where they are chosen; later passes ask about those that were.
-    """
-
-    def offers(self, choice: LayoutChoice) -> bool:
-        """Whether `layouts` has `choice`."""
-        ...
-
-
-class KernelFamily(Protocol):
+class KernelFamily(ABC):
     """A parameterized emitter of kernels for one kind of group; made with the machine it is for.
 
-    One whose algorithms differ from the exact results by more than another order of sums has an
-    attribute `is_approximate`: `numerics=strict` leaves it out.
+    `name` is stable, as in tuning records; `version` is raised when the family emits other code
+    for some group and schedule.
     """
 
-    @property
-    def name(self) -> str:
-        """Stable name, as in tuning records."""
-        ...
+    name: str
+    version: int
 
-    @property
-    def version(self) -> int:
-        """Of the emitter: raised when it emits other code for some group and schedule."""
-        ...
+    is_approximate: ClassVar[bool] = False
+    """Whether algorithms differ from the exact results by more than another order of sums: they
+    are left out where `numerics` are strict."""
 
+    anchors: ClassVar[tuple[type[Operation], ...] | None] = None
+    """Classes of ops, or their bases, of which a group has one if the family is to match it."""
+
+    @abstractmethod
     def match(self, group: FusedOp) -> Candidate[Any] | None:
         """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
-        ...
-
-
-@runtime_checkable
-class Reordering(Protocol):
-    """A `KernelFamily` may also be this: it makes reorders, and predicts them without a group.
-
-    Every reader of a tensor asks about the reorders between all its layouts, most of which no
-    group ever has.
-    """
-
-    def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
-        """What `seconds` of its candidate for a group with this reorder alone says; None: none."""
-        ...
-
-
-def is_approximate(family: KernelFamily) -> bool:
-    """Whether the algorithms of `family` are left out where `numerics` are strict."""
-    return bool(getattr(family, "is_approximate", False))
-
-
-@runtime_checkable
-class Anchored(Protocol):
-    """A `KernelFamily` may also be this: it matches groups alone that have an op of some kinds."""
-
-    @property
-    def anchors(self) -> tuple[type[Operation], ...]:
-        """Classes of these ops, or bases of theirs; other groups are not matched."""
-        ...
-
-
-@runtime_checkable
-class Choosy(Protocol):
-    """A `KernelFamily` may also be this: some groups it makes take longer than their parts."""
 
     def prefers_parts(self, group: FusedOp) -> bool:
-        """Whether kernels for the parts of `group` take less time: it does not become one."""
-        ...
+        """Return whether kernels for the parts of `group` take less time, so that it is none."""
+        return False
+
+    def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
+        """Return what the candidate for a group with this reorder alone predicts; None: none.
+
+        Every reader of a tensor asks about the reorders between all its layouts, most of which no
+        group ever has.
+        """
+        return None
+
+
+Extensible = Candidate
+"""The name by which packages know a candidate that `takes` schedules beside its space."""

@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, Operation
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError
 from braid.dialects.braid.attribute_names import SCHEDULE
-from braid.targets.kernels.family_calls import Match
+from braid.targets.kernels.group_matches import Match
 from braid.targets.kernels.schedules import Entries
 
 

@@ -25,6 +25,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.support.toolchain import braid_version, distribution_version, toolchain
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.kernels.schedules import Entries
+from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.identity import machine_text
 from braid.targets.machines.machine import Machine
 
@@ -129,6 +130,44 @@ class KernelKey:
             *toolchain(),
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def record_key(
+    group: FusedOp, choice: LayoutChoice, maker: KernelFamily | None, body: str | None = None
+) -> str:
+    """Return the digest of what a measurement is of: the kernel that `maker` makes here.
+
+    The layouts in the types of `group` do not count. `body` is its canonical text where that is
+    known.
+    """
+    key = GroupKey.of(stored_text(group, choice, body), cpu_machine(NATIVE))
+    return KernelKey.of(group, key, maker).digest
+
+
+def schedule_key(group: FusedOp, machine: Machine) -> str:
+    """Return the digest of the `GroupKey` of `group` as if its tensors were on their own."""
+    return choice_key(group, stored_choice(group), machine)
+
+
+def choice_key(group: FusedOp, choice: LayoutChoice, machine: Machine) -> str:
+    """As `schedule_key`, of `group` in the layouts of `choice`."""
+    return choice_digest(group, choice, machine_text(machine))
+
+
+def choice_digest(
+    group: FusedOp, choice: LayoutChoice, machine: str, body: str | None = None
+) -> str:
+    """As `choice_key`, by the text of the machine, and the canonical one of the group if known."""
+    text = GroupKey(stored_text(group, dense_choice(choice), body), machine).text
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def dense_choice(choice: LayoutChoice) -> LayoutChoice:
+    """The same layouts, of tensors on their own."""
+    return LayoutChoice(
+        tuple(layout.with_strides(None) for layout in choice.operands),
+        tuple(layout.with_strides(None) for layout in choice.results),
+    )
 
 
 def _packages(group: FusedOp, family: KernelFamily | None) -> Iterator[str]:

@@ -322,14 +322,14 @@ def records(directory: Path, trials: int, seed: int) -> None:
         if store.path.exists() and store.path.stat().st_uid != os.geteuid():
             refuses(load_records)
             continue
-        found = load_records().table
+        found = load_records()
         if not found.items() <= truth.items():
             raise Wrong(f"measurements that nobody made: {found.items() - truth.items()}")
         if way == 0 and found != truth:
             raise Wrong("measurements are lost though their file is whole")
         command("cache", "verify")
         append_records({"new": 1.0}, {})
-        if load_records().table != {**found, "new": 1.0}:
+        if load_records() != {**found, "new": 1.0}:
             raise Wrong("after damage, measurements are not kept")
         if trial % 10 == 0:
             source = directory / "model.onnx"

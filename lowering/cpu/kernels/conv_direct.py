@@ -78,7 +78,7 @@ class _Convolution(ScheduledCandidate[TileSchedule]):
         return [choice for choice in self._candidates if self._problem(choice).narrow is not None]
 
     def offers(self, choice: LayoutChoice) -> bool:
-        """As in `Selective`."""
+        """As in `Candidate`."""
         dense = (each for each in self._candidates if each == choice)
         return any(self._problem(each).narrow is not None for each in dense)
 

@@ -61,7 +61,7 @@ class MovementFamily(VectorFamily):
         return candidate if candidate.layouts else None
 
     def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
-        """As in `Reordering`."""
+        """As in `KernelFamily`."""
         shape = tensor.get_shape()
         if not _is_movable(tensor):
             return None

@@ -3,11 +3,9 @@
 Where masks leave out keys, another entry finds first which tiles of keys each block needs.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Generic
 
 from xdsl.ir import BlockArgument, SSAValue
 
@@ -39,7 +37,7 @@ from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
 from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.launches import THREADS
-from braid.targets.kernels.kernel_family import Kernel, Overlap, S
+from braid.targets.kernels.kernel_family import Candidate, Kernel, KernelFamily, S
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
@@ -57,7 +55,7 @@ _RATE = 0.5
 
 
 @dataclass(frozen=True)
-class AttentionFamily:
+class AttentionFamily(KernelFamily):
     """Two `braid.matmul` of bf16 or f16 with a softmax between, and anything elementwise around.
 
     Scales and masks of any form are elementwise on scores. Keys that several heads share are
@@ -84,8 +82,8 @@ Inside = Callable[[Mapping[SSAValue, SSAValue]], dict[SSAValue, SSAValue]]
 
 
 @dataclass(frozen=True, eq=False)
-class AttentionCandidate(ABC, Generic[S]):
-    """A `Candidate` whose kernel is an `Attention`, by schedules of class `S`."""
+class AttentionCandidate(Candidate[S]):
+    """A candidate whose kernel is an `Attention`, by schedules of class `S`."""
 
     group: FusedOp
     machine: Machine
@@ -124,22 +122,6 @@ class AttentionCandidate(ABC, Generic[S]):
             operands[arguments[value]] = layout
         yield LayoutChoice(tuple(operands), tuple(inside for _ in plain.results))
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
-
-    @abstractmethod
-    def seconds(self, choice: LayoutChoice) -> float:
-        """As in `Candidate`."""
-
-    @abstractmethod
-    def space(self, level: int) -> Iterator[S]:
-        """As in `Candidate`."""
-
-    @abstractmethod
-    def emit(self, symbol: str, schedule: S) -> Kernel:
-        """As in `Candidate`."""
-
     def predicted(self, rows: int, rate: float) -> float:
         """Seconds of whole waves of blocks of so many queries, at a rate, or of the memory."""
         *batches, queries, keys = shape_of(self.found.scores.output)
@@ -161,10 +143,6 @@ class AttentionCandidate(ABC, Generic[S]):
         own = shape_of(self.found.scores.operands[0])[-1], shape_of(self.found.values.output)[-1]
         first, second = (next(w for w in _WIDTHS if w >= width) for width in own)
         return first, second
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
 
     def kernel(
         self,

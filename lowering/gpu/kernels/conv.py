@@ -19,6 +19,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import TiledProduct, match_product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import copied_together
+from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
 CHANNELS_LAST = {3: "acb", 4: "acdb", 5: "acdeb"}
@@ -38,7 +39,7 @@ def channels_last(value: SSAValue) -> Layout:
 
 
 @dataclass(frozen=True)
-class ConvFamily:
+class ConvFamily(KernelFamily):
     """`braid.conv` without padding, channels last, with an elementwise epilogue.
 
     Weights of f32 rather have their filters last: otherwise each element is copied by itself. Not

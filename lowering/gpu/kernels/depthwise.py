@@ -31,7 +31,7 @@ from braid.lowering.gpu.kernels.plain_candidate import PlainCandidate
 from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
 from braid.lowering.gpu.launches import THREADS, blocks_for
 from braid.targets.kernels.flexible_layouts import row_major_choice
-from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
@@ -42,7 +42,7 @@ _WEIGHTS = {3: "bca", 4: "bcda", 5: "bcdea"}
 
 
 @dataclass(frozen=True)
-class DepthwiseFamily:
+class DepthwiseFamily(KernelFamily):
     """`braid.conv` without padding with a channel a group, channels last, and its epilogue."""
 
     machine: Machine

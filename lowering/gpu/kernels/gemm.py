@@ -18,11 +18,12 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.contraction.candidate import TiledProduct, match_product
 from braid.lowering.gpu.kernels.contraction.problem import Number
 from braid.lowering.gpu.kernels.contraction.schedules import copied_together
+from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
-class GemmFamily:
+class GemmFamily(KernelFamily):
     """`braid.matmul` with an elementwise epilogue, batched or not, of any extents.
 
     Layouts: everything row-major but B, which may also be transposed, so that depths are next to

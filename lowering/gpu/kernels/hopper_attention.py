@@ -20,7 +20,7 @@ from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
 from braid.lowering.gpu.kernels.hopper.attention import HopperAttention
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
-from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
@@ -40,7 +40,7 @@ _MOST_REGISTERS = {1: 200, 2: 200, 3: 130}
 
 
 @dataclass(frozen=True)
-class HopperAttentionFamily:
+class HopperAttentionFamily(KernelFamily):
     """As `AttentionFamily`, for `sm_90a`, where rows of operands begin at multiples of 16 bytes."""
 
     machine: Machine

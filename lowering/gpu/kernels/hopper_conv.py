@@ -8,11 +8,12 @@ from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.hopper_gemm import LEAST, HopperGemmCandidate, hopper_candidate
+from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
-class HopperConvFamily:
+class HopperConvFamily(KernelFamily):
     """`braid.conv` of windows of one point without strides, of 16-bit floats or bytes.
 
     All else is as in `ConvFamily` and `HopperGemmFamily`.

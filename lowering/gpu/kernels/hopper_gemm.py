@@ -26,7 +26,7 @@ from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper.product import HopperProduct
 from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
-from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.machine import Machine
 
 _ARCHITECTURE = "sm_90a"
@@ -43,7 +43,7 @@ _PLAIN_TILES = Tiles(64, 64, 64, 3, 32, 32)
 
 
 @dataclass(frozen=True)
-class HopperGemmFamily:
+class HopperGemmFamily(KernelFamily):
     """`braid.matmul` of 16-bit floats or bytes, with an elementwise epilogue, batched or not.
 
     For `sm_90a`, where rows of operands begin at multiples of 16 bytes.

@@ -1,7 +1,6 @@
 """Candidates of families that offer one way to make a kernel."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -17,16 +16,16 @@ from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.common.element_types import signless_tensor
 from braid.targets.kernels.flexible_layouts import row_major_choice
-from braid.targets.kernels.kernel_family import Kernel, Overlap
+from braid.targets.kernels.kernel_family import Candidate
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True, eq=False)
-class PlainCandidate(ABC):
-    """A `Candidate` that takes no strides, has nothing to choose and writes over no operand.
+class PlainCandidate(Candidate[Schedule]):
+    """Reads and writes row-major, with nothing to choose.
 
-    Subclasses add what their families matched, and override the rest.
+    Subclasses add what their families matched.
     """
 
     group: FusedOp
@@ -37,27 +36,10 @@ class PlainCandidate(ABC):
         """Row-major."""
         return [row_major_choice(self.group)]
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
-
     def seconds(self, choice: LayoutChoice) -> float:
         """Of moving each operand and result once: there is next to nothing to compute."""
         moved = sum(storage_bytes(v.type) for v in (*self.group.inputs, *self.group.outputs))
         return moved / self.machine.fact("memory_bandwidth", 2e12)
-
-    def space(self, level: int) -> Iterator[Schedule]:
-        """There is nothing to choose."""
-        if level == 0:
-            yield Schedule()
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
-
-    @abstractmethod
-    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """As in `Candidate`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,7 @@ from braid.lowering.gpu.kernels.wide_access import (
     store_vector,
 )
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
-from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
@@ -68,7 +68,7 @@ def _store(
 
 
 @dataclass(frozen=True)
-class ScanFamily:
+class ScanFamily(KernelFamily):
     """A `braid.scan` alone, of any kind along any dim."""
 
     machine: Machine

@@ -29,7 +29,7 @@ from braid.lowering.gpu.kernels.plain_candidate import AlongDim
 from braid.lowering.gpu.kernels.radix_select import Digits, Selection
 from braid.lowering.gpu.kernels.shuffles import XOR, shuffled
 from braid.lowering.gpu.launches import THREADS, dynamic_shared
-from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
@@ -63,7 +63,7 @@ _ELEMENTS = 3.5e11
 
 
 @dataclass(frozen=True)
-class TopKFamily:
+class TopKFamily(KernelFamily):
     """A `braid.top_k` alone, of elements of up to 32 bits, along any dim."""
 
     machine: Machine

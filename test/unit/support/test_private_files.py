@@ -71,7 +71,7 @@ def test_all_that_is_kept_is_private_whatever_the_umask(
     with claims(cache / "tuning.lock") as own, own.claim("work") as is_claimed:
         assert is_claimed
     default_cache().put(Kind.STREAM, "0123", b"stream")
-    assert load_records().table == {"key": 1.0}
+    assert load_records() == {"key": 1.0}
     assert {str(Path(OBJECTS) / "models"), RECORDS, "tuning.lock"} <= modes(cache).keys()
     for name, mode in modes(cache).items():
         assert mode == (0o700 if (cache / name).is_dir() else 0o600), f"{name}: {mode:o}"
@@ -238,9 +238,9 @@ def test_a_schema_that_is_no_text_is_damage(cache: Path, name: bytes) -> None:
     append_records({"key": 1.0}, {"key": "a kernel"})
     file = cache / RECORDS
     file.write_bytes(file.read_bytes().replace(name, b"\xee" + name[1:]))
-    assert load_records().table.items() <= {"key": 1.0}.items()
+    assert load_records().items() <= {"key": 1.0}.items()
     append_records({"new": 2.0}, {"new": "a kernel"})
-    assert load_records().table["new"] == 2.0
+    assert load_records()["new"] == 2.0
 
 
 @pytest.mark.parametrize("name", ["a?b", "a#b", "a%41b", "a?mode=ro&immutable=1", "a b;c", "größe"])
@@ -248,7 +248,7 @@ def test_any_name_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nam
     monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / name))
     compile_model(tmp_path)
     append_records({"key": 1.0}, {"key": "a kernel"})
-    assert load_records().table == {"key": 1.0}
+    assert load_records() == {"key": 1.0}
     tokens = Tokens(open_database())
     tokens.add("ann")
     assert [who for who, _ in tokens.names()] == ["ann"]
@@ -256,7 +256,7 @@ def test_any_name_is_a_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nam
     assert main(["cache", "verify"]) == 0
     monkeypatch.setenv("BRAID_RECORDS", f"sqlite:///{tmp_path}/{name}.sqlite")
     append_records({"other": 2.0}, {"other": "a kernel"})
-    assert load_records().table == {"other": 2.0}
+    assert load_records() == {"other": 2.0}
     assert (tmp_path / f"{name}.sqlite").stat().st_size > 0
 
 

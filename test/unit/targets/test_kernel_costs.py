@@ -27,10 +27,10 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.cpu.families import cpu_families
 from braid.targets.costs.cost import Source
-from braid.targets.costs.cost_records import RecordTable, record_key
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts, reorder_group
 from braid.targets.costs.layout_costs import LayoutCosts
+from braid.targets.kernels.keys import record_key
 from braid.targets.machines.load import load_target
 from test.machines import HOST
 
@@ -117,7 +117,7 @@ FAMILIES = (FIRST, SECOND, Family("never", {}))
 
 
 def test_the_cheapest_family_wins_in_each_choice() -> None:
-    costs = kernel_costs(FAMILIES, RecordTable())
+    costs = kernel_costs(FAMILIES, {})
     options = costs.kernels.options(negation())
     assert [(o.family.name, o.layouts, o.seconds) for o in options] == [
         ("second", PLAIN, 1.0),
@@ -130,7 +130,7 @@ def test_the_cheapest_family_wins_in_each_choice() -> None:
 
 def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
     family = Family("counted", {"ab": 1.0})
-    costs, group = kernel_costs([family], RecordTable()), negation()
+    costs, group = kernel_costs([family], {}), negation()
 
     def asked_again() -> bool:
         before = family.asked
@@ -160,11 +160,11 @@ def test_a_group_is_matched_again_only_after_it_was_changed() -> None:
 
 def test_a_measurement_is_believed_before_a_prediction() -> None:
     group = negation()
-    records = RecordTable({record_key(group, PLAIN, SECOND): 3.0})
+    records = {record_key(group, PLAIN, SECOND): 3.0}
     costs = kernel_costs(FAMILIES, records)
     assert maker(costs, group, PLAIN) is FIRST
     assert [option.source for option in costs.kernels.options(group)] == [Source.FAMILY] * 2
-    records = RecordTable({record_key(group, PLAIN, FIRST): 0.5})
+    records = {record_key(group, PLAIN, FIRST): 0.5}
     option = kernel_costs(FAMILIES, records).kernels.options(group)[0]
     assert (option.family, option.seconds, option.source) == (FIRST, 0.5, Source.MEASURED)
 
@@ -183,13 +183,13 @@ def test_keys_forget_names_and_types_layouts_but_nothing_else() -> None:
 def test_reorders_are_costed_by_records() -> None:
     tensor = TensorType(f32, [64, 64])
     group = reorder_group(tensor, ROWS, COLUMNS)
-    predicted = layout_costs("seconds", RecordTable())
+    predicted = layout_costs("seconds", {})
     assert 0 < predicted.reorder(tensor, ROWS, COLUMNS) < 1e-3
     table = {record_key(group, LayoutChoice((ROWS,), (COLUMNS,)), own("movement")): 1e-9}
-    measured = layout_costs("seconds", RecordTable(table))
+    measured = layout_costs("seconds", table)
     assert measured.reorder(tensor, ROWS, COLUMNS) == pytest.approx(1e-9 + LAUNCH)
     assert measured.reorder(tensor, COLUMNS, ROWS) > 1e-6
-    by_bytes = layout_costs("bytes", RecordTable(table))
+    by_bytes = layout_costs("bytes", table)
     assert by_bytes.reorder(tensor, ROWS, COLUMNS) == 2 * 4 * 64 * 64
 
 
@@ -201,15 +201,15 @@ def test_the_generic_lowering_is_measured_too() -> None:
     outside = Block(arg_types=[type])
     group = FusedOp(outside.args, [op.output.type], body)
     outside.add_op(group)
-    plain, turned = layout_costs("seconds", RecordTable()).choices(group)
+    plain, turned = layout_costs("seconds", {}).choices(group)
     assert plain.cost == turned.cost
-    records = RecordTable({record_key(group, turned.layouts, own("generic")): 1e-9})
+    records = {record_key(group, turned.layouts, own("generic")): 1e-9}
     costs = layout_costs("seconds", records).choices(group)
     assert [choice.cost for choice in costs] == [plain.cost, LAUNCH + 1e-9]
 
 
 def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
-    costs = layout_costs("seconds", RecordTable())
+    costs = layout_costs("seconds", {})
     shape, last = (2, 3, 4, 5), Layout.parse("acdb")
     plain, turned = negation(shape=shape, layout=Layout.row_major(4)), negation(last, shape=shape)
     for group in (plain, turned):
@@ -224,23 +224,23 @@ def test_a_profile_counts_where_layouts_are_as_profiled() -> None:
 def test_profiles_tell_layouts_of_groups_without_any() -> None:
     """The others are as much slower than predicted as the one that was measured."""
     group = negation(shape=(2, 16, 4, 5), layout=Layout.row_major(4))
-    before = {c.layouts: c.cost for c in layout_costs("seconds", RecordTable()).choices(group)}
+    before = {c.layouts: c.cost for c in layout_costs("seconds", {}).choices(group)}
     rows, last, *_ = before
     group.attributes[SECONDS] = FloatAttr(0.5, f64)
     group.attributes[LAYOUT_SECONDS] = DictionaryAttr({str(last): FloatAttr(0.25, f64)})
-    after = {c.layouts: c for c in layout_costs("seconds", RecordTable()).choices(group)}
+    after = {c.layouts: c for c in layout_costs("seconds", {}).choices(group)}
     assert (after[last].cost, after[last].source) == (0.25, Source.MEASURED)
     ratio = 0.25 / (before[last] - LAUNCH)
     assert after[rows].cost == pytest.approx(LAUNCH + ratio * (before[rows] - LAUNCH))
     assert after[rows].source is Source.FAMILY
-    costs = CostSource(load_target("host"), RecordTable())
+    costs = CostSource(load_target("host"), {})
     assert costs.cost(group, layouts=last).seconds == 0.25
     assert costs.cost(group).seconds == 0.5
 
 
 def test_rows_cost_the_same_of_any_table() -> None:
     target = load_target("npu-small")
-    costs = CostSource(target, RecordTable())
+    costs = CostSource(target, {})
 
     def gather(rows):
         block = Block(arg_types=[TensorType(f32, [rows, 768]), TensorType(i64, [128])])

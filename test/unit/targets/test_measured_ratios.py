@@ -12,9 +12,8 @@ from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
 from braid.support.record_store import Record, default_store
 from braid.targets.costs.cost import Source
-from braid.targets.costs.cost_records import RecordTable
 from braid.targets.costs.cost_source import CostSource
-from braid.targets.costs.group_kinds import kinds_of
+from braid.targets.costs.op_amounts import kinds_of
 from braid.targets.costs.probe_records import PROBE, Probe, device_scope, keep_probes
 from braid.targets.kernels.keys import canonical_kernel_text
 from braid.targets.machines.load import load_target
@@ -55,7 +54,7 @@ KEPT: list[ModuleOp] = []
 
 def predicted(group: Operation) -> float:
     """Without any record, start included."""
-    costs = CostSource(HOST, RecordTable()).on(HOST.host_device)
+    costs = CostSource(HOST, {}).on(HOST.host_device)
     cost = costs.cost(group)
     return cost.seconds + costs.start_of(cost)
 
@@ -96,7 +95,7 @@ def test_others_of_its_kind_are_as_far_off() -> None:
 
 def test_the_choice_of_layouts_stays_the_same() -> None:
     group = conv(64, 14)
-    before = CostSource(HOST, RecordTable()).on(HOST.host_device).choices(group)
+    before = CostSource(HOST, {}).on(HOST.host_device).choices(group)
     keep(*(probe_of(conv(channels, 14), 4.0) for channels in range(16, 60, 4)))
     costs = CostSource(HOST).on(HOST.host_device)
     after = costs.choices(group)

@@ -11,13 +11,14 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.backends import kernel_families
-from braid.targets.costs.cost_records import RecordTable, record_key
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.kernel_choice import KernelChoice
-from braid.targets.costs.schedule_records import TunedKernel, append_tuned, choice_key, load_tuned
-from braid.targets.kernels.family_calls import match
+from braid.targets.costs.measurements import Measurements
+from braid.targets.costs.schedule_records import TunedKernel, append_tuned, load_tuned
+from braid.targets.kernels.group_matches import match_group
 from braid.targets.kernels.kernel_family import LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
+from braid.targets.kernels.keys import choice_key, record_key
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Device, Target
 from braid.tuning.budget import LEAST, Budget, PausedClock
@@ -93,11 +94,10 @@ def test_predictions_of_a_librarys_kernels_do_not_count_among_the_best() -> None
     best = _host("best")
     families = kernel_families(best)
     library = next(family for family in families if family.name in LIBRARIES)
-    found = match(library, group)
+    found = match_group(library, group)
     assert found is not None
     key = record_key(group, found.layouts[0], library)
-    records = RecordTable({key: 1e-9})
-    options = KernelChoice(families, lambda: records, best.settings).options(group)
+    options = KernelChoice(families, Measurements({key: 1e-9}), best.settings).options(group)
     assert [o.layouts for o in options if o.family.name in LIBRARIES] == [found.layouts[0]]
 
 

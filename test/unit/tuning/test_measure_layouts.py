@@ -113,4 +113,4 @@ def test_writers_do_not_cut_each_other_off(cache) -> None:
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(write, range(8)))
-    assert len(load_records(cache).table) == 400
+    assert len(load_records(cache)) == 400

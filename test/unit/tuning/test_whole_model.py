@@ -503,7 +503,7 @@ def test_a_library_that_is_slower_in_the_model_is_not_kept(
     whole(path, [task.key], before).confirm(said.append)
     assert said[0].startswith("with a library's kernels: ")
     assert not load_tuned()[task.key].keeps_library
-    table = load_records().table
+    table = load_records()
     assert dict(table) == {"of another": 0.4}
     assert last_model()["kernels"] == Kernels.BEST
 

@@ -1,10 +1,9 @@
 """What the kernel families for the vector unit of a CPU have in common."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic
 
 from xdsl.ir import SSAValue
 
@@ -14,14 +13,14 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, read_shares, stored_bytes
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import Kernel, Overlap, S
+from braid.targets.kernels.kernel_family import Candidate, KernelFamily, S
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
-class VectorFamily(ABC):
-    """A `KernelFamily` for `machine`. Subclasses add the fields `name` and `version`."""
+class VectorFamily(KernelFamily):
+    """A family for `machine`. Subclasses add the fields `name` and `version`."""
 
     machine: Machine
 
@@ -38,16 +37,12 @@ class VectorFamily(ABC):
         """For vectors of a tensor's elements: of 64 bits, or of at most 32."""
         return self._units[max(4, bytes_of(element_type_of(value)))]
 
-    @abstractmethod
-    def match(self, group: FusedOp) -> "ScheduledCandidate[Any] | None":
-        """As in `KernelFamily`."""
-
 
 @dataclass(frozen=True, eq=False)
-class ScheduledCandidate(ABC, Generic[S]):
-    """A `Candidate` with schedules of class `S`, which takes no strides and overlaps no operand.
+class ScheduledCandidate(Candidate[S]):
+    """A candidate on a vector unit, with schedules of class `S`.
 
-    Subclasses add what their families matched, and override the rest.
+    Subclasses add what their families matched.
     """
 
     group: FusedOp
@@ -66,26 +61,6 @@ class ScheduledCandidate(ABC, Generic[S]):
     def choices(self) -> Sequence[LayoutChoice]:
         """The `layouts`, asked for once."""
 
-    @abstractmethod
-    def seconds(self, choice: LayoutChoice) -> float:
-        """As in `Candidate`."""
-
-    @abstractmethod
-    def space(self, level: int) -> Iterator[S]:
-        """As in `Candidate`."""
-
-    @abstractmethod
-    def emit(self, symbol: str, schedule: S) -> Kernel:
-        """As in `Candidate`."""
-
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """Not at all."""
-        return False
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
-
     def moved_bytes(self, choice: LayoutChoice) -> int:
         """Bytes of operands and results that a run moves, as `stored_bytes` counts them."""
         return stored_bytes(self.group, choice, self._read_shares)
@@ -101,9 +76,4 @@ class ScheduledCandidate(ABC, Generic[S]):
 
 @dataclass(frozen=True, eq=False)
 class VectorCandidate(ScheduledCandidate[Schedule]):
-    """A candidate that has nothing to choose."""
-
-    def space(self, level: int) -> Iterator[Schedule]:
-        """The only schedule."""
-        if level == 0:
-            yield Schedule()
+    """A candidate on a vector unit that has nothing to choose."""

@@ -1,10 +1,10 @@
 """What families of products have in common: which groups, their code, their schedules."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, cast
+from typing import cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import gpu, llvm
@@ -58,7 +58,7 @@ from braid.lowering.gpu.launches import (
     blocks_for,
     dynamic_shared,
 )
-from braid.targets.kernels.kernel_family import InPlace, Kernel, Overlap, S
+from braid.targets.kernels.kernel_family import Candidate, InPlace, Kernel, S
 from braid.targets.machines.gpus import TF32
 from braid.targets.machines.machine import Machine
 
@@ -132,8 +132,8 @@ def _number(op: ProductOp) -> Number | None:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductCandidate(ABC, Generic[S]):
-    """A `Candidate` whose kernel is a `Product`, by schedules of class `S`."""
+class ProductCandidate(Candidate[S]):
+    """A candidate whose kernel is a `Product`, by schedules of class `S`."""
 
     group: FusedOp
     machine: Machine
@@ -163,10 +163,6 @@ class ProductCandidate(ABC, Generic[S]):
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Any: each operand and result is addressed by its own."""
         return True
-
-    def overlap(self) -> Overlap | None:
-        """Never."""
-        return None
 
     @abstractmethod
     def seconds(self, choice: LayoutChoice) -> float:

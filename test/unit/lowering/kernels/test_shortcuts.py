@@ -10,8 +10,7 @@ from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.costs.device_costs import DeviceCosts, reorder_group
-from braid.targets.kernels import family_calls
-from braid.targets.kernels.group_matches import GroupMatches
+from braid.targets.kernels.group_matches import GroupMatches, match_group
 from test.unit.lowering.kernels.emitted_code import CASES, MACHINES
 
 GROUPS = [
@@ -50,11 +49,11 @@ def test_a_choice_is_offered_if_it_is_listed(machine, case) -> None:
     listed = {
         family: match.layouts
         for family in families
-        if (match := family_calls.match(family, group)) is not None
+        if (match := match_group(family, group)) is not None
     }
     every = dict.fromkeys(choice for choices in listed.values() for choice in choices)
     for family, choices in listed.items():
-        fresh = family_calls.match(family, group)
+        fresh = match_group(family, group)
         assert fresh is not None
         assert [choice for choice in every if fresh.offers(choice)] == [
             choice for choice in every if choice in choices

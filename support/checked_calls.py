@@ -1,0 +1,149 @@
+"""Objects of other packages, asked so that their mistakes are named as theirs.
+
+Braid's own objects are trusted: what they raise is a bug of braid. One of another package is asked
+through `Checked`, whatever it is: it answers as its base class says, with the defaults of this
+class where it lacks a part, and each answer is checked. Whatever is wrong becomes a `BraidError`
+that names the object and the method.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from types import MethodType
+from typing import Any
+
+from braid.support.errors import BraidError, SourceLocation
+
+Check = Callable[..., Any]
+"""Gets an answer and the arguments it answers; returns it as it is used, raises if it is wrong."""
+
+
+@dataclass(frozen=True)
+class Maker:
+    """Whose mistakes they are: `title` names it, such as `backend 'c'`, and `about` the question.
+
+    `about` continues a sentence that ends with the method, such as ` of a group of braid.add`.
+    """
+
+    title: str
+    thing: object
+    about: str = ""
+    location: SourceLocation | None = None
+
+    @contextmanager
+    def named(self, method: str) -> Generator[None]:
+        """Turn whatever `method` raises in the block into a BraidError."""
+        try:
+            yield
+        except BraidError:
+            raise
+        except Exception as error:
+            detail = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            raise BraidError(
+                f"{self.title} fails in '{method}'{self.about}: {detail}",
+                location=self.location,
+                hint=f"mend {class_of(self.thing)}; braid --debug … shows where",
+            ) from error
+
+
+class Checked:
+    """`thing`, of another package, asked as a `base` whose answers `checks` are about.
+
+    A part without a check is believed. What `checks` name are methods and properties of `base`.
+    """
+
+    def __init__(
+        self, thing: object, base: type, checks: Mapping[str, Check], maker: Maker
+    ) -> None:
+        self.thing, self._base, self._checks, self._maker = thing, base, checks, maker
+
+    def __getattr__(self, name: str) -> Any:
+        if not has_part(self.thing, name):
+            default = getattr(self._base, name)
+            return MethodType(default, self) if callable(default) else default
+        with self._maker.named(name):
+            part = getattr(self.thing, name)
+            if not callable(getattr(self._base, name, None)):
+                return self._checked(name, part)
+        return partial(self._call, name, part)
+
+    def _call(self, name: str, method: Any, *arguments: Any, **named: Any) -> Any:
+        with self._maker.named(name):
+            given = (*arguments, *named.values())
+            answer: Any = self._checked(name, method(*arguments, **named), *given)
+        return self._iterated(name, answer) if hasattr(answer, "__next__") else answer
+
+    def _checked(self, name: str, answer: Any, *arguments: Any) -> Any:
+        check = self._checks.get(name)
+        return answer if check is None else check(answer, *arguments)
+
+    def _iterated(self, name: str, answer: Iterator[Any]) -> Iterator[Any]:
+        with self._maker.named(name):
+            yield from answer
+
+
+def is_own(thing: object) -> bool:
+    """Return whether `thing` is braid's, which is trusted."""
+    return type(thing).__module__.startswith("braid.")
+
+
+def has_part(thing: object, name: str) -> bool:
+    """Return whether `thing` has an attribute, which is not evaluated."""
+    return hasattr(type(thing), name) or name in getattr(thing, "__dict__", {})
+
+
+def missing_parts(thing: object, base: type) -> str:
+    """List what `base` has no default for and `thing` lacks; empty if nothing is missing.
+
+    A protocol has no defaults.
+    """
+    given, is_protocol = vars(base), getattr(base, "_is_protocol", False)
+    required = (
+        name
+        for name in dict.fromkeys((*base.__annotations__, *given))
+        if name not in given or is_protocol or getattr(given[name], "__isabstractmethod__", False)
+    )
+    missing = (f"'{n}'" for n in required if not n.startswith("_") and not has_part(thing, n))
+    return ", ".join(missing)
+
+
+def require_parts(thing: object, base: type) -> None:
+    """Raise TypeError if `thing` lacks a part that `base` has no default for."""
+    if missing := missing_parts(thing, base):
+        raise TypeError(f"{type(thing).__qualname__} has no {missing}")
+
+
+def class_of(thing: object) -> str:
+    """Return where the class of `thing` is defined, in quotes."""
+    return f"'{type(thing).__module__}:{type(thing).__qualname__}'"
+
+
+def one_of(*kinds: type) -> Check:
+    """Check that an answer is of one of these types."""
+
+    def check(answer: Any, *_: Any) -> Any:
+        if not isinstance(answer, kinds):
+            raise TypeError(f"it is {answer!r}, expected {_named(kinds)}")
+        return answer
+
+    return check
+
+
+def all_of(*kinds: type) -> Check:
+    """Check that an answer is a sequence of values of these types; it is used as a tuple."""
+
+    def check(answer: Any, *_: Any) -> tuple[Any, ...]:
+        if isinstance(answer, str | bytes):
+            raise TypeError(f"it is {answer!r}, expected a sequence of {_named(kinds)}")
+        found = tuple(answer)
+        for value in found:
+            if not isinstance(value, kinds):
+                raise TypeError(f"{value!r} is among what it gives, expected {_named(kinds)}")
+        return found
+
+    return check
+
+
+def _named(kinds: Iterable[type]) -> str:
+    return " or ".join("None" if kind is type(None) else f"a {kind.__name__}" for kind in kinds)
