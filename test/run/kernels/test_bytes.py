@@ -31,6 +31,7 @@ from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.targets.machines.cpus import cpu_machine
 from test.machines import AVX2, AVX512, HOST, SSE, distinct
+from test.pairs import all_pairs
 from test.run.groups import evaluate
 from test.run.kernels.conftest import candidate_of, make_group
 from test.schedules import emitted
@@ -164,9 +165,7 @@ def check_convolution(check, machine, channels, filters, size, stride, groups) -
     )
 
 
-@pytest.mark.parametrize("lines", [1, 2, 7])
-@pytest.mark.parametrize("rows", [1, 4, 99])
-@pytest.mark.parametrize("dims", [2, 3])
+@pytest.mark.parametrize(("lines", "rows", "dims"), all_pairs([1, 2, 7], [1, 4, 99], [2, 3]))
 def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) -> None:
     """Parts of lines, whole ones, several; windows whose planes are far from each other."""
 

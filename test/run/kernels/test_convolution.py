@@ -51,7 +51,7 @@ windows = st.tuples(st.integers(1, 3), st.integers(1, 3))
 steps = st.tuples(st.integers(1, 2), st.integers(1, 2))
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     batch=st.integers(1, 2),
     channels=st.integers(1, 9),
@@ -93,7 +93,7 @@ def test_grouped_pointwise_of_one_pixel(check) -> None:
     check(DIRECT, shapes_of(1, 8, 20, (1, 1), (1, 1), (1, 1), (1, 1), 4), convolution(groups=2))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     batch=st.integers(1, 2),
     channels=st.integers(2, 40),
@@ -168,7 +168,7 @@ def test_depthwise_beyond_the_second_cache(check, size, stride) -> None:
     check(DEPTHWISE, shapes, convolution(steps, ones, 70))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     batch=st.integers(1, 2),
     groups=st.integers(2, 21),

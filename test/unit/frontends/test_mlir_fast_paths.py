@@ -47,9 +47,8 @@ def printed(module: ModuleOp) -> str:
     return stream.getvalue()
 
 
-def assert_reads_alike(text: str, monkeypatch: pytest.MonkeyPatch) -> ModuleOp | None:
-    """Compare both ways of reading `text`; return the module if it is one."""
-    context = make_context(allow_unregistered=True)
+def assert_reads_alike(context: Context, text: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
+    """Compare both ways of reading `text`; return the module as it is printed, if it is one."""
     try:
         expected = parse_plainly(context, text, monkeypatch).module
     except MLIRSyntaxError as error:
@@ -58,24 +57,24 @@ def assert_reads_alike(text: str, monkeypatch: pytest.MonkeyPatch) -> ModuleOp |
         assert str(caught.value) == str(error)
         return None
     actual = parse_mlir(context, text, "m.mlir", line_offset=3).module
-    assert printed(actual) == printed(expected)
-    assert module_text(actual, generic=True, debuginfo=True) == printed(expected)
+    reference_text = printed(expected)
+    assert printed(actual) == reference_text
+    assert module_text(actual, generic=True, debuginfo=True) == reference_text
     for read, reference in zip(actual.walk(), expected.walk(), strict=True):
         assert type(read) is type(reference) or isinstance(read, UnregisteredOp)
         assert list(read.attributes.items()) == list(reference.attributes.items())
         assert list(read.properties.items()) == list(reference.properties.items())
-    return actual
+    return reference_text
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_every_test_file_reads_as_by_xdsl(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    context = make_context(allow_unregistered=True)
     for chunk in split_chunks(file.read_text(encoding="utf-8")):
-        module = assert_reads_alike(chunk.text, monkeypatch)
-        if module is not None:
+        text = assert_reads_alike(context, chunk.text, monkeypatch)
+        if text is not None:
             # Twice in one file, so that every line is one that was read before; with locations.
-            text = printed(module)
-            twice = assert_reads_alike(f"{text}\n{text}\n", monkeypatch)
-            assert twice is not None
+            assert assert_reads_alike(context, f"{text}\n{text}\n", monkeypatch) is not None
 
 
 @pytest.mark.parametrize(("first", "times"), [("%x", 1), ("%0", 2)])

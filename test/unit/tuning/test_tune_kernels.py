@@ -196,9 +196,9 @@ def test_levels_end_early_behind_a_library(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("no_library")
-@pytest.mark.parametrize(("trials", "searched"), [(None, 1), (1, 0)])
+@pytest.mark.parametrize(("trials", "searched"), [(4, 1), (1, 0)])
 def test_what_had_no_time_is_searched_again(
-    trials: int | None, searched: int, monkeypatch: pytest.MonkeyPatch
+    trials: int, searched: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Unless as many schedules as are wanted were measured in the little time that there was."""
     with monkeypatch.context() as hurried:
