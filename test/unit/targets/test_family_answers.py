@@ -116,3 +116,36 @@ def test_braids_own_families_are_believed(monkeypatch) -> None:
     monkeypatch.setattr(ElementwiseCandidate, "emit", raising)
     with pytest.raises(ValueError, match="no such thing"):
         emit_kernel("k", group_of_add(), [ElementwiseFamily(AVX2)])
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), float("inf"), -1.0, "soon"])
+def test_seconds_are_a_finite_number(wrong: object, monkeypatch) -> None:
+    monkeypatch.setattr(ClipCandidate, "seconds", lambda self, choice: wrong)
+    with pytest.raises(BraidError, match="kernel family 'clip' fails in 'seconds'"):
+        DeviceCosts.of_families([FAMILY], records={}).kernels.options(group_of_add())
+
+
+def test_a_family_that_inherits_nothing_has_the_defaults() -> None:
+    class Plain:
+        layouts = (LayoutChoice((ROWS, ROWS), (ROWS,)),)
+
+        def seconds(self, choice):
+            return 1.0
+
+        def emit(self, symbol, schedule):
+            raise AssertionError("nothing is emitted here")
+
+    class PlainFamily:
+        name, version = "plain", 1
+
+        def match(self, group):
+            return Plain()
+
+    costs, group = DeviceCosts.of_families([PlainFamily()], records={}), group_of_add()  # pyright: ignore
+    (option,) = costs.kernels.options(group)
+    assert option.match.default_schedule() == {}
+    assert not option.match.takes({"rows": 4})
+    assert option.match.candidate.overlap() is None
+    (choice,) = Plain.layouts
+    strided = LayoutChoice((ROWS.with_strides((6, 1)), ROWS), (ROWS,))
+    assert option.match.offers(choice) and not option.match.offers(strided)
