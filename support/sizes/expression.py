@@ -15,8 +15,8 @@ one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, NoReturn, TypeAlias, TypeVar
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NoReturn, TypeAlias, TypeVar
 
 from braid.support.errors import BraidError
 
@@ -79,6 +79,10 @@ class Atom:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew where it is unpickled: hashes of names differ between processes."""
+        return type(self), tuple(getattr(self, own.name) for own in fields(self) if own.init)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,14 +147,20 @@ class Size:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Made anew where it is unpickled, as atoms are."""
+        return Size, (self.terms,)
+
     def __bool__(self) -> NoReturn:
         raise TypeError("a size has no truth value: ask Assumptions.equal or at_most")
 
     def __add__(self, other: "Extent") -> "Extent":
         if isinstance(other, int):
-            constant = self.constant + other
             if other == 0:
                 return self
+            constant = self.constant + other
+            if abs(constant) >> MOST_BITS:
+                refuse()
             last = (((), constant),) if constant else ()
             return Size((*self.open_terms, *last))
         return add_scaled(self, other, 1)
@@ -230,11 +240,11 @@ def sum_of(terms: Mapping[Monomial, int]) -> Extent:
     kept = [term for term in terms.items() if term[1]]
     if not kept:
         return 0
-    if len(kept) == 1 and not kept[0][0]:
-        return kept[0][1]
     weight = len(kept) + sum(atom.weight for monomial, _ in kept for atom in monomial)
     if weight > MOST_WEIGHT or any(abs(c) >> MOST_BITS for _, c in kept):
         refuse()
+    if len(kept) == 1 and not kept[0][0]:
+        return kept[0][1]
     kept.sort(key=_term_order)
     return Size(tuple(kept))
 

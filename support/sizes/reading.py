@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from braid.support.sizes.expression import (
+    MOST_BITS,
     Extent,
     Monomial,
     SizeError,
     SizeLimitError,
+    refuse,
     sum_of,
     symbol,
     terms_of,
@@ -40,7 +42,6 @@ from braid.support.sizes.text import INFIX, WORD
 MOST_TEXT = 1 << 21
 """Characters that are read."""
 _MOST_NESTING = 100
-_MOST_DIGITS = 200
 _TOKEN = re.compile(
     r"\s*(?:(?P<float>-?(?:0x[0-9a-f]+(?:\.[0-9a-f]*)?p[+-]?\d+|\d+\.\d*(?:e[+-]?\d+)?|inf\b|nan\b))"
     r"|(?P<int>\d+)"
@@ -142,6 +143,8 @@ class _Reader:
         while sign := self.take("*", *_QUOTIENTS):
             right = self.factor()
             left = left * right if sign == "*" else _QUOTIENTS[sign](left, right)
+            if isinstance(left, int) and abs(left) >> MOST_BITS:
+                refuse()
         return left
 
     def factor(self) -> Extent:
@@ -155,9 +158,9 @@ class _Reader:
     def primary(self) -> Extent:
         """Read a number, a name, a call or a size in parentheses."""
         if self.kind == "int":
-            if len(self.token) > _MOST_DIGITS:
-                raise SizeLimitError(f"a number of a size has more than {_MOST_DIGITS} digits")
-            value = int(self.token)
+            value = int(self.token) if len(self.token) <= MOST_BITS else 1 << MOST_BITS
+            if value >> MOST_BITS:
+                refuse()
             self.next()
             return value
         if self.kind == "quoted":

@@ -4,6 +4,10 @@ All of it is compared with all values of three symbols in small ranges: see `exp
 """
 
 import itertools
+import os
+import pickle
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -142,7 +146,9 @@ def test_what_has_no_answer() -> None:
         ("floor(s)", "expected a float, such as f32"),
         ("floor(f32(s) * f64(2.0))", "no 'mul'"),
         ("floor(f32(inf))", "no integer of 64 bits"),
-        ("9" * 300, "200 digits"),
+        ("9" * 300, "more than 512 bits"),
+        (f"{'9' * 150} * {'9' * 150}", "more than 512 bits"),
+        (f"s + {'9' * 154} + {'9' * 154} * 9", "more than 512 bits"),
         ("(" * 5000 + "s", "100 parentheses"),
         ("-" * 5000 + "x floordiv " * 60 + "2", "more than"),
         ("(a + b + c + d + e + f) * " * 20 + "1", "more than"),
@@ -153,7 +159,7 @@ def test_what_has_no_answer() -> None:
         ('"a', "expected a size"),
         ("s" * (3 << 20), "at most"),
     ],
-    ids=range(21),
+    ids=range(23),
 )
 def test_other_text_is_refused(text: str, message: str) -> None:
     with pytest.raises(SizeError, match=message):
@@ -202,6 +208,39 @@ def test_assumptions_that_nothing_meets() -> None:
     ):
         with pytest.raises(SizeError):
             wrong()
+
+
+def test_sizes_go_to_other_processes() -> None:
+    """Where names have other hashes."""
+    text = "min(s, 3) + select(a <= b, s floordiv a, floor(f32(s) * f32(1.5)))"
+    size, assumptions = parse_size(text), Assumptions.of({"s": Assumed(1, 8)}, [symbol("a") - 1])
+    program = f"""
+import pickle, sys
+from braid.support.sizes.reading import parse_size
+size, assumptions = pickle.loads(sys.stdin.buffer.read())
+expected = parse_size({text!r})
+assert size == expected and hash(size) == hash(expected) and isinstance(size - expected, int)
+assert assumptions.bounds(parse_size("s + a")) == (2, None)
+"""
+    environment = {**os.environ, "PYTHONHASHSEED": "123"}
+    command = [sys.executable, "-c", program]
+    subprocess.run(command, input=pickle.dumps((size, assumptions)), env=environment, check=True)
+
+
+TOKENS = [
+    *("s", "t", "0", "1", "16", "(", ")", ",", "+", "-", "*", "=", "<=", "<", "floordiv", "mod"),
+    *("min(", "select(", "floor(", "f32(", "to_f64(", "sqrt(", "1.5", "0x1p+3", "nan", '"', "?"),
+]
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(TOKENS), max_size=14))
+def test_any_text_is_a_size_or_an_error(tokens: list[str]) -> None:
+    try:
+        size = parse_size(" ".join(tokens))
+    except SizeError:
+        return
+    assert parse_size(print_size(size)) == size
 
 
 def test_chains_of_broadcasts_end_in_an_error_not_in_memory() -> None:
