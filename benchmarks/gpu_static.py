@@ -27,11 +27,11 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, find_tool
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper.tiles import HopperTiles
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.gpu.machine_analysis.instructions import parse_instructions
 from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop, code_facts
 from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, occupancy

@@ -32,7 +32,7 @@ from braid.driver.pipeline import passes_for, with_partition
 from braid.driver.read_source import read_source
 from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.passes.partition.assign_devices import AssignDevicesPass
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 from braid.targets.costs.probe_records import PROBE
 from braid.targets.machines.calibration import keep_calibration, load_calibration
 from braid.targets.machines.cpus import NATIVE, cpu_machine

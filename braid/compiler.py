@@ -4,15 +4,13 @@ What was compiled before is loaded, and nothing of the compiler imported for it.
 """
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from braid.driver.artifact_slot import slot_of
+from braid.driver.compile import compile_or_load
 from braid.driver.options import ON_MISS_SECONDS, CompileOptions
 from braid.runtime.model import Model
 from braid.support.errors import check_kinds
-from braid.support.lazy import lazy_module
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from braid.driver.sources.open_model import Bounds, Buckets
     from braid.driver.sources.source_model import Parameters
     from braid.passes.partition.assign_devices import Strategy
-
-_compiling = lazy_module("braid.driver.compile_source")
 
 
 def compile(
@@ -146,20 +142,3 @@ def compile(
         passes=passes,
     )
     return compile_or_load(source, options, cache=cache)
-
-
-def compile_or_load(
-    source: "ModelSource",
-    options: CompileOptions,
-    *,
-    cache: bool,
-    around: Callable[[], AbstractContextManager[object]] = nullcontext,
-) -> Model:
-    """As `compile`, with `around` around what compiles, where nothing is loaded."""
-    options.check()
-    slot = slot_of(source, options) if cache else None
-    kept = None if slot is None else slot.find()
-    if kept is not None:
-        return kept
-    with around():
-        return _compiling.compile_source(source, options, slot)

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
         Structure,
     )
     from braid.dialects.braid.tiling import IterationDim, Reads, Tile
-    from braid.frontends.onnx.builder import Builder
-    from braid.frontends.onnx.node import Node
-    from braid.frontends.onnx.registry import importer
+    from braid.frontends.onnx.building.builder import Builder
+    from braid.frontends.onnx.building.node import Node
+    from braid.frontends.onnx.building.registry import importer
     from braid.lowering.cpu.call import call_kernel
     from braid.lowering.cpu.kernels.groups.traffic import stored_bytes
     from braid.lowering.cpu.unit.kernel_function import grid_kernel
@@ -135,9 +135,9 @@ _HOMES = {
     ),
     "braid.dialects.braid.tiling": ("IterationDim", "Reads", "Tile"),
     "braid.support.errors": ("BraidError", "Note", "SourceLocation", "UnsupportedError"),
-    "braid.frontends.onnx.builder": ("Builder",),
-    "braid.frontends.onnx.node": ("Node",),
-    "braid.frontends.onnx.registry": ("importer",),
+    "braid.frontends.onnx.building.builder": ("Builder",),
+    "braid.frontends.onnx.building.node": ("Node",),
+    "braid.frontends.onnx.building.registry": ("importer",),
     "braid.lowering.cpu.call": ("call_kernel",),
     "braid.lowering.emit.buffer": ("Buffer",),
     "braid.lowering.emit.emitter": ("Emitter", "Index", "Value"),

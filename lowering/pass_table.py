@@ -1,4 +1,4 @@
-"""The passes of this room by name, one line each, sorted; loaded when they are used."""
+"""The passes of this package by name, one line each, sorted; loaded when they are used."""
 
 PASSES: dict[str, str] = {
     "apply-hls-schedule": "braid.lowering.fpga.apply_hls_schedule:ApplyHlsSchedulePass",

@@ -1,4 +1,4 @@
-"""The passes of this room by name, one line each, sorted; loaded when they are used."""
+"""The passes of this package by name, one line each, sorted; loaded when they are used."""
 
 PASSES: dict[str, str] = {
     "annotate-profile": "braid.passes.profile.annotate_profile:AnnotateProfilePass",
@@ -80,3 +80,13 @@ PASSES: dict[str, str] = {
     ),
 }
 """Name of the pass -> `module:class`."""
+
+CHECKS: dict[str, str] = {
+    "apply-rematerialization": "braid.passes.verification.recomputation_claims:check_application",
+    "assign-devices": "braid.passes.verification.partition_claims:check_assignment",
+    "plan-memory": "braid.passes.verification.memory_claims:check_plan",
+    "search-order": "braid.passes.verification.order_claims:check_order",
+    "select-layouts": "braid.passes.verification.layout_claims:check_layouts",
+    "select-rematerialization": "braid.passes.verification.recomputation_claims:check_selection",
+}
+"""Name of the pass -> `module:function` that checks what it says of its decision."""

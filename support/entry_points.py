@@ -1,13 +1,15 @@
 """What installed packages add to targets and backends, by entry points.
 
 - Group `braid.targets`: the name of a target, and a `Path` to the TOML file that describes it.
-- Group `braid.passes`: a room of braid, and the table of its passes (`name -> module:class`).
+- Group `braid.passes`: a package of braid, and the table of its passes (`name -> module:class`).
+  Its module may have a table `CHECKS` of what checks their claims (`name -> module:function`).
 - Group `braid.backends`: the name of a backend, and its class; braid's own backends are there, too.
 - Group `braid.devices`: the name of a device plugin, and a `Path` to its shared object.
 - Groups `braid.kernel_families.BACKEND`: a name, and a class of kernel families for backends of
   that name, whichever target they belong to.
 """
 
+import sys
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -77,6 +79,14 @@ def installed_tables() -> tuple[dict[str, str], ...]:
     """The tables of passes. Raises `BraidError` where one cannot be loaded."""
     entries = sorted(entry_points_of(PASSES_GROUP))
     return tuple(cast(dict[str, str], _load(entry)) for entry in entries)
+
+
+@cache
+def installed_checks() -> dict[str, str]:
+    """What checks the claims of passes, by the name of the pass; raises as `installed_tables`."""
+    installed_tables()
+    modules = [sys.modules[entry.module] for entry in sorted(entry_points_of(PASSES_GROUP))]
+    return {name: path for own in modules for name, path in getattr(own, "CHECKS", {}).items()}
 
 
 @cache

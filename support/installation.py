@@ -86,7 +86,7 @@ def _files(package: str) -> Iterator[str]:
     if spec is None:
         return
     for place in spec.submodule_search_locations or ():
-        # The rooms of a checkout are links.
+        # The packages of a checkout are links.
         for directory, folders, names in os.walk(place, followlinks=True):
             folders[:] = sorted(set(folders) - {"__pycache__"})
             yield from (_stamp(Path(directory, name)) for name in sorted(names))

@@ -1,4 +1,4 @@
-"""Shared libraries: those that CMake builds of the C sources of a room, and those of vendors."""
+"""Shared libraries: those that CMake builds of the C sources of a package, and those of vendors."""
 
 import ctypes
 import sys
@@ -15,7 +15,7 @@ from braid.support.errors import BraidError
 def find_built(name: str, packages: Iterable[str]) -> Path:
     """Return the path of a built file: in one of `packages`, or the checkout's `build/`.
 
-    `packages` are the directories of the room that the file belongs to. Where there are several
+    `packages` are the directories of the package that the file belongs to. Where there are several
     files, as in an editable install whose C sources are being worked on, the newest is taken.
 
     Raises:
@@ -52,7 +52,7 @@ def check_sources(library: CDLL, function: str, packages: Iterable[str]) -> None
     """Check that a library was built from the sources that lie beside the Python code, if any do.
 
     Structs and functions may mean something else in others. `function` of the library tells the
-    digest of its own; `packages` are the directories of the room that it belongs to.
+    digest of its own; `packages` are the directories of the package that it belongs to.
 
     Raises:
         BraidError: it was built from others.

@@ -25,9 +25,9 @@ from braid.tools.commands.simulate import simulate
 from braid.tools.commands.targets import targets
 from braid.tools.commands.tune import tune
 from braid.tools.commands.verify import verify
-from braid.tools.exhaustion import exhausted
-from braid.tools.interrupts import INTERRUPTED
-from braid.tools.standard_output import checked_output
+from braid.tools.terminal.exhaustion import exhausted
+from braid.tools.terminal.interrupts import INTERRUPTED
+from braid.tools.terminal.standard_output import checked_output
 
 app = typer.Typer(
     name="braid",

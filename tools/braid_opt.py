@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from braid.support.collector import end_without_search, rare_collections
 from braid.tools.idle_threads import sleep_between_products
-from braid.tools.interrupts import INTERRUPTED, ended_by_interrupts
+from braid.tools.terminal.interrupts import INTERRUPTED, ended_by_interrupts
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
-from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.records.record_store import Fields, Record, RecordStore, default_store
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.identity import processor_name
 from braid.tuning.model_search import ModelRule, ModelSearch, Row, numeric_features

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.diagnostics.remarks import collect_remarks
-from braid.compiler import compile
+from braid.driver.compile_source import compile_source
+from braid.driver.options import CompileOptions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.tuning.made_up import made_up_inputs, made_up_lengths, made_up_parameters
 
@@ -25,7 +26,8 @@ def prepare_on_host(module: ModuleOp) -> Run:
     """
     parameters, lengths = made_up_parameters(module), made_up_lengths(module)
     with collect_remarks():  # those of a model of which nothing stays
-        model = compile(module, passes=list(parse_pipeline(AFTER_ORDER)), parameters=parameters)
+        passes = parse_pipeline(AFTER_ORDER)
+        model = compile_source(module, CompileOptions(passes=passes, parameters=parameters))
     inputs = made_up_inputs(model.inputs, lengths)
     outputs = model.run(inputs)
 

@@ -1,4 +1,4 @@
-"""The passes of this room by name, one line each, sorted; loaded when they are used."""
+"""The passes of this package by name, one line each, sorted; loaded when they are used."""
 
 PASSES: dict[str, str] = {
     "measure-order": "braid.tuning.measure_order:MeasureOrderPass",

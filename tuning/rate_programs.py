@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from braid.compiler import compile
-from braid.runtime.model import Model
+from braid.driver.compile_source import compile_source
+from braid.driver.options import CompileOptions
 
 _PIPELINE = "outline-kernels"
 """Every group as it is: what decides about groups would join them."""
@@ -90,7 +90,8 @@ def _function(arguments: str, lines: Sequence[str], results: Sequence[tuple[str,
 
 def _prepared(text: str, threads: int) -> Run:
     """The program compiled, with inputs and outputs of its own."""
-    model: Model = compile(text.encode(), passes=_PIPELINE, threads=threads)
+    options = CompileOptions(passes=_PIPELINE, threads=threads)
+    model = compile_source(text.encode(), options)
     inputs = [np.full(spec.shape, 0.5, np.float32) for spec in model.inputs]
     outputs = model.run(inputs)
 

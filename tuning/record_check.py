@@ -7,7 +7,7 @@ only by its value and its row whether it can count. Records of other machines ar
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 
-from braid.support.record_store import Record
+from braid.support.records.record_store import Record
 from braid.support.toolchain import braid_version
 from braid.targets.backend import Job
 from braid.targets.backends import backend_names, grouping_of, kernel_families

@@ -13,7 +13,7 @@ from braid.dialects.braid.settings import settings_of
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
-from braid.support.record_store import default_store
+from braid.support.records.record_store import default_store
 from braid.support.settings import Kernels
 from braid.targets.backend import Job, KernelMeter
 from braid.targets.backends import kernel_families, meter_of

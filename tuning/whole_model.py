@@ -24,7 +24,7 @@ from braid.driver.read_source import chain_parameters
 from braid.driver.sources.source_model import SourceModel
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
-from braid.support.record_store import Fields, Record, RecordStore, default_store, reading
+from braid.support.records.record_store import Fields, Record, RecordStore, default_store, reading
 from braid.support.settings import Kernels
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.costs.cost_records import COST, withdraw_records, withdrawn

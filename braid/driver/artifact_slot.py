@@ -1,5 +1,6 @@
 """The place in the cache of the artifact of a model that is compiled with some options."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context
@@ -13,9 +14,9 @@ from braid.runtime.model import KeptArtifact, Model, Package, model_of, saved_mo
 from braid.support.compile_scope import extending_packages, is_default_scope
 from braid.support.errors import BraidError
 from braid.support.installation import stamped_packages
-from braid.support.lazy import lazy_module
 
-_compiling = lazy_module("braid.driver.compile_source")
+Compile = Callable[[str | os.PathLike[str] | bytes, CompileOptions], Model]
+"""Compiles a model as options say, and keeps nothing of it."""
 
 
 def slot_of(source: object, options: CompileOptions) -> "ArtifactSlot | None":
@@ -43,15 +44,16 @@ class ArtifactSlot:
     options: CompileOptions
     key: str
 
-    def find(self) -> Model | None:
+    def find(self, compile: Compile) -> Model | None:
         """The model of the artifact there, all of whose digests hold; None where there is none.
 
         Nor where it cannot be loaded: whoever compiles it says what is missing, such as a device.
+        What the artifact does not hold is compiled again where it is asked for.
         """
         artifact = default_artifacts().get(self.key)
         if artifact is None:
             return None
-        kept = KeptArtifact(artifact, self._compile_again)
+        kept = KeptArtifact(artifact, lambda: self._compile_again(compile))
         if not self.options.load:
             return saved_model(kept)
         with suppress(BraidError):
@@ -81,7 +83,7 @@ class ArtifactSlot:
             return KeptArtifact(artifact, lambda: replace(rest, weights=artifact.weights_section))
         return None
 
-    def _compile_again(self) -> Package:
+    def _compile_again(self, compile: Compile) -> Package:
         """What the model is compiled to now. Raises BraidError where it is another by now."""
         now = self.source.now(self.options)
         if now is None or now.digests != self.source.digests:
@@ -92,7 +94,7 @@ class ArtifactSlot:
             )
         options = replace(self.options, load=False)
         # The settings around may be others than those with which it was compiled: the default ones.
-        model: Model = Context().run(_compiling.compile_source, self.source.source, options)
+        model = Context().run(compile, self.source.source, options)
         package = model.packaged()
         assert isinstance(package, Package)
         return package

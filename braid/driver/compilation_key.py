@@ -18,7 +18,7 @@ from braid.driver.options import CompileOptions
 from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import open_regular
 from braid.support.installation import installation_stamp
-from braid.support.record_store import default_store
+from braid.support.records.record_store import default_store
 from braid.support.settings import VARIABLES, Settings, settings_of_environment
 from braid.support.tile_permission import may_use_tiles
 from braid.targets.machines.identity import processor

@@ -12,8 +12,8 @@ from xdsl.ir import Attribute, SSAValue
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.frontends.onnx.admitted import ADMITTED_OPS, admits, may_ignore
+from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.choices import CHOICES
-from braid.frontends.onnx.node import Node
 
 
 @dataclass(frozen=True)

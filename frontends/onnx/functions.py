@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, ValueInfoProto
 
-from braid.frontends.onnx.opsets import domain_name, domain_of
+from braid.frontends.onnx.building.opsets import domain_name, domain_of
 from braid.support.errors import BraidError, SourceLocation
 
 FunctionKey = tuple[str, str, str]

@@ -15,13 +15,14 @@ from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
-from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
+from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
+from braid.frontends.onnx.building.registry import Importer
 from braid.frontends.onnx.constraints import check_given, check_made, signature
 from braid.frontends.onnx.functions import Body, body_of, called_body, key_of
+from braid.frontends.onnx.importers import find_importer
 from braid.frontends.onnx.model_file import ModelFile
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.opsets import Opsets, domain_of, imported_opsets
-from braid.frontends.onnx.registry import Importer, find_importer
 from braid.frontends.onnx.schema_functions import function_of
 from braid.frontends.onnx.supported import names_used
 from braid.support.errors import BraidError, UnsupportedError

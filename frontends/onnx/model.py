@@ -25,7 +25,7 @@ from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
 from braid.frontends.collector import collector_paused
-from braid.frontends.onnx.builder import Builder, ParameterStore
+from braid.frontends.onnx.building.builder import Builder, ParameterStore
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import ModelFile, declared_shape
 from braid.frontends.onnx.supported import check_supported

@@ -6,10 +6,10 @@ from pathlib import Path
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, ValueInfoProto
 
+from braid.frontends.onnx.building.opsets import imported_opsets
+from braid.frontends.onnx.building.tensors import TensorReader
 from braid.frontends.onnx.functions import functions_by_key
 from braid.frontends.onnx.limits import check_limits
-from braid.frontends.onnx.opsets import imported_opsets
-from braid.frontends.onnx.tensors import TensorReader
 from braid.frontends.onnx.wire import skeleton
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import map_regular

@@ -9,8 +9,8 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import to_numpy
+from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.functions import references
-from braid.frontends.onnx.node import Node
 
 
 def has_function_body(op_type: str, domain: str, opset: int) -> bool:

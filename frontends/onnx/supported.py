@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 
 from onnx import GraphProto, NodeProto
 
+from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.constraints import is_too_new
 from braid.frontends.onnx.functions import FunctionKey, key_of
+from braid.frontends.onnx.importers import find_importer
 from braid.frontends.onnx.model_file import ModelFile
-from braid.frontends.onnx.opsets import Opsets, domain_of, imported_opsets
-from braid.frontends.onnx.registry import find_importer
 from braid.frontends.onnx.schema_functions import has_function_body
 from braid.support.errors import BraidError, UnsupportedError
 

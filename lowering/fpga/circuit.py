@@ -20,6 +20,7 @@ from braid.lowering.fpga.cpp.check import check_rules
 from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.cpp.project import project_texts
 from braid.lowering.fpga.cpp.testbench_text import testbench_text
+from braid.lowering.fpga.design.streams import depths_of, network_of, weights_of, workers_of
 from braid.lowering.fpga.rtl.control_module import Counted, control_module
 from braid.lowering.fpga.rtl.design_module import (
     design_modules,
@@ -36,7 +37,6 @@ from braid.lowering.fpga.rtl.verilate import shared_library
 from braid.lowering.fpga.rtl.yosys import synthesis
 from braid.lowering.fpga.schedule.choices import Memory
 from braid.lowering.fpga.schedule.select import Schedule, scheduled_designs
-from braid.lowering.fpga.streams import depths_of, network_of, weights_of, workers_of
 from braid.solvers.hls.selection import Uses
 from braid.solvers.streams.timing import earliest
 from braid.support.errors import UnsupportedError

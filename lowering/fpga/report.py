@@ -8,9 +8,9 @@ from braid.dialects.braid_hls.design import DesignOp
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
 from braid.lowering.fpga.circuit import Circuit
+from braid.lowering.fpga.design.streams import depths_of, network_of, weights_of, workers_of
 from braid.lowering.fpga.rtl.design_module import resources_of
 from braid.lowering.fpga.rtl.resources import PARTS
-from braid.lowering.fpga.streams import depths_of, network_of, weights_of, workers_of
 from braid.solvers.streams import earliest, fill_levels
 from braid.solvers.streams.depths import IMAGES
 from braid.solvers.streams.network import Integers

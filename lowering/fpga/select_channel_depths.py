@@ -8,9 +8,9 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid_hls.design import DesignOp
+from braid.lowering.fpga.design.streams import give_depths, network_of
 from braid.lowering.fpga.remarks import optimum
 from braid.lowering.fpga.schedule.select import check_applied
-from braid.lowering.fpga.streams import give_depths, network_of
 from braid.solvers.streams.depths import fewest_depths
 
 

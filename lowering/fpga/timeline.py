@@ -8,8 +8,8 @@ import numpy as np
 
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.lowering.fpga.circuit import Circuit
+from braid.lowering.fpga.design.streams import depths_of, network_of, workers_of
 from braid.lowering.fpga.report import taken_of
-from braid.lowering.fpga.streams import depths_of, network_of, workers_of
 from braid.solvers.streams import earliest, fill_levels
 from braid.solvers.streams.depths import IMAGES
 from braid.solvers.streams.network import Integers, Network

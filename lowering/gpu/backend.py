@@ -26,7 +26,7 @@ from braid.lowering.gpu.emulated_library import keep_emulated_library
 from braid.lowering.gpu.emulator import emulator_object
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
 from braid.lowering.gpu.families import gpu_families
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.gpu.meter import gpu_meter
 from braid.lowering.gpu.plan import plan_bytes
 from braid.lowering.gpu.present import architecture_here

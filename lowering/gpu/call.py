@@ -11,7 +11,7 @@ import numpy.typing as npt
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.lowering.gpu.codegen.emulated_ir import STATUS
 from braid.lowering.gpu.emulator import emulator_object
-from braid.lowering.gpu.launches import Launches
+from braid.lowering.gpu.launch.launches import Launches
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.codegen.objects import emit_object
 from braid.lowering.host.codegen.target_machine import host_machine

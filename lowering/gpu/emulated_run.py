@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from braid.dialects.braid.relayout import Array
 from braid.lowering.gpu.call import call_emulated
-from braid.lowering.gpu.launches import Launches
+from braid.lowering.gpu.launch.launches import Launches
 from braid.support.errors import BraidError
 from braid.support.worker_process import serve
 

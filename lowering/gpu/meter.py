@@ -16,8 +16,8 @@ from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble, find_tool
 from braid.lowering.gpu.codegen.messages import Compiled
 from braid.lowering.gpu.emulated_run import EmulatedRun
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.launches import Launches
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.launches import Launches
 from braid.lowering.gpu.machine_analysis.instructions import parse_instructions
 from braid.lowering.gpu.machine_analysis.main_loop import code_facts
 from braid.lowering.gpu.machine_analysis.static_model import (

@@ -17,7 +17,7 @@ from braid.analysis.storage.tensor_storage import is_view, storage_bytes
 from braid.dialects.braid.attribute_names import BUFFERS, SCRATCH_BUFFER
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.lowering.gpu.launches import Launch, Launches
+from braid.lowering.gpu.launch.launches import Launch, Launches
 from braid.lowering.host.values import buffers_of
 from braid.support.errors import UnsupportedError
 

@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.support.compile_scope import scope_variable
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
+from braid.support.entry_points import installed_checks
 
 Check = Callable[[Context, ModulePass, ModuleOp, Sequence[Remark]], None]
 
@@ -25,27 +26,16 @@ class WrongClaimError(Exception):
     """A pass says something about its decision that does not hold."""
 
 
-_CHECKS = {
-    "apply-rematerialization": "recomputation_claims:check_application",
-    "assign-devices": "partition_claims:check_assignment",
-    "plan-memory": "memory_claims:check_plan",
-    "search-order": "order_claims:check_order",
-    "select-layouts": "layout_claims:check_layouts",
-    "select-rematerialization": "recomputation_claims:check_selection",
-}
-"""Name of the pass -> `module:function`, loaded when it is used."""
-
-
 def check_of(pass_: ModulePass) -> Check | None:
     """Return the function that checks the claims of `pass_` in a context, module and remarks.
 
     The context knows the parameters, by whose values passes decide. The check raises
     WrongClaimError. None for a pass that claims nothing.
     """
-    if pass_.name not in _CHECKS:
+    if pass_.name not in installed_checks():
         return None
-    module, _, function = _CHECKS[pass_.name].partition(":")
-    return getattr(import_module(f"braid.passes.verification.{module}"), function)
+    module, _, function = installed_checks()[pass_.name].partition(":")
+    return getattr(import_module(module), function)
 
 
 VARIABLE = "BRAID_VERIFY_DECISIONS"

@@ -1,8 +1,8 @@
 """The passes of braid by name, each loaded only when it is used.
 
-Each room that has passes lists them in a table (`pass_table.py`), which an entry point of the group
-`braid.passes` names. Passes of xDSL and of other packages are found through the `xdsl.universe`
-entry points.
+Each package that has passes lists them in a table (`pass_table.py`), which an entry point of the
+group `braid.passes` names. Passes of xDSL and of other packages are found through the
+`xdsl.universe` entry points.
 """
 
 from collections.abc import Callable

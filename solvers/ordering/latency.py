@@ -141,7 +141,7 @@ class LatencyProblem:
 
     @cached_property
     def _native(self) -> NativeChip:
-        return NativeChip(self)
+        return NativeChip(self.graph, self.plain, self.traffic, self.slots, self.unit_count)
 
     @cached_property
     def _timelines(self) -> dict[int, Timeline]:

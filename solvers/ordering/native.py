@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from ctypes import POINTER, c_double, c_int32, c_int64, c_uint64, c_void_p
 from functools import cache
 from math import frexp, ldexp
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from braid.solvers.library import Arrays, CLists, load
 from braid.solvers.library import find_library as find_library
-from braid.solvers.ordering.traffic import NO_TRAFFIC
+from braid.solvers.ordering.graph import Graph
+from braid.solvers.ordering.slots import Slots
+from braid.solvers.ordering.traffic import NO_TRAFFIC, Traffic
 
 
 class CChip(ctypes.Structure):
@@ -79,8 +80,8 @@ def load_library() -> ctypes.CDLL:
     return load(_SIGNATURES)
 
 
-if TYPE_CHECKING:
-    from braid.solvers.ordering.latency import LatencyProblem
+PlainStages = Sequence[Sequence[tuple[int, float, bool]]]
+"""By op, the stages: on which kind of unit, for how long, and whether predecessors come first."""
 
 PRECISION = 50
 """Bits of a time that no schedule reaches."""
@@ -89,12 +90,15 @@ PRECISION = 50
 class NativeChip:
     """`struct` and the arrays that it points to; its times are in ticks."""
 
-    def __init__(self, problem: "LatencyProblem") -> None:
+    def __init__(
+        self, graph: Graph, stages: PlainStages, traffic: Traffic | None, slots: Slots, units: int
+    ) -> None:
+        """Describe `graph`, whose ops have these `stages` on so many kinds of `units`."""
         self._arrays = Arrays()
-        self._longest = _longest(problem)
+        self._longest = _longest(stages, traffic)
         self._shift = PRECISION - frexp(self._longest)[1]
-        self.struct = self._struct_of(problem)
-        self.rounded = sum(map(len, problem.plain)) + 2 * self.struct.values
+        self.struct = self._struct_of(graph, stages, traffic or NO_TRAFFIC, slots, units)
+        self.rounded = sum(map(len, stages)) + 2 * self.struct.values
         """How many times were rounded to ticks."""
 
     def ticks(self, seconds: float) -> int:
@@ -108,24 +112,26 @@ class NativeChip:
     def _times(self, seconds: Sequence[float]) -> int:
         return self._arrays.numbers([self.ticks(each) for each in seconds], np.int64)
 
-    def _struct_of(self, problem: "LatencyProblem") -> CChip:
-        traffic, ops = problem.traffic or NO_TRAFFIC, range(len(problem))
+    def _struct_of(
+        self, graph: Graph, stages: PlainStages, traffic: Traffic, slots: Slots, units: int
+    ) -> CChip:
+        ops = range(len(graph))
         values, lists, numbers = traffic.values, self._arrays.lists, self._arrays.numbers
-        stages = [stage for own in problem.plain for stage in own]
+        every = [stage for own in stages for stage in own]
         moving = {*traffic.reads, *traffic.makes}
         return CChip(
-            ops=len(problem),
+            ops=len(graph),
             values=len(values),
-            units=problem.unit_count,
+            units=units,
             load_unit=traffic.load_unit,
             store_unit=traffic.store_unit,
             capacity=traffic.capacity,
-            slots=numbers(problem.slots.begin, np.int32),
-            before=lists(problem.graph.predecessors),
-            after=lists(problem.graph.successors),
-            stages=lists([[unit for unit, _, _ in own] for own in problem.plain]),
-            times=self._times([seconds for _, seconds, _ in stages]),
-            waits=numbers([waits for _, _, waits in stages], np.uint8),
+            slots=numbers(slots.begin, np.int32),
+            before=lists(graph.predecessors),
+            after=lists(graph.successors),
+            stages=lists([[unit for unit, _, _ in own] for own in stages]),
+            times=self._times([seconds for _, seconds, _ in every]),
+            waits=numbers([waits for _, _, waits in every], np.uint8),
             reads=lists([traffic.reads.get(op, ()) for op in ops]),
             makes=lists([traffic.makes.get(op, ()) for op in ops]),
             over=lists([traffic.over.get(op, ()) for op in ops]),
@@ -138,13 +144,13 @@ class NativeChip:
             present=numbers([value.present for value in values], np.uint8),
             kept=numbers([value.kept for value in values], np.uint8),
             # Addressing takes no time and moves along with what needs it.
-            moves=numbers([bool(problem.plain[op]) or op in moving for op in ops], np.uint8),
+            moves=numbers([bool(stages[op]) or op in moving for op in ops], np.uint8),
         )
 
 
-def _longest(problem: "LatencyProblem") -> float:
+def _longest(stages: PlainStages, traffic: Traffic | None) -> float:
     """Seconds that no order takes: everything one after the other, each read with a reload."""
-    computing = sum(seconds for own in problem.plain for _, seconds, _ in own)
-    values = problem.traffic.values if problem.traffic else ()
+    computing = sum(seconds for own in stages for _, seconds, _ in own)
+    values = traffic.values if traffic else ()
     moving = sum(v.load * (1 + len(v.consumers)) + v.store for v in values)
     return computing + moving

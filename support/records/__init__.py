@@ -1,4 +1,4 @@
 """Stores of records: files of SQLite, databases of PostgreSQL, and their one table.
 
-`braid.support.record_store` opens them.
+`braid.support.records.record_store` opens them.
 """

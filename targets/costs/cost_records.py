@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError
-from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.records.record_store import Fields, Record, RecordStore, default_store
 from braid.targets.machines.identity import processor_name
 
 COST = "cost"

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.regions import FusedOp
-from braid.support.record_store import Fields
+from braid.support.records.record_store import Fields
 from braid.support.settings import Kernels
 from braid.targets.costs.cost_records import load_records
 from braid.targets.costs.op_amounts import kinds_of, model_weight_bytes

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, cast
 
 from braid.support.checked_calls import Checked
-from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.records.record_store import Fields, Record, RecordStore, default_store
 from braid.support.toolchain import braid_version, distribution_version, toolchain
 from braid.targets.backends import backend, backend_names
 from braid.targets.machines.identity import machine_text, processor_name

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.records.record_store import Fields, Record, RecordStore, default_store
 from braid.targets.kernels.kernel_family import LEVELS, LIBRARIES
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.kernels.searched_groups import SCHEDULE_KIND

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 
 from braid.dialects.braid.regions import FusedOp
-from braid.support.record_store import Fields, default_store
+from braid.support.records.record_store import Fields, default_store
 from braid.targets.kernels.keys import GroupKey, canonical_kernel_text
 from braid.targets.machines.machine import Machine
 

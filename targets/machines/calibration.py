@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from braid.support.record_store import Fields, Record, RecordStore, default_store
+from braid.support.records.record_store import Fields, Record, RecordStore, default_store
 from braid.support.toolchain import toolchain
 from braid.targets.machines.cpus import NATIVE
 from braid.targets.machines.identity import machine_text, processor_name

@@ -24,8 +24,8 @@ from onnx import TensorProto, helper, numpy_helper, save
 from braid.support import cache_files
 from braid.support.cache_files import remove
 from braid.support.errors import BraidError
-from braid.support.record_store import default_store
 from braid.support.records.file_store import FileStore
+from braid.support.records.record_store import default_store
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.tools.cli import main as braid
 

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = sorted(p.name for p in (ROOT / "braid").iterdir() if p.is_symlink())
+PACKAGES = sorted(p.name for p in (ROOT / "braid").iterdir() if p.is_symlink())
 SUFFIXES = {".py", ".toml", ".html"}
 
-# Prints where braid comes from, and fails unless the rooms and the native libraries are usable.
+# Prints where braid comes from, and fails unless the packages and the native libraries are usable.
 PROBE = """
 import importlib, sys
 import braid
 from braid.runtime.native import cpu_supports
 from braid.solvers.ordering.native import load_library
-for room in sys.argv[1:]:
-    importlib.import_module("braid." + room)
+for package in sys.argv[1:]:
+    importlib.import_module("braid." + package)
 assert not cpu_supports("no such feature")
 assert load_library()
 print(braid.__file__)
@@ -33,7 +33,7 @@ OPTIONS = ["--no-build-isolation", "--no-deps"]
 def probe(python: Path, directory: Path) -> Path:
     """Run the probe in `directory` and return the braid package that it found."""
     result = subprocess.run(
-        [python, "-c", PROBE, *ROOMS], cwd=directory, capture_output=True, text=True, check=False
+        [python, "-c", PROBE, *PACKAGES], cwd=directory, capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
     return Path(result.stdout.strip()).parent
@@ -88,14 +88,15 @@ def test_wheel(environment: Path, wheel: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_wheel_holds_every_file_of_the_rooms(wheel: Path) -> None:
+def test_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     wanted = {
         f"braid/{file.relative_to(ROOT)}"
-        for room in ROOMS
-        for file in (ROOT / room).rglob("*")
+        for package in PACKAGES
+        for file in (ROOT / package).rglob("*")
         if file.suffix in SUFFIXES and not file.is_relative_to(ROOT / "runtime" / "wheel")
-    }
+    } | {str(file.relative_to(ROOT)) for file in (ROOT / "braid").rglob("*.py")}
+    assert "braid/driver/compile.py" in wanted
     assert wanted - names == set()
     assert {f"braid/runtime/libbraid_runtime.{kind}" for kind in ("so", "a")} <= names
     assert "braid/runtime/native/include/braid/runtime.h" in names

@@ -65,7 +65,7 @@ def bench(
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_model
     from braid.tools.commands.streaming import measure_stream
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(json_file)
     given = read_inputs(inputs)

@@ -48,7 +48,7 @@ def show() -> None:
     from rich.table import Table
 
     from braid.support.cache_files import cache_directory
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
 
     table = Table("kind", "entries", "bytes")
     for column in table.columns[1:]:
@@ -94,7 +94,7 @@ def clear() -> None:
     """
     from braid.support.cache_files import OBJECTS, RECORDS, cache_directory, remove
     from braid.support.errors import BraidError
-    from braid.support.record_store import open_store
+    from braid.support.records.record_store import open_store
 
     directory = cache_directory()
     halves = [path for path in (directory / OBJECTS).glob("*/??/.*") if path.is_file()]
@@ -133,7 +133,7 @@ def _verdicts() -> Iterator[tuple[str, str | None]]:
     """Every entry and measurement, and what is wrong with it; None for what holds."""
     from braid.runtime.artifact_cache import default_artifacts
     from braid.support.object_cache import Kind, default_cache
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
 
     entries = default_cache()
     for kind in Kind:

@@ -60,7 +60,7 @@ from braid.tools.commands.options import (
     parse_shapes,
 )
 from braid.tools.commands.result_options import ResultOptions
-from braid.tools.outputs import STANDARD_OUTPUT, check_outputs, write_files
+from braid.tools.terminal.outputs import STANDARD_OUTPUT, check_outputs, write_files
 
 if TYPE_CHECKING:
     from braid.driver.options import CompileOptions

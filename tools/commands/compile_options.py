@@ -206,7 +206,7 @@ def files_written(output: Path | None, emit: str) -> tuple[Path | None, ...]:
 
 def check_binary(output: Path | None, emit: str) -> None:
     """Raises BraidError where an artifact or a library would go to standard output."""
-    from braid.tools.outputs import STANDARD_OUTPUT
+    from braid.tools.terminal.outputs import STANDARD_OUTPUT
 
     if output == STANDARD_OUTPUT and emit in {ARTIFACT, LIBRARY}:
         raise BraidError(

@@ -147,7 +147,7 @@ def explain(
     the gap. With --memory-budget, the plan for it is compared with the one without. The page of
     --html needs no network.
     """
-    from braid.tools.outputs import check_outputs
+    from braid.tools.terminal.outputs import check_outputs
 
     check_outputs(views.html, views.trace)
     if views.measure is not None and not views.devices:
@@ -277,7 +277,7 @@ def _measured(
 def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
     from braid.tools.explain.render import render
     from braid.tools.explain.views import Page
-    from braid.tools.outputs import write_files
+    from braid.tools.terminal.outputs import write_files
 
     write_files({path: render(Page(f"braid explain {name}", views)).encode()})
 
@@ -289,7 +289,7 @@ def _show_devices(
     *,
     listed: bool,
 ) -> None:
-    from braid.tools.outputs import write_files
+    from braid.tools.terminal.outputs import write_files
 
     if found is None:
         raise BraidError(

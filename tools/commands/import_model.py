@@ -42,8 +42,8 @@ def import_model(
     from braid.frontends.parameters import write_parameters
     from braid.passes.infrastructure.context import make_context
     from braid.support.atomic_file import atomic_file
-    from braid.tools.outputs import STANDARD_OUTPUT, check_outputs
-    from braid.tools.printing import module_text
+    from braid.tools.terminal.outputs import STANDARD_OUTPUT, check_outputs
+    from braid.tools.terminal.printing import module_text
 
     weights = _weights_beside(output)
     check_outputs(output, weights)
@@ -71,7 +71,7 @@ def import_model(
 
 def _weights_beside(output: Path | None) -> Path | None:
     """The file for the weights; standard output, devices and pipes have none."""
-    from braid.tools.outputs import STANDARD_OUTPUT
+    from braid.tools.terminal.outputs import STANDARD_OUTPUT
 
     if output is None or output == STANDARD_OUTPUT or (output.exists() and not output.is_file()):
         return None

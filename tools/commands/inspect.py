@@ -35,7 +35,7 @@ def inspect(
     Operations are weighted by their cost, an addition being 1; bytes are those that every op
     reads and writes on its own. What runs several times counts as often as it is expected to.
     """
-    from braid.tools.outputs import check_outputs
+    from braid.tools.terminal.outputs import check_outputs
 
     check_outputs(json_file)
     if model.suffix.lower() == ARTIFACT_SUFFIX:
@@ -50,7 +50,7 @@ def inspect(
 
 
 def _write(path: Path | None, content: dict[str, object]) -> None:
-    from braid.tools.outputs import write_files
+    from braid.tools.terminal.outputs import write_files
 
     if path is not None:
         write_files({path: json.dumps(content, indent=1).encode()})

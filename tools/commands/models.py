@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from braid.compiler import compile_or_load
+from braid.driver.compile import compile_or_load
 from braid.driver.options import CompileOptions
 from braid.runtime.model import Model, load
 from braid.support.diagnostics import handle_diagnostics

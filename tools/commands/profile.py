@@ -28,7 +28,7 @@ def merge(
     compiled in another way, are refused.
     """
     from braid.analysis.profile.profile_file import merge_records
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(output)
     merged = merge_records(profiles)

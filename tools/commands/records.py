@@ -12,7 +12,7 @@ from braid.support.errors import BraidError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from braid.support.record_store import Record
+    from braid.support.records.record_store import Record
 
 records = typer.Typer(
     name="records",
@@ -52,7 +52,7 @@ def best(
     ] = False,
 ) -> None:
     """Print what each kernel is best made by, those with the largest gain first, then models."""
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
     from braid.targets.costs.schedule_records import TunedKernel, load_tuned
     from braid.tuning.model_verdict import MODEL_KIND, Verdict
     from braid.tuning.search import Step
@@ -78,7 +78,7 @@ def best(
 @records.command()
 def gc() -> None:
     """Remove records that a later one of the same key has replaced."""
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
 
     print(f"{default_store().drop_replaced():,} records removed")
 
@@ -90,7 +90,7 @@ def check() -> None:
     Damaged ones, and those of kernel families that are gone or make other code. The exit status is
     1 if there are any. Records of other machines are counted, and nothing is removed.
     """
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
     from braid.tuning.record_check import is_of_other_machine, unused_records
 
     found = _all()
@@ -115,7 +115,7 @@ def export_records(file: FileArgument, kind: KindOption = None) -> None:
     """Write the records as JSON lines."""
     from dataclasses import asdict
 
-    from braid.tools.outputs import write_files
+    from braid.tools.terminal.outputs import write_files
 
     lines = (json.dumps(asdict(r), sort_keys=True) for r in _all() if kind in (None, r.kind))
     write_files({file: "".join(f"{line}\n" for line in lines).encode()})
@@ -128,7 +128,7 @@ def import_records(file: FileArgument) -> None:
     Records that the store has already, and repeated ones of the file, are skipped.
     """
     from braid.support.input_files import reason
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
 
     try:
         text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
@@ -145,7 +145,7 @@ def import_records(file: FileArgument) -> None:
 
 
 def _all() -> "Sequence[Record]":
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
 
     return default_store().salvaged()
 
@@ -158,7 +158,7 @@ def _identity(record: "Record") -> str:
 def _read(file: Path, number: int, line: str) -> "Record":
     """The record in a line. Raises BraidError where it is not one."""
     from braid.support.input_files import parse_json
-    from braid.support.record_store import Record, is_storable
+    from braid.support.records.record_store import Record, is_storable
 
     try:
         record = Record(**parse_json(line))

@@ -40,9 +40,9 @@ def reduce(
     """
     from rich.console import Console
 
-    from braid.tools.outputs import check_outputs, write_files
     from braid.tools.reduction.command import Command, symptom_of
     from braid.tools.reduction.reduce import reduce_model
+    from braid.tools.terminal.outputs import check_outputs, write_files
 
     output = output or model.with_suffix(f".reduced{model.suffix}")
     check_outputs(output)

@@ -26,7 +26,7 @@ def tune_on_server(
 
     """
     from braid.client import Client
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(output)
     client = Client(url, token)

@@ -93,7 +93,7 @@ def run(
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.models import open_model
-    from braid.tools.outputs import check_directory, check_outputs
+    from braid.tools.terminal.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace)
     if output_dir is not None:
@@ -132,7 +132,7 @@ def _write(
 ) -> None:
     """The outputs and the profile, as far as there are files for them: all or none."""
     from braid.tools.commands.arrays import npy_files
-    from braid.tools.outputs import make_directory, write_files
+    from braid.tools.terminal.outputs import make_directory, write_files
 
     files: dict[Path, bytes | memoryview] = {}
     if profile is not None and profiled is not None:

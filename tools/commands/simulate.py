@@ -50,7 +50,7 @@ def simulate(
     from braid.tools.explain.render import render
     from braid.tools.explain.timeline_view import timeline_view
     from braid.tools.explain.views import Page
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(output, html)
     machine = load_target(target)

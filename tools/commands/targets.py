@@ -53,7 +53,7 @@ def show(
     from braid.targets.machines.figures import figures_of
     from braid.targets.machines.load import target_names
     from braid.targets.machines.resolve import CPU_OPTION, resolve_target
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(json_file)
     found = resolve_target(target, {} if cpu is None else {CPU_OPTION: cpu})
@@ -128,12 +128,12 @@ def _calibrate_machine(json_file: Path | None) -> None:
 
     from rich.console import Console
 
-    from braid.support.record_store import default_store
+    from braid.support.records.record_store import default_store
     from braid.targets.machines.calibration import keep_calibration
     from braid.targets.machines.cpus import NATIVE, cpu_machine
     from braid.targets.machines.figures import figures_of
     from braid.targets.machines.load import load_target
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tuning.calibrate import calibrate as measure
 
     check_outputs(json_file)
@@ -155,7 +155,7 @@ def _try_model(
     from braid.targets.machines.calibration import keep_calibration, load_calibration
     from braid.targets.machines.cpus import NATIVE, cpu_machine
     from braid.tools.commands.diagnostics import compiling
-    from braid.tools.outputs import check_outputs, write_files
+    from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tuning.calibrate import calibrate as measure
     from braid.tuning.probe import Limits, probe_model
 

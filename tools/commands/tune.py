@@ -166,7 +166,7 @@ class SearchOptions:
 
     def tuning(self, jobs: int | None) -> "Tuning":
         """The same for a search on this machine, which prints what it does."""
-        from braid.tools.steering import steering
+        from braid.tools.terminal.steering import steering
         from braid.tuning.budget import PausedClock
         from braid.tuning.search import Final, Rule
         from braid.tuning.space_files import find_space

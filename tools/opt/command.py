@@ -5,11 +5,11 @@ import traceback
 from collections.abc import Sequence
 
 from braid.support.errors import BraidError, was_interrupted
-from braid.tools.exhaustion import exhausted
-from braid.tools.interrupts import INTERRUPTED
 from braid.tools.opt.arguments import parse_arguments
 from braid.tools.opt.driver import OptDriver
-from braid.tools.standard_output import checked_output
+from braid.tools.terminal.exhaustion import exhausted
+from braid.tools.terminal.interrupts import INTERRUPTED
+from braid.tools.terminal.standard_output import checked_output
 
 
 def run_command(arguments: Sequence[str]) -> int:

@@ -36,7 +36,7 @@ from braid.tools.opt.reports import (
     render_diagnostic,
     timing_report,
 )
-from braid.tools.outputs import check_outputs
+from braid.tools.terminal.outputs import check_outputs
 
 
 @dataclass

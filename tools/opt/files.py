@@ -8,7 +8,7 @@ from pathlib import Path
 
 from braid.frontends.mlir import ParsedFile, decode_mlir, read_mlir_text
 from braid.support.errors import BraidError
-from braid.tools.outputs import STANDARD_OUTPUT, write_files
+from braid.tools.terminal.outputs import STANDARD_OUTPUT, write_files
 
 
 def stored_pipeline(parsed: ParsedFile, file: str) -> str:

@@ -16,10 +16,10 @@ from braid.driver.read_source import read_source
 from braid.passes.infrastructure.context import make_context
 from braid.support.errors import BraidError
 from braid.support.input_files import path_beside, reason
-from braid.tools.printing import module_text
 from braid.tools.reduction import module_subset, onnx_subset
 from braid.tools.reduction.command import Command, Symptom
 from braid.tools.reduction.minimize import minimize
+from braid.tools.terminal.printing import module_text
 
 
 @dataclass

@@ -16,8 +16,8 @@ from sqlalchemy.pool import NullPool
 
 from braid.support.cache_files import own_cache_directory
 from braid.support.errors import BraidError
-from braid.support.record_store import default_store
 from braid.support.records.file_store import FileStore
+from braid.support.records.record_store import default_store
 from braid.tools.service.tables import EventRow, TaskRow, TokenRow
 from braid.tools.service.task import State, Task, TaskEvent, TaskOptions
 

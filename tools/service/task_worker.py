@@ -107,7 +107,7 @@ def _tune(
     orders: "queue.SimpleQueue[str]",
 ) -> None:
     """Search the kernels, or only list them where there is no time."""
-    from braid.tools.steering import steering
+    from braid.tools.terminal.steering import steering
     from braid.tuning.budget import PausedClock
     from braid.tuning.search import Final, Rule
     from braid.tuning.tune_kernels import Tuning

@@ -7,10 +7,10 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of, f32, is_float
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, cast, scalar, widened
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import Importer, importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import apply, cast, scalar, widened
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import Importer, importer
 
 
 def computed_in_f32(build: Callable[[Builder, Node], SSAValue]) -> Importer:

@@ -18,10 +18,10 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.scattering import ScatterNdOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import broadcast, concat, reshape
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import broadcast, concat, reshape
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 from braid.support.errors import UnsupportedError
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]

@@ -17,17 +17,24 @@ from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, broadcast, matmul, reshape, slice_dim, transpose
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.ops.sampling import corners, neighbours_or_zero
-from braid.frontends.onnx.registry import importer
-from braid.frontends.onnx.windows import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    broadcast,
+    matmul,
+    reshape,
+    slice_dim,
+    transpose,
+)
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.windows import (
     WindowAttributes,
     declared_windows,
     require_kernel_shape,
     window_attributes,
 )
+from braid.frontends.onnx.ops.sampling import corners, neighbours_or_zero
 
 
 @importer("Conv")

@@ -10,11 +10,11 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import SliceOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import drop_dims, matmul, reshape, transpose
-from braid.frontends.onnx.expressions import reduce as reduce_dims
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import drop_dims, matmul, reshape, transpose
+from braid.frontends.onnx.building.expressions import reduce as reduce_dims
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 Labels = tuple[str | int, ...]
 """A letter of the equation for each dim, or the number of the dim among those of the ellipsis."""

@@ -9,8 +9,8 @@ from xdsl.ir import Attribute, SSAValue
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float, is_stored_only
 from braid.dialects.braid.elementwise import elementwise
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     broadcast,
     cast,
@@ -19,9 +19,9 @@ from braid.frontends.onnx.expressions import (
     scalar,
     widened,
 )
-from braid.frontends.onnx.narrow_types import decoded, encoded
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import Importer, find_importer, importer
+from braid.frontends.onnx.building.narrow_types import decoded, encoded
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import Importer, importer, registered_importer
 
 _DIRECT = {
     "Abs": "abs",
@@ -254,7 +254,7 @@ def slopes_by_channel(b: Builder, node: Node) -> SSAValue:
 
 
 def _in_new_form(b: Builder, node: Node) -> SSAValue:
-    build = find_importer(node.op_type, _ALIGNED_SINCE)
+    build = registered_importer(node.op_type, _ALIGNED_SINCE)
     assert build is not None
     result = build(b, node)
     assert isinstance(result, SSAValue)

@@ -14,10 +14,10 @@ from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.size_limits import MOST_NUMBERS
 from braid.dialects.braid.sorting import TopKOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, cast, normalized, reshape, scalar
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import apply, cast, normalized, reshape, scalar
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 _REDUCTIONS = {"none": "none", "add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 

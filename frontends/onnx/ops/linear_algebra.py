@@ -11,8 +11,8 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.indexing import GatherElementsOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     broadcast,
     cast,
@@ -23,8 +23,8 @@ from braid.frontends.onnx.expressions import (
     swap_last,
     widened,
 )
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 
 @importer("MatMul")

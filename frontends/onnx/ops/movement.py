@@ -12,8 +12,8 @@ from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_table
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     broadcast,
     concat,
     drop_dims,
@@ -23,8 +23,8 @@ from braid.frontends.onnx.expressions import (
     slice_dim,
     transpose,
 )
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 
 @importer("Reshape", since=5)

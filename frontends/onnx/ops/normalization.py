@@ -11,8 +11,8 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     cast,
     mean,
@@ -25,10 +25,10 @@ from braid.frontends.onnx.expressions import (
     widened,
     with_rank,
 )
-from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.convolution import per_channel
 from braid.frontends.onnx.ops.reduction import p_norm
-from braid.frontends.onnx.registry import importer
 
 
 @importer("BatchNormalization")

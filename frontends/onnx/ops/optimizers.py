@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, cast, scalar
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import apply, cast, scalar
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 DOMAIN = "ai.onnx.preview.training"
 

@@ -16,8 +16,8 @@ from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterElementsOp
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.windows import Windows
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     broadcast,
     cast,
@@ -28,15 +28,15 @@ from braid.frontends.onnx.expressions import (
     scalar,
     widened,
 )
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.ops.reduction import p_norm, p_power, p_root
-from braid.frontends.onnx.registry import importer
-from braid.frontends.onnx.windows import (
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.windows import (
     WindowAttributes,
     declared_windows,
     require_kernel_shape,
     window_attributes,
 )
+from braid.frontends.onnx.ops.reduction import p_norm, p_power, p_root
 
 
 def indices_of_maxima(

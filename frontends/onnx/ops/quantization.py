@@ -12,8 +12,8 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
 from braid.dialects.braid.size_limits import require_table
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     cast,
     matmul,
@@ -23,10 +23,10 @@ from braid.frontends.onnx.expressions import (
     scalar,
     with_rank,
 )
-from braid.frontends.onnx.narrow_types import decoded, encoded
-from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.building.narrow_types import decoded, encoded
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.convolution import convolve, with_channel_bias
-from braid.frontends.onnx.registry import importer
 
 
 @importer("QuantizeLinear")

@@ -10,8 +10,8 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     broadcast,
     cast,
@@ -24,10 +24,10 @@ from braid.frontends.onnx.expressions import (
     swap_last,
     transpose,
 )
-from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.activation import hard_sigmoid, sigmoid, softplus, where_negative
 from braid.frontends.onnx.ops.control_flow import counted_loop
-from braid.frontends.onnx.registry import importer
 
 Activation = Callable[[Builder, SSAValue], SSAValue]
 

@@ -10,8 +10,8 @@ from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import f32, is_float
 from braid.dialects.braid.scan import ScanOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     cast,
     drop_dims,
@@ -20,8 +20,8 @@ from braid.frontends.onnx.expressions import (
     reduce,
     scalar,
 )
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 _Reduction = Callable[[Builder, SSAValue, Sequence[int]], SSAValue]
 

@@ -8,10 +8,10 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import normalized
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import normalized
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 
 @importer("Resize", since=11)

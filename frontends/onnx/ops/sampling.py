@@ -12,8 +12,8 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp
 from braid.dialects.braid.size_limits import require_table
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     broadcast,
     cast,
@@ -25,8 +25,8 @@ from braid.frontends.onnx.expressions import (
     slice_dim,
     transpose,
 )
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 
 @dataclass(frozen=True)

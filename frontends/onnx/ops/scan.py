@@ -8,8 +8,8 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.size_limits import require_table
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import (
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
     apply,
     concat,
     drop_dims,
@@ -18,9 +18,9 @@ from braid.frontends.onnx.expressions import (
     slice_dim,
     transpose,
 )
-from braid.frontends.onnx.node import Node
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.control_flow import counted_loop, loop_keys, require_carried
-from braid.frontends.onnx.registry import importer
 
 
 @importer("Scan")

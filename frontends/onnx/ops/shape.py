@@ -8,10 +8,10 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.size_limits import require_table
-from braid.frontends.onnx.builder import FOLDED_ELEMENTS, Builder
-from braid.frontends.onnx.expressions import broadcast
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
+from braid.frontends.onnx.building.expressions import broadcast
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 
 @importer("Constant")

@@ -10,10 +10,17 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import f32, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.relayout import Array
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply, broadcast, cast, reduce, reshape, scalar
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    broadcast,
+    cast,
+    reduce,
+    reshape,
+    scalar,
+)
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 
 DOMAIN = "ai.onnx.ml"
 

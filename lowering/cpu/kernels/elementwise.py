@@ -19,7 +19,7 @@ from braid.lowering.cpu.kernels.pointwise.loops import (
     PointwiseLoops,
 )
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 from braid.targets.kernels.kernel_family import Kernel
 
 _MOST_UNROLLED = 32

@@ -26,7 +26,7 @@ from braid.lowering.cpu.kernels.windows.problem import (
     pixels_to_share,
 )
 from braid.lowering.emit.math.elementwise_table import emitter_of
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 
 _PART_OF_PEAK = 1 / 4
 """No step of a window is a multiply-add, and every one needs a load."""

@@ -19,7 +19,7 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.kernels.pointwise.reduction_loops import ReductionLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.elementwise_table import emitter_of
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule

@@ -22,7 +22,7 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.lowering.emit.points import emittable, evaluate
+from braid.lowering.emit.math.points import emittable, evaluate
 from braid.lowering.emit.rows import each
 from braid.support.shared_objects import OPENBLAS, loaded_library
 from braid.targets.kernels.kernel_family import Kernel

@@ -20,7 +20,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.library.primitives import BINARY
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 
 Anchor = ConvOp | MatmulOp | PoolOp | SoftmaxOp | LayerNormOp
 

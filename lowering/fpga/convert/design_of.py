@@ -41,7 +41,7 @@ from braid.lowering.fpga.convert.stage_trees import (
     stage_trees,
 )
 from braid.lowering.fpga.convert.values import Array, BodyBuilder, Known, Lanes, Value
-from braid.lowering.fpga.streams import places_under_way
+from braid.lowering.fpga.design.streams import places_under_way
 from braid.solvers.hls.banks import fewest_passes
 from braid.support.errors import UnsupportedError
 

@@ -16,7 +16,7 @@ from braid.lowering.fpga.cpp.weights_text import (
     weights_function,
     weights_stream,
 )
-from braid.lowering.fpga.streams import (
+from braid.lowering.fpga.design.streams import (
     beats_read,
     channels_of,
     network_of,

@@ -7,7 +7,7 @@ import numpy as np
 from braid.dialects.braid_hls.design import stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.lowering.fpga.cpp.stage_text import beat_text, element_text, indented
-from braid.lowering.fpga.memory_reads import memory_reads
+from braid.lowering.fpga.design.memory_reads import memory_reads
 from braid.solvers.hls.banks import Integers, loops_of
 
 

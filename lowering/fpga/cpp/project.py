@@ -9,7 +9,7 @@ from braid.lowering.fpga.cpp.check import check_rules
 from braid.lowering.fpga.cpp.design_text import call_text, design_text, ports_of, top_name
 from braid.lowering.fpga.cpp.stage_text import beat_text
 from braid.lowering.fpga.cpp.weights_text import memory_content
-from braid.lowering.fpga.streams import weights_of
+from braid.lowering.fpga.design.streams import weights_of
 
 RUN = "braid_hls_run"
 """`void run(const int64_t *const *in, const int64_t *beats_in, int64_t *const *out,

@@ -7,7 +7,7 @@ from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.cpp.design_text import call_text, declarations, ports_of, signature
 from braid.lowering.fpga.cpp.stage_text import beat_text, indented
 from braid.lowering.fpga.cpp.weights_text import memory_content
-from braid.lowering.fpga.streams import weights_of
+from braid.lowering.fpga.design.streams import weights_of
 
 _IMAGES = 2
 """The same one again: what the first leaves behind must not show."""

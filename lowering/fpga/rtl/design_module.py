@@ -6,13 +6,13 @@ from braid.dialects.braid_hls.design import ChannelOp, DesignOp, stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import StageOp
 from braid.dialects.braid_hls.weights import WeightsOp
+from braid.lowering.fpga.design.streams import channels_of, weights_of, workers_of
 from braid.lowering.fpga.rtl.channel_module import channel_module
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire
 from braid.lowering.fpga.rtl.permute_module import permute_module
 from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.rtl.stage_module import stage_module
 from braid.lowering.fpga.rtl.weights_module import MemoryPort, weights_module
-from braid.lowering.fpga.streams import channels_of, weights_of, workers_of
 
 
 def design_modules(design: DesignOp) -> str:

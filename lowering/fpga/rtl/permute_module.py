@@ -6,7 +6,7 @@ import numpy as np
 
 from braid.dialects.braid_hls.design import stream_of
 from braid.dialects.braid_hls.permute import PERMUTE_LATENCY, PermuteOp
-from braid.lowering.fpga.memory_reads import memory_reads
+from braid.lowering.fpga.design.memory_reads import memory_reads
 from braid.lowering.fpga.rtl.channel_module import places
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 from braid.lowering.fpga.rtl.sequence import Sequences

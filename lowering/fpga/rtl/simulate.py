@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from braid.dialects.braid_hls.design import DesignOp, stream_of
+from braid.lowering.fpga.design.streams import weights_of
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.harness import SYMBOL, harness
 from braid.lowering.fpga.rtl.ports import Port
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.verilate import shared_library
-from braid.lowering.fpga.streams import weights_of
 from braid.support.errors import BraidError
 
 Array = npt.NDArray[Any]

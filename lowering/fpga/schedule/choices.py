@@ -21,7 +21,7 @@ from braid.dialects.braid_hls.body import (
 from braid.dialects.braid_hls.design import stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Pair, StageOp
-from braid.lowering.fpga.memory_reads import banks_of
+from braid.lowering.fpga.design.memory_reads import banks_of
 from braid.lowering.fpga.rtl.hardware import factor_bits, odd_factor
 from braid.lowering.fpga.rtl.resources import Resources, slices_of_product
 from braid.lowering.fpga.schedule.fold_stage import (

@@ -12,7 +12,14 @@ from braid.dialects.braid_hls.design import DesignOp, stream_of
 from braid.dialects.braid_hls.permute import PermuteOp
 from braid.dialects.braid_hls.stage import Pair, StageOp
 from braid.dialects.braid_hls.weights import WeightsOp
-from braid.lowering.fpga.memory_reads import memory_reads, with_banks
+from braid.lowering.fpga.design.memory_reads import memory_reads, with_banks
+from braid.lowering.fpga.design.streams import (
+    give_depths,
+    network_of,
+    stages_of,
+    start_depths,
+    workers_of,
+)
 from braid.lowering.fpga.rtl.design_module import module_of, resources_of, weights_resources
 from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.schedule.choices import (
@@ -24,13 +31,6 @@ from braid.lowering.fpga.schedule.choices import (
     with_reads,
 )
 from braid.lowering.fpga.schedule.fold_stage import factors_of, folded, terms_of
-from braid.lowering.fpga.streams import (
-    give_depths,
-    network_of,
-    stages_of,
-    start_depths,
-    workers_of,
-)
 from braid.solvers.hls.selection import (
     Selection,
     Uses,

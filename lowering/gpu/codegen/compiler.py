@@ -7,7 +7,7 @@ from braid.lowering.common.generic_text import module_text
 from braid.lowering.gpu.codegen.messages import Compiled, Request
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
 from braid.lowering.gpu.codegen.worker import answer
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.lowering.host.codegen.objects import OPTIONS
 from braid.lowering.host.codegen.workers import ask_workers

@@ -14,7 +14,13 @@ from braid.lowering.gpu.codegen.emulated_functions import (
     INTRINSICS,
     emulated_function,
 )
-from braid.lowering.gpu.launches import ENTRY_ALIGNMENT, MAP_BYTES, Launch, Launches, dynamic_shared
+from braid.lowering.gpu.launch.launches import (
+    ENTRY_ALIGNMENT,
+    MAP_BYTES,
+    Launch,
+    Launches,
+    dynamic_shared,
+)
 from braid.support.errors import BraidError
 
 _TYPE = r"<[^>]+>|[\w]+"

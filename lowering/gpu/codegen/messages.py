@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from braid.lowering.gpu.launches import Launches
+from braid.lowering.gpu.launch.launches import Launches
 from braid.targets.machines.machine import Machine
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from braid.lowering.common.upstream import require_translatable, run_upstream_passes
 from braid.lowering.gpu.codegen.device_math import definitions
 from braid.lowering.gpu.codegen.nvvm_passes import NVVM_PASSES
-from braid.lowering.gpu.entries import LOOP_ANNOTATION, TENSOR_MAP_ALIGNMENT
-from braid.lowering.gpu.launches import MAP_BYTES
+from braid.lowering.gpu.launch.entries import LOOP_ANNOTATION, TENSOR_MAP_ALIGNMENT
+from braid.lowering.gpu.launch.launches import MAP_BYTES
 from braid.lowering.host.codegen.llvm_text import translate_literals
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm

@@ -5,8 +5,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
-from braid.lowering.gpu.kernels.row_program import combiner
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest
+from braid.lowering.gpu.nests.row_program import combiner
+from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _CONTRACTED = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
 

@@ -26,28 +26,28 @@ from braid.lowering.common.bufferized_group import (
     move_to_scratch,
 )
 from braid.lowering.common.loop_nest import in_place_arguments
-from braid.lowering.gpu.entries import (
+from braid.lowering.gpu.contraction.code import Code
+from braid.lowering.gpu.fallback.contracted_sums import contract_sums
+from braid.lowering.gpu.fallback.known_places import known_places_as_maps
+from braid.lowering.gpu.fallback.row_steps import row_program_of
+from braid.lowering.gpu.fallback.split_sums import split_sums
+from braid.lowering.gpu.fallback.sums_with_epilogue import SumsWithEpilogue
+from braid.lowering.gpu.launch.entries import (
     buffer_bytes,
     expand_magnitudes,
     gpu_function,
     gpu_module,
     limit_blocks,
 )
-from braid.lowering.gpu.fallback.contracted_sums import contract_sums
-from braid.lowering.gpu.fallback.known_places import known_places_as_maps
-from braid.lowering.gpu.fallback.row_steps import row_program_of
-from braid.lowering.gpu.fallback.split_sums import split_sums
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.emit_rows import RowEmitter, emit_rows, shared_memory
-from braid.lowering.gpu.kernels.long_rows import LongRowEmitter
-from braid.lowering.gpu.kernels.row_program import RowProgram
-from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest
-from braid.lowering.gpu.kernels.transposed_nest import TransposedNest
-from braid.lowering.gpu.kernels.wide_nest import WideNest
-from braid.lowering.gpu.kernels.wide_sums import WideSums
-from braid.lowering.gpu.launches import THREADS, Launch, Launches, blocks_for
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.launches import THREADS, Launch, Launches, blocks_for
+from braid.lowering.gpu.nests.emit_rows import RowEmitter, emit_rows, shared_memory
+from braid.lowering.gpu.nests.long_rows import LongRowEmitter
+from braid.lowering.gpu.nests.row_program import RowProgram
+from braid.lowering.gpu.nests.thread_nests import ThreadNest
+from braid.lowering.gpu.nests.transposed_nest import TransposedNest
+from braid.lowering.gpu.nests.wide_nest import WideNest
+from braid.lowering.gpu.nests.wide_sums import WideSums
 from braid.targets.kernels.kernel_family import InPlace
 
 VERSION = 14

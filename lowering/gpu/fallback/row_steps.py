@@ -13,8 +13,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from braid.lowering.gpu.kernels.row_program import RowProgram
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest
+from braid.lowering.gpu.nests.row_program import RowProgram
+from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _LEAST_COLUMNS = 64
 """Elements of a row that are worth several threads."""

@@ -24,8 +24,8 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.lowering.common.element_types import constant
 from braid.lowering.gpu.fallback.split_dims import Access, split_access
-from braid.lowering.gpu.kernels.row_program import combiner, neutral
-from braid.lowering.gpu.kernels.thread_nests import ThreadNest
+from braid.lowering.gpu.nests.row_program import combiner, neutral
+from braid.lowering.gpu.nests.thread_nests import ThreadNest
 
 _ENOUGH_POINTS = 2**19
 """Of results and parts of them: more gain nothing. A thread computes up to 8 of them, and some 60

@@ -1,1 +1,1 @@
-"""Emitters of entries that are better than a thread a point: which nests they take, and code."""
+"""Kernel families of GPUs: what they match, their schedules, and the code of their kernels."""

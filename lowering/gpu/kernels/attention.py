@@ -14,9 +14,11 @@ from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.contraction.code import Code
+from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.schedules import mma_rate, shared_limit
+from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.gpu_kernel import BlockWork
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.problem import (
     AttentionMatch,
@@ -27,16 +29,13 @@ from braid.lowering.gpu.kernels.attention_tiles.problem import (
     without_roundings,
 )
 from braid.lowering.gpu.kernels.attention_tiles.single_rows import emit_single_rows
-from braid.lowering.gpu.kernels.contraction.candidate import (
+from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductEntry,
-    bufferized_product,
     product_kernel,
 )
-from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import mma_rate, shared_limit
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
-from braid.lowering.gpu.launches import THREADS
+from braid.lowering.gpu.launch.aligned_entries import is_aligned
+from braid.lowering.gpu.launch.gpu_kernel import BlockWork
+from braid.lowering.gpu.launch.launches import THREADS
 from braid.targets.kernels.kernel_family import Candidate, Kernel, KernelFamily, S
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine

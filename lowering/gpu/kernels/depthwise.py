@@ -16,20 +16,20 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.entries import limit_blocks
+from braid.lowering.gpu.contraction.problem import bufferized_product
 from braid.lowering.gpu.fallback.contracted_sums import contract_sums
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.kernels.contraction.candidate import (
+from braid.lowering.gpu.fallback.sums_with_epilogue import SumsWithEpilogue
+from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductEntry,
     ProductMatch,
-    bufferized_product,
     match_product,
     product_kernel,
 )
 from braid.lowering.gpu.kernels.conv import CHANNELS_LAST, channels_last
 from braid.lowering.gpu.kernels.plain_candidate import PlainCandidate
-from braid.lowering.gpu.kernels.sums_with_epilogue import SumsWithEpilogue
-from braid.lowering.gpu.launches import THREADS, blocks_for
+from braid.lowering.gpu.launch.entries import limit_blocks
+from braid.lowering.gpu.launch.launches import THREADS, blocks_for
 from braid.targets.kernels.flexible_layouts import row_major_choice
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule

@@ -15,9 +15,9 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.kernels.contraction.candidate import TiledProduct, match_product
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import copied_together
+from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.schedules import copied_together
+from braid.lowering.gpu.kernels.contraction_candidate import TiledProduct, match_product
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 

@@ -8,18 +8,18 @@ from xdsl.ir import SSAValue
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.gpu_kernel import BlockWork
+from braid.lowering.gpu.contraction.code import Code
+from braid.lowering.gpu.contraction.schedules import shared_limit
 from braid.lowering.gpu.kernels.attention import (
     AttentionCandidate,
     AttentionFamily,
     BlockAttention,
     Inside,
 )
-from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry
-from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.contraction.schedules import shared_limit
+from braid.lowering.gpu.kernels.contraction_candidate import ProductEntry
 from braid.lowering.gpu.kernels.hopper.attention import HopperAttention
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
+from braid.lowering.gpu.launch.gpu_kernel import BlockWork
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine

@@ -9,23 +9,22 @@ from xdsl.ir import SSAValue
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.gpu_kernel import BlockWork
-from braid.lowering.gpu.kernels.contraction.candidate import (
+from braid.lowering.gpu.contraction.code import Code
+from braid.lowering.gpu.contraction.kernel import Product
+from braid.lowering.gpu.contraction.problem import Number, bufferized_product
+from braid.lowering.gpu.contraction.tiles import Tiles
+from braid.lowering.gpu.kernels.contraction_candidate import (
     ProductCandidate,
     ProductEntry,
     TiledProduct,
-    bufferized_product,
     product_kernel,
     totals_entry,
 )
-from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.contraction.kernel import Product
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper.product import HopperProduct
 from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
+from braid.lowering.gpu.launch.gpu_kernel import BlockWork
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.machines.machine import Machine
 

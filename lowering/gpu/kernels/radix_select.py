@@ -26,8 +26,8 @@ from xdsl.ir import Attribute, Block
 from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.dtypes import bytes_of, is_float, is_unsigned
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.shuffles import UP, shuffled
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.nests.shuffles import UP, shuffled
 
 _DIGIT = 8
 """Bits."""

@@ -29,18 +29,18 @@ from braid.lowering.common.element_types import (
 )
 from braid.lowering.common.scalar_ops import emit_operation
 from braid.lowering.common.tensor_loops import delinearized
-from braid.lowering.gpu.aligned_entries import is_aligned
-from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.contraction_candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.plain_candidate import AlongDim
-from braid.lowering.gpu.kernels.shuffles import UP, shuffled
-from braid.lowering.gpu.kernels.wide_access import (
+from braid.lowering.gpu.launch.aligned_entries import is_aligned
+from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
+from braid.lowering.gpu.nests.shuffles import UP, shuffled
+from braid.lowering.gpu.nests.wide_access import (
     ACCESS_BYTES,
     element_of,
     load_vector,
     store_vector,
 )
-from braid.lowering.gpu.launches import THREADS, dynamic_shared
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine

@@ -23,12 +23,12 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.common.tensor_loops import delinearized
 from braid.lowering.common.top_k import SMALLEST, can_rank, index_of, rank_of
-from braid.lowering.gpu.kernels.contraction.candidate import ProductEntry, kernel_of_entries
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.kernels.contraction_candidate import ProductEntry, kernel_of_entries
 from braid.lowering.gpu.kernels.plain_candidate import AlongDim
 from braid.lowering.gpu.kernels.radix_select import Digits, Selection
-from braid.lowering.gpu.kernels.shuffles import XOR, shuffled
-from braid.lowering.gpu.launches import THREADS, dynamic_shared
+from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
+from braid.lowering.gpu.nests.shuffles import XOR, shuffled
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.schedules import Schedule
 from braid.targets.machines.machine import Machine

@@ -8,8 +8,8 @@ of them ends last. It is a model, which ranks schedules of one kernel; caches ar
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from braid.lowering.gpu.gpu_kernel import BlockWork
-from braid.lowering.gpu.launches import Launch, Launches
+from braid.lowering.gpu.launch.gpu_kernel import BlockWork
+from braid.lowering.gpu.launch.launches import Launch, Launches
 from braid.lowering.gpu.machine_analysis.main_loop import CodeFacts, MainLoop
 from braid.lowering.gpu.machine_analysis.occupancy import blocks_at_once, multiprocessor
 from braid.targets.machines.machine import Machine

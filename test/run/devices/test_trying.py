@@ -13,7 +13,7 @@ from braid.dialects.braid.attribute_names import DEVICE
 from braid.frontends.mlir import parse_mlir
 from braid.passes.partition.assign_devices import AssignDevicesPass
 from braid.runtime.native_abi import find_headers
-from braid.support.record_store import default_store
+from braid.support.records.record_store import default_store
 from braid.targets.costs.probe_records import PROBE
 from braid.tools.cli import main
 from braid.tuning.probe import DeviceReport, Limits, probe_model

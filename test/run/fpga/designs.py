@@ -14,6 +14,13 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.fpga.convert.design_of import Converted, design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.design.streams import (
+    depths_of,
+    give_depths,
+    network_of,
+    weights_of,
+    workers_of,
+)
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.ports import Array
 from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign
@@ -25,13 +32,6 @@ from braid.lowering.fpga.schedule.select import (
     Schedule,
     apply_schedule,
     select_schedule,
-)
-from braid.lowering.fpga.streams import (
-    depths_of,
-    give_depths,
-    network_of,
-    weights_of,
-    workers_of,
 )
 from braid.solvers.streams import earliest, fewest_depths
 from braid.universe import make_context

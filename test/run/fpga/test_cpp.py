@@ -12,7 +12,7 @@ from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules
 from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.cpp.simulate import CompiledDesign
-from braid.lowering.fpga.streams import channels_of, network_of
+from braid.lowering.fpga.design.streams import channels_of, network_of
 from braid.solvers.streams import fewest_depths
 from test.run.fpga.designs import IMAGES, images, parse, scheduled
 from test.run.fpga.test_kernels import JOINED, MEAN, RESIDUAL, convolution, flattened, matmul

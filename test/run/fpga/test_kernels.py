@@ -6,9 +6,9 @@ from xdsl.dialects.builtin import DenseArrayBase, i64
 
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.design.streams import channels_of, network_of, stages_of
 from braid.lowering.fpga.rtl.simulate import VerilatedDesign
 from braid.lowering.fpga.schedule.select import apply_schedule
-from braid.lowering.fpga.streams import channels_of, network_of, stages_of
 from braid.solvers.streams import earliest
 from braid.support.errors import BraidError, UnsupportedError
 from test.run.fpga import handshake

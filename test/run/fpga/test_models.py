@@ -10,7 +10,7 @@ from braid.analysis.structure.model_context import ModelContext
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
-from braid.lowering.fpga.streams import stages_of
+from braid.lowering.fpga.design.streams import stages_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.universe import make_context

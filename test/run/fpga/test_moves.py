@@ -9,10 +9,10 @@ from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from braid.lowering.fpga.convert.design_of import Converted, design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.simulate import CompiledDesign
-from braid.lowering.fpga.memory_reads import banks_of
+from braid.lowering.fpga.design.memory_reads import banks_of
+from braid.lowering.fpga.design.streams import permutes_of, stages_of
 from braid.lowering.fpga.rtl.simulate import VerilatedDesign
 from braid.lowering.fpga.schedule.select import WITHOUT_LIMIT, apply_schedule, select_schedule
-from braid.lowering.fpga.streams import permutes_of, stages_of
 from braid.support.errors import BraidError, UnsupportedError
 from test.run.fpga.designs import IMAGES, check, images, parse, predicted
 from test.run.fpga.test_kernels import dense

@@ -8,6 +8,7 @@ import pytest
 
 from braid.lowering.fpga.convert.design_of import design_of
 from braid.lowering.fpga.convert_braid_to_hls import function_named
+from braid.lowering.fpga.design.streams import stages_of
 from braid.lowering.fpga.schedule.choices import Memory, folds_of
 from braid.lowering.fpga.schedule.select import (
     WITHOUT_LIMIT,
@@ -17,7 +18,6 @@ from braid.lowering.fpga.schedule.select import (
     select_schedule,
     select_schedules,
 )
-from braid.lowering.fpga.streams import stages_of
 from braid.solvers.hls.selection import fits
 from braid.support.errors import BraidError
 from test.run.fpga.designs import parse, scheduled

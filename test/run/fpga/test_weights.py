@@ -17,6 +17,7 @@ from braid.lowering.fpga.convert_braid_to_hls import function_named
 from braid.lowering.fpga.cpp.check import broken_rules
 from braid.lowering.fpga.cpp.design_text import design_text
 from braid.lowering.fpga.cpp.simulate import CompiledDesign
+from braid.lowering.fpga.design.streams import permutes_of, stages_of, weights_of
 from braid.lowering.fpga.rtl import simulate
 from braid.lowering.fpga.rtl.design_module import resources_of
 from braid.lowering.fpga.rtl.simulate import Stalls, VerilatedDesign
@@ -28,7 +29,6 @@ from braid.lowering.fpga.schedule.select import (
     scheduled_design,
     select_schedule,
 )
-from braid.lowering.fpga.streams import permutes_of, stages_of, weights_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError

@@ -17,8 +17,8 @@ from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.codegen.messages import Compiled, Request
 from braid.lowering.gpu.codegen.worker import answer
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.launches import Launch, Launches
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.launches import Launch, Launches
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Entries

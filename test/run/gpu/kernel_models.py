@@ -21,7 +21,7 @@ from benchmarks.kept_cases import keep_case
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.gpu import backend
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.targets.machines.resolve import resolve_target, set_target
 from braid.tuning.device_kernels import launched_kernel
 from test.run.fallback.conftest import stored_arrays

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.contraction.code import Code
 
 Mutate = Callable[[pytest.MonkeyPatch], None]
 

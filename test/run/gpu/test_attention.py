@@ -14,10 +14,10 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.kernels.attention import AttentionFamily
 from braid.lowering.gpu.kernels.attention_tiles import kernel, weights
-from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.support.errors import BraidError
 from braid.targets.kernels.schedules import Entries
 from test.run.fallback.conftest import make_group

@@ -14,10 +14,10 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.call import call_emulated
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.hopper_conv import HopperConvFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.schedules import Entries

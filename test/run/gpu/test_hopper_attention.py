@@ -16,12 +16,12 @@ from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.kernels.attention_tiles import weights
-from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.hopper import attention as hopper
 from braid.lowering.gpu.kernels.hopper import attention_ring, attention_tiles, order, results
 from braid.lowering.gpu.kernels.hopper_attention import HopperAttentionFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.schedules import Entries

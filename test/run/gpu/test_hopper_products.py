@@ -13,12 +13,12 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble, disassemble
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction import epilogue
-from braid.lowering.gpu.kernels.contraction.code import Code
+from braid.lowering.gpu.contraction import epilogue
+from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.kernels.hopper import maps, order, pipeline, results, tiles
 from braid.lowering.gpu.kernels.hopper_gemm import HopperGemmFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from braid.targets.kernels.schedules import Entries

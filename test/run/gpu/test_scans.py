@@ -20,9 +20,9 @@ from xdsl.dialects.builtin import (
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
-from braid.lowering.gpu.gpu_kernel import GpuKernel
 from braid.lowering.gpu.kernels import scan
 from braid.lowering.gpu.kernels.scan import ScanFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu

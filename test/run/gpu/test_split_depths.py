@@ -7,11 +7,11 @@ import pytest
 from xdsl.dialects.builtin import bf16, f16, f32, i8
 
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction.kernel import Product
-from braid.lowering.gpu.kernels.contraction.partial_sums import PartialSums
+from braid.lowering.gpu.contraction.kernel import Product
+from braid.lowering.gpu.contraction.partial_sums import PartialSums
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.support.errors import BraidError
 from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.load import load_target

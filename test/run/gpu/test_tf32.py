@@ -9,12 +9,12 @@ from xdsl.dialects.builtin import f32
 
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
-from braid.lowering.gpu.gpu_kernel import GpuKernel
-from braid.lowering.gpu.kernels.contraction.code import Code
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.tensor_cores import TensorCores
+from braid.lowering.gpu.contraction.code import Code
+from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.tensor_cores import TensorCores
 from braid.lowering.gpu.kernels.conv import ConvFamily
 from braid.lowering.gpu.kernels.gemm import GemmFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.targets.kernels.schedules import Entries
 from braid.targets.machines.gpus import with_architecture
 from test.run.fallback.conftest import random_input

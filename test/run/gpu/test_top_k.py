@@ -23,11 +23,11 @@ from xdsl.dialects.builtin import (
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.contraction.code import Code
 from braid.lowering.gpu.kernels import radix_select, top_k
-from braid.lowering.gpu.kernels.contraction.code import Code
 from braid.lowering.gpu.kernels.radix_select import Digits, Selection
 from braid.lowering.gpu.kernels.top_k import TopKFamily
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group
 from test.run.gpu.conftest import check_group, gpu, spilled_bytes

@@ -19,8 +19,8 @@ from braid.dialects.braid.movement import TransposeOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.kernels import transposed_nest
-from braid.lowering.gpu.kernels.transposed_nest import TransposedNest
+from braid.lowering.gpu.nests import transposed_nest
+from braid.lowering.gpu.nests.transposed_nest import TransposedNest
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group

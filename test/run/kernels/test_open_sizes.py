@@ -23,7 +23,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 from braid.support.sizes.expression import Extent, symbol
 from test.machines import HOST
 from test.run.kernels.conftest import at_end_of_page, make_group

@@ -16,10 +16,10 @@ from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.dialects.braid.settings import settings_of
 from braid.driver import lowered_model
 from braid.driver.lower_source import Lowering
-from braid.frontends.onnx.builder import Builder
-from braid.frontends.onnx.expressions import apply
-from braid.frontends.onnx.node import Node
-from braid.frontends.onnx.registry import importer
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import apply
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
 from braid.frontends.parameters import write_parameters
 from braid.runtime.artifact_cache import ArtifactCache
 from braid.support import compile_scope, installation

@@ -18,7 +18,7 @@ from braid.support.claims import claims
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
 from braid.support.private_files import open_private, private_directory
-from braid.support.record_store import default_store
+from braid.support.records.record_store import default_store
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.tools.cli import main
 from braid.tools.service.storage import Tokens, open_database

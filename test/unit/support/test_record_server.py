@@ -17,8 +17,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import text
 
 from braid.support.errors import BraidError
-from braid.support.record_store import Record, RecordStore, open_store
 from braid.support.records.database import REVISION, database_url, server_engine
+from braid.support.records.record_store import Record, RecordStore, open_store
 from braid.support.records.server_store import ServerStore
 from braid.tools.service import tables
 from test.postgres import empty_database, postgres_server
@@ -86,7 +86,7 @@ def test_migrations_make_the_tables_of_the_model(store: RecordStore, url: str) -
 
 WRITER = """
 import sys
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 store = default_store()
 for n in range(int(sys.argv[2])):
     store.append([Record("cost", f"{sys.argv[1]}-{n}-{i}", {"n": n}) for i in range(5)])
@@ -126,7 +126,7 @@ def test_a_killed_writer_leaves_whole_appends(store: RecordStore, url: str) -> N
 
 CLAIM = """
 import sys, time
-from braid.support.record_store import default_store
+from braid.support.records.record_store import default_store
 with default_store().claims() as own, own.claim(sys.argv[1]) as has:
     print(has, flush=True)
     time.sleep(float(sys.argv[2]))

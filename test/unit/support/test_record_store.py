@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
-from braid.support.record_store import Record, default_store
 from braid.support.records.database import REVISION, sqlite_engine
 from braid.support.records.file_store import FileStore
 from braid.support.records.record import row_of
+from braid.support.records.record_store import Record, default_store
 from braid.tools.app import app
 from braid.tools.service import tables
 
@@ -119,7 +119,7 @@ import sys
 from pathlib import Path
 from braid.support.records.file_store import FileStore
 from braid.support.records.record import row_of
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 store = FileStore(Path(sys.argv[1]))
 for n in range(int(sys.argv[3])):
     store.append([Record("cost", f"{sys.argv[2]}-{n}-{i}", {"n": n}) for i in range(5)])
@@ -313,7 +313,7 @@ def test_reading_imports_no_toolkit(store) -> None:
     """Every compilation reads."""
     store.append(rows(2))
     program = (
-        "import sys, braid; from braid.support.record_store import default_store\n"
+        "import sys, braid; from braid.support.records.record_store import default_store\n"
         "assert len(default_store().read('cost')) == 2 and 'sqlalchemy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

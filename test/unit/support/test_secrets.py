@@ -4,7 +4,7 @@ import pytest
 
 from braid.client import Client
 from braid.support.errors import BraidError
-from braid.support.record_store import open_store
+from braid.support.records.record_store import open_store
 
 pytest.importorskip("psycopg", reason="the extra postgres is not installed")
 

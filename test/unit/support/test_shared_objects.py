@@ -38,11 +38,11 @@ def test_other_sources_are_noticed(tmp_path: Path) -> None:
         check_sources(library, "other", [str(tmp_path)])
 
 
-@pytest.mark.parametrize("room", ["runtime", "solvers"])
-def test_cmake_digests_the_same(room: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("package", ["runtime", "solvers"])
+def test_cmake_digests_the_same(package: str, tmp_path: Path) -> None:
     """CMake configures a copy of the sources; its digest is that of Python."""
     root = Path(__file__).parents[3]
-    sources = root / room / "native"
+    sources = root / package / "native"
     cmake = shutil.which("cmake")
     if cmake is None:
         pytest.skip("needs CMake")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from braid.support.cache_files import RECORDS, cache_directory
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 from braid.targets.backends import kernel_families
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines import calibration, identity

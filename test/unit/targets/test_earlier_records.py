@@ -20,7 +20,7 @@ from xdsl.parser import Parser
 
 from braid.dialects.braid.attribute_names import SCHEDULE
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.support.record_store import Fields, default_store, reading
+from braid.support.records.record_store import Fields, default_store, reading
 from braid.targets.costs.schedule_records import SCHEDULE_KIND
 from braid.tools.app import app
 from braid.tuning.record_check import family_versions

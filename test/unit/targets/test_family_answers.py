@@ -8,7 +8,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.lowering.cpu.emit_kernel import emit_kernel
+from braid.lowering.cpu.fallback.emit_kernel import emit_kernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.support.errors import BraidError
 from braid.targets.costs.device_costs import DeviceCosts

@@ -10,7 +10,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.frontends.mlir import parse_mlir
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.op_amounts import kinds_of

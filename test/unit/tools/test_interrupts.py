@@ -49,7 +49,9 @@ def _imported(tool: str) -> Sequence[int]:
         return name == _TOOLS[tool][0]
 
     assert _started(tool, note) == (130, "")
-    first, last = (names.index(name) for name in ("braid.tools.interrupts", _TOOLS[tool][0]))
+    first, last = (
+        names.index(name) for name in ("braid.tools.terminal.interrupts", _TOOLS[tool][0])
+    )
     return range(first + 2, last)
 
 
@@ -68,5 +70,5 @@ def test_a_background_job_goes_on(tool: str) -> None:
     def ignore() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    status, _ = _started(tool, lambda _, name: name == "braid.tools.exhaustion", ignore)
+    status, _ = _started(tool, lambda _, name: name == "braid.tools.terminal.exhaustion", ignore)
     assert status in (0, 1)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 from braid.targets.costs.cost_records import append_records, withdraw_records
 from braid.targets.costs.schedule_records import TunedKernel, append_tuned, fields_of, load_tuned
 from braid.targets.kernels.kernel_schedule import KernelSchedule

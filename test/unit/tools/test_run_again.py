@@ -18,8 +18,8 @@ import braid.driver.compilation_key
 from braid.driver.compilation_key import compilation_key, state_of
 from braid.driver.options import CompileOptions
 from braid.runtime.artifact_cache import ArtifactCache
-from braid.support.record_store import default_store
 from braid.support.records.record import Record
+from braid.support.records.record_store import default_store
 from test.sum_model import sum_model
 
 DEFAULTS = CompileOptions()

@@ -12,7 +12,7 @@ import pytest
 
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tools.commands.remote_tuning import order_of
-from braid.tools.steering import parse_order, steering
+from braid.tools.terminal.steering import parse_order, steering
 from braid.tuning.search import Order, Turn
 
 POINTS = [

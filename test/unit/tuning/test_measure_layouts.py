@@ -13,7 +13,7 @@ from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.passes.outlining.outline_kernels import in_group_of_its_own
-from braid.support.record_store import default_store
+from braid.support.records.record_store import default_store
 from braid.targets.costs.cost import Source
 from braid.targets.costs.cost_records import append_records, load_records
 from braid.targets.costs.device_costs import DeviceCosts

@@ -15,7 +15,7 @@ from braid.driver.pipeline import passes_for
 from braid.driver.read_source import read_source
 from braid.frontends.mlir import parse_mlir
 from braid.lowering.gpu.codegen.machine_code import find_tool
-from braid.lowering.gpu.gpu_kernel import GpuKernel
+from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.gpu.machine_analysis.static_model import (
     EntryCode,
     least_seconds,

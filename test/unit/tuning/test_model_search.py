@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from braid.support.errors import BraidError
-from braid.support.record_store import Record
 from braid.support.records.file_store import FileStore
+from braid.support.records.record_store import Record
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.tuning.model_search import ModelRule, ModelSearch, Row, numeric_features
 from braid.tuning.model_tuning import TRIALS, search_by_model

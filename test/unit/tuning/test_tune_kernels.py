@@ -25,7 +25,7 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.runtime.artifact import read_artifact
 from braid.support.errors import BraidError
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 from braid.support.shared_objects import ONEDNN, loaded_library
 from braid.targets.costs.schedule_records import (
     SCHEDULE_KIND,

@@ -18,7 +18,7 @@ from braid.driver.options import CompileOptions
 from braid.driver.pipeline import passes_for
 from braid.driver.read_source import read_source
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.support.record_store import Record, default_store
+from braid.support.records.record_store import Record, default_store
 from braid.support.settings import Kernels
 from braid.support.worker_process import WorkerEndedError, WorkerProcess
 from braid.targets.costs.cost_records import append_records, load_records

@@ -23,7 +23,7 @@ from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.slabs import SlabGather, Slabs, slab_gather
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 from braid.support.sizes.expression import Extent
 from braid.targets.machines.machine import Machine
 

@@ -14,7 +14,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.contraction.matmul import has_types
 from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight, uniform_choice
-from braid.lowering.emit.points import emittable
+from braid.lowering.emit.math.points import emittable
 
 RANKS = (3, 4, 5)
 """Dims of lines, images and volumes of several channels."""

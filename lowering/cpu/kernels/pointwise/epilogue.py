@@ -9,7 +9,7 @@ from braid.analysis.nests.pointwise import Pointwise
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.lowering.emit.points import Leaf, evaluate
+from braid.lowering.emit.math.points import Leaf, evaluate
 
 Accumulators = list[list[Value]]
 """Per row, the vectors of the tile."""

@@ -15,7 +15,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.lowering.emit.points import evaluate
+from braid.lowering.emit.math.points import evaluate
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import product_of
 from braid.targets.kernels.schedules import Schedule

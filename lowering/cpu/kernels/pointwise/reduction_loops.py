@@ -25,7 +25,7 @@ from braid.lowering.emit.compare import choose
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.long_sums import carry_sums
 from braid.lowering.emit.math.elementwise_table import emitter_of
-from braid.lowering.emit.points import evaluate
+from braid.lowering.emit.math.points import evaluate
 from braid.lowering.emit.register_transpose import deinterleaved, exchanged
 
 _CHAINS = 8

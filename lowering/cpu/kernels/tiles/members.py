@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from braid.dialects.braid.attribute_names import ARENA_BYTES
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.emit_kernel import emit_chosen
+from braid.lowering.cpu.fallback.emit_kernel import emit_chosen
 from braid.lowering.host.kernel_needs import annotate_kernels, kernel_functions
 from braid.lowering.host.variants import model_functions
 from braid.passes.fusion.apply_fusion import ApplyFusionPass

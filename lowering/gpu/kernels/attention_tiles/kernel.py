@@ -14,6 +14,11 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import SSAValue
 
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.copies import TileCopy
+from braid.lowering.gpu.contraction.problem import Operand
+from braid.lowering.gpu.contraction.tensor_cores import STEP_BYTES, TensorCores
+from braid.lowering.gpu.contraction.tiles import Place
 from braid.lowering.gpu.kernels.attention_tiles.key_ranges import KeyRanges
 from braid.lowering.gpu.kernels.attention_tiles.problem import Half
 from braid.lowering.gpu.kernels.attention_tiles.weights import (
@@ -24,12 +29,7 @@ from braid.lowering.gpu.kernels.attention_tiles.weights import (
     normalized,
     packed,
 )
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
-from braid.lowering.gpu.kernels.contraction.copies import TileCopy
-from braid.lowering.gpu.kernels.contraction.problem import Operand
-from braid.lowering.gpu.kernels.contraction.tensor_cores import STEP_BYTES, TensorCores
-from braid.lowering.gpu.kernels.contraction.tiles import Place
-from braid.lowering.gpu.launches import dynamic_shared
+from braid.lowering.gpu.launch.launches import dynamic_shared
 
 _HELD_DEPTH = 128
 """Up to so many elements of a query, its fragments stay in registers."""

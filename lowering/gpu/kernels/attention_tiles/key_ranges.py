@@ -13,12 +13,12 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.epilogue import merge_points, point_of
+from braid.lowering.gpu.contraction.kernel import Product
+from braid.lowering.gpu.contraction.problem import Part
 from braid.lowering.gpu.kernels.attention_tiles.masked_scores import MaskedScores
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
-from braid.lowering.gpu.kernels.contraction.epilogue import merge_points, point_of
-from braid.lowering.gpu.kernels.contraction.kernel import Product
-from braid.lowering.gpu.kernels.contraction.problem import Part
-from braid.lowering.gpu.launches import THREADS, dynamic_shared
+from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
 
 _WARP = 32
 _ROWS_AT_ONCE = 8

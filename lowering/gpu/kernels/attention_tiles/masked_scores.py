@@ -18,8 +18,8 @@ from xdsl.rewriter import InsertPoint
 from braid.dialects.braid.dtypes import is_float
 from braid.lowering.common.loop_nest import loops_of
 from braid.lowering.common.tensor_loops import apply_map
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, Point, Step
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.epilogue import Epilogue, Point, Step
 
 MINUS_INFINITY = float("-inf")
 LeftOut = Value | None

@@ -16,9 +16,9 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.lowering.gpu.kernels.contraction.candidate import bufferized_product
-from braid.lowering.gpu.kernels.contraction.kernel import Product
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.contraction.kernel import Product
+from braid.lowering.gpu.contraction.problem import bufferized_product
+from braid.lowering.gpu.contraction.tiles import Tiles
 
 
 @dataclass(frozen=True)

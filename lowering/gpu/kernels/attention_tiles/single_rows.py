@@ -7,6 +7,10 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import Float32Type
 from xdsl.ir import SSAValue
 
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.epilogue import merge_points, point_of
+from braid.lowering.gpu.contraction.kernel import Product
+from braid.lowering.gpu.contraction.single_points import dot, element_at, line_of
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.weights import (
     MINUS_INFINITY,
@@ -14,11 +18,7 @@ from braid.lowering.gpu.kernels.attention_tiles.weights import (
     less,
     single,
 )
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
-from braid.lowering.gpu.kernels.contraction.epilogue import merge_points, point_of
-from braid.lowering.gpu.kernels.contraction.kernel import Product
-from braid.lowering.gpu.kernels.contraction.single_points import dot, element_at, line_of
-from braid.lowering.gpu.launches import dynamic_shared
+from braid.lowering.gpu.launch.launches import dynamic_shared
 
 
 def emit_single_rows(

@@ -14,9 +14,9 @@ from xdsl.dialects.builtin import Float32Type, FloatAttr, VectorType, i32
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Operation, SSAValue
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
-from braid.lowering.gpu.kernels.contraction.kernel import Product
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.contraction.kernel import Product
 
 LOG2_E = log2(2.718281828459045)
 MINUS_INFINITY = float("-inf")

@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import Float32Type, MemRefType
 from xdsl.ir import Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from braid.lowering.gpu.aligned_entries import is_aligned
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.attention_tiles.kernel import Attention
 from braid.lowering.gpu.kernels.attention_tiles.single_rows import emit_single_rows
 from braid.lowering.gpu.kernels.attention_tiles.weights import (
@@ -24,7 +24,6 @@ from braid.lowering.gpu.kernels.attention_tiles.weights import (
     normalized,
     packed,
 )
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
 from braid.lowering.gpu.kernels.hopper.attention_ring import AttentionBoxes, AttentionRing
 from braid.lowering.gpu.kernels.hopper.attention_tiles import AttentionTiles
 from braid.lowering.gpu.kernels.hopper.instructions import (
@@ -41,7 +40,8 @@ from braid.lowering.gpu.kernels.hopper.order import Order, Tile
 from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
 from braid.lowering.gpu.kernels.hopper.roles import emit_roles
 from braid.lowering.gpu.kernels.hopper.tiles import STORE_ROWS
-from braid.lowering.gpu.launches import TensorMap, dynamic_shared
+from braid.lowering.gpu.launch.aligned_entries import is_aligned
+from braid.lowering.gpu.launch.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = {1: 40, 2: 24, 3: 32}
 _MULTIPLYING_REGISTERS = {1: 240, 2: 240, 3: 160}

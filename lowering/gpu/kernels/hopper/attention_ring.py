@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import Float32Type
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.problem import Number
 from braid.lowering.gpu.kernels.hopper.attention_tiles import LINE_ELEMENTS, AttentionTiles
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.problem import Number
 
 WARPGROUP = 128
 """Threads that multiply together."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.problem import Contraction, Operand, Terms
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.problem import Contraction, Operand, Terms
 from braid.lowering.gpu.kernels.hopper.tiles import LINE
-from braid.lowering.gpu.launches import TensorMap
+from braid.lowering.gpu.launch.launches import TensorMap
 
 _CHUNK = 16
 """Bytes that strides are multiples of."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from xdsl.dialects import arith
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.code import Code, Value
 
 _GROUP = 8
 """Tiles along rows that are computed before the next one along columns: they share B in caches."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.problem import Number
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.problem import Number
 from braid.lowering.gpu.kernels.hopper.instructions import (
     arrive,
     begin_products,

@@ -11,10 +11,9 @@ from xdsl.dialects import llvm
 from xdsl.dialects.builtin import Float32Type, i32
 from xdsl.ir import SSAValue
 
-from braid.lowering.gpu.aligned_entries import is_aligned
-from braid.lowering.gpu.kernels.contraction.code import SHARED, Code, Value
-from braid.lowering.gpu.kernels.contraction.kernel import Product
-from braid.lowering.gpu.kernels.contraction.single_points import emit_single_points
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.kernel import Product
+from braid.lowering.gpu.contraction.single_points import emit_single_points
 from braid.lowering.gpu.kernels.hopper.instructions import WARPGROUP, set_registers
 from braid.lowering.gpu.kernels.hopper.maps import Boxes, operand_boxes
 from braid.lowering.gpu.kernels.hopper.order import Order, Tile
@@ -22,7 +21,8 @@ from braid.lowering.gpu.kernels.hopper.pipeline import Ring
 from braid.lowering.gpu.kernels.hopper.results import Results, result_boxes
 from braid.lowering.gpu.kernels.hopper.roles import emit_roles
 from braid.lowering.gpu.kernels.hopper.tiles import STORE_ROWS, HopperTiles
-from braid.lowering.gpu.launches import TensorMap, dynamic_shared
+from braid.lowering.gpu.launch.aligned_entries import is_aligned
+from braid.lowering.gpu.launch.launches import TensorMap, dynamic_shared
 
 _COPYING_REGISTERS = 40
 _MULTIPLYING_REGISTERS = {1: 240, 2: 232}

@@ -12,10 +12,10 @@ from typing import Protocol
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
-from braid.lowering.gpu.kernels.contraction.epilogue import Epilogue, merge_points, point_of
-from braid.lowering.gpu.kernels.contraction.partial_sums import PartialSums
-from braid.lowering.gpu.kernels.contraction.problem import Contraction, Part, merged
+from braid.lowering.gpu.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.contraction.partial_sums import PartialSums
+from braid.lowering.gpu.contraction.problem import Contraction, Part, merged
 from braid.lowering.gpu.kernels.hopper.instructions import (
     BLOCK_ROWS,
     publish_to_copies,

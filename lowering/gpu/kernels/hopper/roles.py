@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.code import Code, Value
 from braid.lowering.gpu.kernels.hopper.instructions import WARPGROUP, prefetch_map
 
 

@@ -9,8 +9,8 @@ columns, 768 to 11008 depths, and tiles of all kinds: they are met within 5 % (r
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import Size, shared_memory
+from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.schedules import Size, shared_memory
 from braid.lowering.gpu.kernels.hopper.instructions import BLOCK_ROWS
 from braid.lowering.gpu.kernels.hopper.tiles import LINE, HopperTiles
 from braid.targets.machines.machine import Machine

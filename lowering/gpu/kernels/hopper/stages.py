@@ -7,7 +7,7 @@ changes each time around: PTX ISA, "mbarrier".
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from braid.lowering.gpu.kernels.contraction.code import Code, Value
+from braid.lowering.gpu.contraction.code import Code, Value
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from braid.analysis.interpreter import interpret
 from braid.frontends.onnx import import_onnx
 from braid.frontends.onnx.admitted import ADMITTED_TYPES, may_ignore
 from braid.frontends.onnx.choices import CHOICES
-from braid.frontends.onnx.registry import find_importer
+from braid.frontends.onnx.importers import find_importer
 from braid.support.errors import BraidError, UnsupportedError
 
 REFUSED = {
@@ -42,7 +42,7 @@ def texts_of(module: str) -> frozenset[str]:
     found = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
-            ("braid.frontends.onnx.ops", "braid.frontends.onnx.windows")
+            ("braid.frontends.onnx.ops", "braid.frontends.onnx.building.windows")
         ):
             found |= texts_of(str(node.module))
     return frozenset(text for text in found if isinstance(text, str))

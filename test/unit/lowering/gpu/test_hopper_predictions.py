@@ -8,8 +8,8 @@ import math
 from pathlib import Path
 
 import benchmarks
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import Size
+from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.schedules import Size
 from braid.lowering.gpu.kernels.hopper.schedules import HopperCost
 from braid.targets.machines.load import load_target
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import benchmarks
 from benchmarks.gpu_schedules import cases
-from braid.lowering.gpu.kernels.contraction.problem import Number
-from braid.lowering.gpu.kernels.contraction.schedules import Size, seconds
-from braid.lowering.gpu.kernels.contraction.tiles import Tiles
+from braid.lowering.gpu.contraction.problem import Number
+from braid.lowering.gpu.contraction.schedules import Size, seconds
+from braid.lowering.gpu.contraction.tiles import Tiles
 from braid.targets.machines.load import load_target
 
 

@@ -11,7 +11,7 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
-from braid.lowering.cpu.emit_kernel import emit_kernel
+from braid.lowering.cpu.fallback.emit_kernel import emit_kernel
 from braid.lowering.cpu.families import cpu_families
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily

@@ -10,9 +10,9 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
-from braid.support.record_store import Record
 from braid.support.records.database import METADATA, REVISION, sqlite_engine
 from braid.support.records.file_store import FileStore
+from braid.support.records.record_store import Record
 from braid.tools.service.storage import TaskQueue, Tokens, open_database
 from braid.tools.service.task import State, TaskOptions
 

@@ -1,0 +1,174 @@
+"""Numbers of 8 bits and less that are stored but not computed with: decoding and encoding them.
+
+One number takes a byte, its bits the low ones. What computes on such numbers decodes them to
+f32 or i32 first and encodes the result, all in ordinary ops.
+"""
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from xdsl.dialects.builtin import IntegerType, Signedness, i32
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import (
+    f32,
+    i64,
+    is_float,
+    is_stored_only,
+    is_unsigned,
+    to_numpy,
+)
+from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.indexing import GatherOp
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import apply, scalar
+from braid.frontends.onnx.building.expressions import cast as converted
+
+_BYTE = IntegerType(8, Signedness.UNSIGNED)
+_F32_BIAS, _F32_MANTISSA = 127, 23
+
+
+def decoded(b: Builder, x: SSAValue) -> SSAValue:
+    """`x` in a type that is computed with: narrow floats as f32, narrow integers as i32."""
+    element_type = element_type_of(x)
+    if not is_stored_only(element_type):
+        return x
+    codes = converted(b, _bits(b, x, _BYTE), i64)
+    if is_float(element_type):
+        bytes_ = np.arange(256).astype(np.uint8)
+        mask = np.uint8(2 ** cast(Any, ml_dtypes.finfo(to_numpy(element_type))).bits - 1)
+        numbers = (bytes_ & mask).view(to_numpy(element_type)).astype(np.float32)
+        return b.emit(GatherOp.get(b.constant(numbers), codes, 0))
+    codes = converted(b, codes, i32)
+    if is_unsigned(element_type):
+        return codes
+    distance = scalar(b, 32 - _width(element_type), codes)
+    return apply(b, "shift_right", apply(b, "shift_left", codes, distance), distance)
+
+
+def encoded(
+    b: Builder,
+    x: SSAValue,
+    element_type: Attribute,
+    *,
+    saturate: bool = True,
+    rounding: str = "nearest",
+) -> SSAValue:
+    """`x`, in a type that is computed with, as the narrow `element_type`.
+
+    Integers keep their low bits. Floats are rounded to the nearest, ties to even; those too
+    large become the largest number with `saturate`, else infinity, or NaN where there is none.
+    `rounding` (`up`, `down`, `nearest`) is for powers of two alone.
+    """
+    if is_float(element_type):
+        wide, dtype = converted(b, x, f32), to_numpy(element_type)
+        if dtype == ml_dtypes.float8_e8m0fnu:
+            codes = _power_of_two_codes(b, wide, rounding)
+        else:
+            codes = _float_codes(b, wide, _Format.of(dtype), saturate)
+    else:
+        whole = converted(b, x, i32)
+        codes = apply(b, "and", whole, scalar(b, 2 ** _width(element_type) - 1, whole))
+    return _bits(b, converted(b, codes, _BYTE), element_type)
+
+
+def _width(element_type: Attribute) -> int:
+    return cast(IntegerType, element_type).width.data
+
+
+def _bits(b: Builder, x: SSAValue, element_type: Attribute) -> SSAValue:
+    return b.emit(elementwise("bitcast", x, element_type=element_type))
+
+
+@dataclass(frozen=True)
+class _Format:
+    """A float format. `overflow` and `nan` are codes; so is the bit `sign`."""
+
+    mantissa: int
+    least_exponent: int
+    largest: float
+    overflow: int
+    nan: int
+    sign: int
+    has_negative_zero: bool
+
+    @staticmethod
+    def of(dtype: np.dtype[Any]) -> "_Format":
+        info = cast(Any, ml_dtypes.finfo(dtype))
+
+        def code(number: float) -> int:
+            return int(np.array(number, np.float32).astype(dtype).view(np.uint8))
+
+        return _Format(
+            mantissa=int(info.nmant),
+            least_exponent=int(info.minexp),
+            largest=float(info.max),
+            overflow=code(np.inf),
+            nan=code(np.nan),
+            sign=1 << (int(info.bits) - 1),
+            has_negative_zero=code(-0.0) != 0,
+        )
+
+
+def _float_codes(b: Builder, x: SSAValue, form: _Format, saturate: bool) -> SSAValue:
+    """The codes of f32 numbers, as i32.
+
+    The magnitude is rounded to a multiple of the distance between neighbours at its exponent,
+    after which its bits are those of the code but for the bias of the exponent.
+    """
+    magnitude = apply(b, "abs", x)
+    if saturate:
+        magnitude = apply(b, "minimum", magnitude, scalar(b, form.largest, x))
+    rounded = _rounded(b, magnitude, form)
+    bits = _bits(b, rounded, i32)
+    shift = scalar(b, _F32_MANTISSA - form.mantissa, bits)
+    offset = (form.least_exponent + _F32_BIAS - 1) << form.mantissa
+    normal = apply(b, "sub", apply(b, "shift_right", bits, shift), scalar(b, offset, bits))
+    per_unit = scalar(b, 2.0 ** (form.mantissa - form.least_exponent), x)
+    is_subnormal = apply(b, "lt", rounded, scalar(b, 2.0**form.least_exponent, x))
+    small = apply(b, "select", is_subnormal, rounded, scalar(b, 0, x))
+    subnormal = converted(b, apply(b, "mul", small, per_unit), i32)
+    codes = apply(b, "select", is_subnormal, subnormal, normal)
+    too_large = apply(b, "gt", rounded, scalar(b, form.largest, x))
+    codes = apply(b, "select", too_large, scalar(b, form.overflow & ~form.sign, bits), codes)
+    is_negative = apply(b, "lt", _bits(b, x, i32), scalar(b, 0, bits))
+    if not form.has_negative_zero:
+        is_negative = apply(b, "and", is_negative, apply(b, "ne", codes, scalar(b, 0, bits)))
+    signed = apply(b, "or", codes, scalar(b, form.sign, bits))
+    codes = apply(b, "select", is_negative, signed, codes)
+    is_nan = apply(b, "isnan", x)
+    if not form.has_negative_zero:
+        is_nan = apply(b, "or", is_nan, too_large)
+    return apply(b, "select", is_nan, scalar(b, form.nan, bits), codes)
+
+
+def _rounded(b: Builder, magnitude: SSAValue, form: _Format) -> SSAValue:
+    """`magnitude` rounded to the format's precision; powers of two scale without error."""
+    bits = _bits(b, magnitude, i32)
+    exponent = apply(b, "shift_right", bits, scalar(b, _F32_MANTISSA, bits))
+    least = scalar(b, form.least_exponent + _F32_BIAS, bits)
+    distance = apply(b, "sub", apply(b, "maximum", exponent, least), scalar(b, form.mantissa, bits))
+    unit = _bits(b, apply(b, "shift_left", distance, scalar(b, _F32_MANTISSA, bits)), f32)
+    return apply(b, "mul", apply(b, "round", apply(b, "div", magnitude, unit)), unit)
+
+
+def _power_of_two_codes(b: Builder, x: SSAValue, rounding: str) -> SSAValue:
+    """The exponents of f32 numbers with f32's bias, 0 to 254, or 255 for NaN; as i32.
+
+    A code of 0 is 2^-127, which as an f32 is the subnormal number with the highest bit set.
+    """
+    bits = _bits(b, apply(b, "abs", x), i32)
+    exponent = apply(b, "shift_right", bits, scalar(b, _F32_MANTISSA, bits))
+    mantissa = apply(b, "and", bits, scalar(b, 2**_F32_MANTISSA - 1, bits))
+    half = 2 ** (_F32_MANTISSA - 1)
+    is_subnormal = apply(b, "eq", exponent, scalar(b, 0, bits))
+    above = {"up": 0, "down": 2**_F32_MANTISSA, "nearest": half - 1}[rounding]
+    above_subnormal = {"up": half, "down": 2**_F32_MANTISSA, "nearest": half + half // 2}[rounding]
+    least, least_subnormal = scalar(b, above, bits), scalar(b, above_subnormal, bits)
+    limit = apply(b, "select", is_subnormal, least_subnormal, least)
+    carry = converted(b, apply(b, "gt", mantissa, limit), i32)
+    codes = apply(b, "minimum", apply(b, "add", exponent, carry), scalar(b, 254, bits))
+    return apply(b, "select", apply(b, "isnan", x), scalar(b, 255, bits), codes)

@@ -1,0 +1,201 @@
+"""A node as its importer sees it: resolved inputs, and attributes with their types checked."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from onnx import AttributeProto, GraphProto, NodeProto, helper
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.relayout import Array
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.opsets import domain_of
+from braid.frontends.onnx.building.tensors import TensorReader
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+
+SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
+"""Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
+
+
+class Node:
+    """A node being imported; `inputs` are None where an optional input is omitted.
+
+    `opset` is that of ONNX's default domain, `domain_opset` that of the op's own; `bound_types`
+    are the element types by the type variables of the op's schema.
+    """
+
+    def __init__(
+        self,
+        proto: NodeProto,
+        inputs: Sequence[SSAValue | None],
+        *,
+        builder: Builder,
+        opset: int,
+        domain_opset: int,
+        location: SourceLocation,
+        tensors: TensorReader,
+        import_subgraph: SubgraphImporter,
+    ) -> None:
+        self.proto = proto
+        self.inputs = tuple(inputs)
+        self.opset = opset
+        self.domain = domain_of(proto)
+        self.domain_opset = domain_opset
+        self.bound_types: Mapping[str, Attribute] = {}
+        self._tensors = tensors
+        self.import_subgraph = import_subgraph
+        self._builder = builder
+        self._location = location
+        self._attributes = {attribute.name: attribute for attribute in proto.attribute}
+        self._asked: set[str] = set()
+
+    @property
+    def op_type(self) -> str:
+        """The op's name, such as `Conv`."""
+        return self.proto.op_type
+
+    def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Raises BraidError about this node."""
+        raise BraidError(f"{self}: {message}", location=self._location, hint=hint)
+
+    def unsupported(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Raises UnsupportedError about this node."""
+        raise UnsupportedError(f"{self}: {message}", location=self._location, hint=hint)
+
+    def __str__(self) -> str:
+        name = self.proto.name or next(iter(self.proto.output), "")
+        return f"node '{name}' ({self.op_type})"
+
+    def input(self, index: int) -> SSAValue:
+        """Input `index`. Raises BraidError where the node has none."""
+        value = self.optional(index)
+        if value is None:
+            self.fail(f"input {index} is missing")
+        return value
+
+    def optional(self, index: int) -> SSAValue | None:
+        """Input `index`, None where it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def known(self, index: int) -> Array | None:
+        """The value of input `index` if it is there; raises UnsupportedError if it is computed."""
+        value = self.optional(index)
+        if value is None:
+            return None
+        array = self._builder.known(value)
+        if array is None:
+            name = self.proto.input[index]
+            self.unsupported(
+                f"input {index} ('{name}') is computed while the model runs, expected a constant",
+                hint=self._way_to_know(value),
+            )
+        return array
+
+    def _way_to_know(self, value: SSAValue) -> str:
+        """What to do so that `value` is known: all shapes are, so it depends on data."""
+        found = self._builder.inputs_behind(value)
+        if not found:
+            return "make it a constant of the model"
+        inputs = " and ".join(f"'{name}'" for name in found)
+        return f"it depends on the data of {inputs}, whatever the shapes are: make that a constant"
+
+    def known_integers(self, index: int) -> tuple[int, ...] | None:
+        """Return constant input `index`, a vector or scalar, as integers; see `known`."""
+        array = self.known(index)
+        if array is not None and array.ndim > 1:
+            self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
+        return None if array is None else tuple(int(x) for x in array.reshape(-1))
+
+    def known_scalar(self, index: int) -> Array | None:
+        """Return constant input `index`, which must have one element; see `known`."""
+        array = self.known(index)
+        self.require_scalar(index)
+        return array
+
+    def require_scalar(self, index: int) -> None:
+        """Raise BraidError if input `index` is present and does not have exactly one element."""
+        value = self.optional(index)
+        if value is not None and shape_of(value) not in ((), (1,)):
+            self.fail(f"input {index} has shape {list(shape_of(value))}, expected one number")
+
+    def has(self, name: str) -> bool:
+        """Whether the attribute is there."""
+        self._asked.add(name)
+        return name in self._attributes
+
+    def read_all_attributes(self) -> None:
+        """Mark every attribute as read, which the function that defines the op does."""
+        self._asked |= set(self._attributes)
+
+    @property
+    def unread_attributes(self) -> list[AttributeProto]:
+        """Return the attributes that no importer has read."""
+        return [a for name, a in self._attributes.items() if name not in self._asked]
+
+    def require_attributes_read(self) -> None:
+        """Raises BraidError for an attribute that nobody has asked for, such as a misspelt one."""
+        for attribute in self.unread_attributes:
+            known = ", ".join(f"'{name}'" for name in sorted(self._asked))
+            self.fail(
+                f"nothing reads its attribute '{attribute.name}'",
+                hint=f"the importer asks for {known or 'none'}; one that it may ignore is asked "
+                "for with node.has",
+            )
+
+    def integer(self, name: str, default: int | None = None) -> int:
+        """An integer attribute."""
+        return int(self._attribute(name, AttributeProto.INT, default))
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A float attribute."""
+        return float(self._attribute(name, AttributeProto.FLOAT, default))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """A string attribute."""
+        value = self._attribute(name, AttributeProto.STRING, default)
+        return value.decode() if isinstance(value, bytes) else str(value)
+
+    def texts(self, name: str, default: Sequence[str]) -> list[str]:
+        """An attribute that is a list of strings."""
+        values = self._attribute(name, AttributeProto.STRINGS, default)
+        return [value.decode() if isinstance(value, bytes) else value for value in values]
+
+    def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        return tuple(self._attribute(name, AttributeProto.INTS, default))
+
+    def numbers(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
+        """An attribute that is a list of floats."""
+        return tuple(self._attribute(name, AttributeProto.FLOATS, default))
+
+    def tensor(self, name: str) -> Array:
+        """A tensor attribute."""
+        return self._tensors.read(self._attribute(name, AttributeProto.TENSOR, None))
+
+    def dtype(self, name: str) -> np.dtype[Any]:
+        """An attribute that is an element type, as numpy's dtype."""
+        return self._tensors.dtype(self.integer(name), self.proto.output[0])
+
+    def graph(self, name: str) -> GraphProto:
+        """A subgraph."""
+        return self._attribute(name, AttributeProto.GRAPH, None)
+
+    def integers_of(self, name: str, index: int) -> tuple[int, ...] | None:
+        """Attribute `name` in old opsets, input `index` in newer ones; None where left out."""
+        return self.integers(name) if self.has(name) else self.known_integers(index)
+
+    def _attribute(self, name: str, kind: AttributeProto.AttributeType, default: Any) -> Any:
+        self._asked.add(name)
+        attribute = self._attributes.get(name)
+        if attribute is None:
+            if default is None:
+                self.fail(f"attribute '{name}' is missing")
+            return default
+        if attribute.type != kind:
+            names = AttributeProto.AttributeType
+            self.fail(
+                f"attribute '{name}' has type {names.Name(attribute.type)}, "
+                f"expected {names.Name(kind)}"
+            )
+        return helper.get_attribute_value(attribute)

@@ -1,0 +1,399 @@
+"""The entry of a product: a block computes a tile, by a pipeline of copies to shared memory."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, cast
+
+from xdsl.dialects import arith, llvm, memref
+from xdsl.dialects.func import FuncOp
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Operation, SSAValue
+
+from braid.lowering.gpu.contraction.code import SHARED, Code, Value
+from braid.lowering.gpu.contraction.copies import TileCopy
+from braid.lowering.gpu.contraction.epilogue import Epilogue, merge_points, point_of
+from braid.lowering.gpu.contraction.main_loop import Cores, MainLoop, Ring
+from braid.lowering.gpu.contraction.partial_sums import PartialSums, neighbours, sum_type
+from braid.lowering.gpu.contraction.plain_cores import PlainCores
+from braid.lowering.gpu.contraction.problem import Contraction, Number
+from braid.lowering.gpu.contraction.single_points import (
+    emit_neighbours,
+    emit_single_points,
+)
+from braid.lowering.gpu.contraction.tensor_cores import TensorCores
+from braid.lowering.gpu.contraction.tiles import PADDING, Place, Tiles
+from braid.lowering.gpu.launch.aligned_entries import is_aligned
+from braid.lowering.gpu.launch.launches import THREADS, dynamic_shared
+
+
+@dataclass(frozen=True)
+class Tile:
+    """What a block computes: where, from depth `begin` on, and what it does with sums.
+
+    `where` is the thread, the batch, the first row and column; `write` gets `width` neighbours.
+    """
+
+    where: tuple[Value, Value, Value, Value]
+    begin: Value | None
+    write: Callable[[Code, list[SSAValue], tuple[Value, Value, Value]], None]
+    width: int
+
+
+@dataclass(frozen=True)
+class Product:
+    """A contraction with what follows, made by tiles; results are stored singly if `narrow`."""
+
+    problem: Contraction
+    epilogue: Epilogue
+    constants: tuple[Operation, ...]
+    tiles: Tiles
+    narrow: bool = False
+
+    @staticmethod
+    def of(
+        function: FuncOp, operands: int, tiles: Tiles, number: Number | None = None
+    ) -> "Product | None":
+        """That of a bufferized kernel: a fill with zeros, the contraction, elementwise nests.
+
+        What is multiplied may be told: f32 as tf32. None for other kernels.
+        """
+        found = product_nests(function)
+        if found is None:
+            return None
+        results = tuple(function.body.block.args[:-2])[operands:]
+        epilogue = Epilogue.of(found.product, found.others, results)
+        if epilogue is None:
+            return None
+        problem = Contraction.of(found.product, epilogue.inner)
+        if problem is None:
+            return None
+        if number is Number.TF32:
+            problem = problem.as_tf32
+        return Product(problem, epilogue, found.constants, tiles)
+
+    @property
+    def rows(self) -> int:
+        """Of the product."""
+        return self.problem.count(self.problem.rows)
+
+    @property
+    def columns(self) -> int:
+        """Of the product."""
+        return self.problem.count(self.problem.columns)
+
+    @property
+    def depth(self) -> int:
+        """Of the product."""
+        return self.problem.count(self.problem.depths)
+
+    @property
+    def row_tiles(self) -> int:
+        """How many tiles there are along rows."""
+        return -(-self.rows // self.tiles.rows)
+
+    @property
+    def column_tiles(self) -> int:
+        """How many tiles there are along columns."""
+        return -(-self.columns // self.tiles.columns)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks there are."""
+        batches = self.problem.count(self.problem.batches)
+        return batches * self.row_tiles * self.column_tiles * self.tiles.splits
+
+    @property
+    def turns(self) -> int:
+        """Stages that a block adds up."""
+        return -(-self.depth // (self._stage_depth * self.tiles.splits))
+
+    @property
+    def block_flops(self) -> int:
+        """Multiplications and additions of a block, of its padding too."""
+        return 2 * self.tiles.rows * self.tiles.columns * self._stage_depth * self.turns
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes that a block copies to shared memory."""
+        return self.turns * self._stage_bytes
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """Of these, what is under way while a stage is multiplied."""
+        return (self.tiles.stages - 1) * self._stage_bytes
+
+    @property
+    def partial(self) -> PartialSums | None:
+        """Where blocks that have a part of the depths leave their sums."""
+        if self.tiles.splits == 1:
+            return None
+        batches = self.problem.count(self.problem.batches)
+        return PartialSums(
+            self.tiles.splits, batches, self.rows, self.columns, self.problem.is_integer
+        )
+
+    @property
+    def width(self) -> int:
+        """Neighbouring results that a thread stores at once."""
+        return 1 if self.narrow else self.epilogue.width(self.problem.columns)
+
+    @property
+    def shared_bytes(self) -> int:
+        """Of a block."""
+        staged = self.tiles.rows * self.tiles.staged_pitch
+        return max(self.tiles.stages * self._stage_bytes, staged)
+
+    @property
+    def _stage_bytes(self) -> int:
+        return self._a_place.bytes + self._b_place.bytes
+
+    @property
+    def _stage_depth(self) -> int:
+        return self.tiles.depth // self.problem.a.bytes
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.problem.a.number is Number.F32
+
+    @cached_property
+    def _b_along_depth(self) -> bool:
+        """How B lies in shared memory: as it does in memory, where the arithmetic can read that."""
+        if self._is_plain:
+            return False
+        b = self.problem.b
+        return b.bytes == 1 or b.chunk(True) >= b.chunk(False)
+
+    @cached_property
+    def _a_place(self) -> Place:
+        return Place(0, self.tiles.rows, self.tiles.depth, not self._is_plain)
+
+    @cached_property
+    def _b_place(self) -> Place:
+        t, start = self.tiles, self._a_place.bytes
+        if self._b_along_depth:
+            return Place(start, t.columns, t.depth, True)
+        line = t.columns * self.problem.b.bytes
+        if self.problem.b.number is Number.TF32:
+            # 4 lines of which lanes read 8 neighbours each, in different banks.
+            return Place(start, self._stage_depth, line, False, PADDING)
+        return Place(start, self._stage_depth, line, not self._is_plain)
+
+    def emit(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        entry: str,
+        scratch: Value | None = None,
+    ) -> None:
+        """The code of a thread; `values` are the entry's arguments for the kernel's.
+
+        Blocks that have a part of the depths leave their sums in `scratch`.
+        """
+        aligned = is_aligned(code.builder)
+        thread, block = code.thread(), code.block()
+        if (partial := self.partial) is not None and scratch is not None:
+            split = code.rem(block, self.tiles.splits)
+            block = code.div(block, self.tiles.splits)
+            begin = code.mul(split, self.turns * self._stage_depth)
+            where = self._tile_at(code, thread, block)
+
+            def keep(at: Code, sums: list[SSAValue], place: tuple[Value, Value, Value]) -> None:
+                partial.store(at, scratch, split, place, sums)
+
+            tile = Tile(where, begin, keep, partial.width)
+            code.choose(aligned, lambda own: self._emit_tile(own, values, entry, tile))
+            return
+        where = self._tile_at(code, thread, block)
+        tile = self.whole_tile(where, values)
+        code.choose(
+            aligned,
+            lambda own: self._emit_tile(own, values, entry, tile),
+            lambda own: emit_single_points(
+                own, self.problem, self.tiles, self.write, values, where
+            ),
+        )
+
+    def whole_tile(
+        self, where: tuple[Value, Value, Value, Value], values: Mapping[SSAValue, SSAValue]
+    ) -> Tile:
+        """A tile of which a block has all depths."""
+        return Tile(where, None, lambda at, sums, p: self.write(at, sums, p, values), self.width)
+
+    def emit_totals(self, code: Code, values: Mapping[SSAValue, SSAValue], scratch: Value) -> None:
+        """The code of a thread of the entry that adds up parts and does what follows."""
+        partial = self.partial
+        assert partial is not None
+        thread = code.add(code.mul(code.block(), THREADS), code.thread())
+        per_row = self.columns // self.width
+        inside = code.below(thread, partial.batches * self.rows * per_row)
+        column = code.mul(code.rem(thread, per_row), self.width)
+        rest = code.div(thread, per_row)
+        place = (code.div(rest, self.rows), code.rem(rest, self.rows), column)
+
+        def total(at: Code) -> None:
+            self.write(at, partial.total(at, scratch, place, self.width), place, values)
+
+        def single(at: Code) -> None:
+            emit_neighbours(at, self.problem, self.width, self.write, values, place)
+
+        aligned = is_aligned(code.builder)
+        code.choose(inside, lambda own: own.choose(aligned, total, single))
+
+    @property
+    def total_threads(self) -> int:
+        """Of the entry that adds up parts."""
+        batches = self.problem.count(self.problem.batches)
+        return batches * self.rows * (self.columns // self.width)
+
+    def _tile_at(
+        self, code: Code, thread: Value, block: Value
+    ) -> tuple[Value, Value, Value, Value]:
+        """The thread, the batch, and the first row and column of a block's tile."""
+        column_tile = code.rem(block, self.column_tiles)
+        rest = code.div(block, self.column_tiles)
+        row = code.mul(code.rem(rest, self.row_tiles), self.tiles.rows)
+        column = code.mul(column_tile, self.tiles.columns)
+        batch = code.div(rest, self.row_tiles)
+        return thread, batch, row, column
+
+    def _emit_tile(
+        self,
+        code: Code,
+        values: Mapping[SSAValue, SSAValue],
+        entry: str,
+        tile: Tile,
+    ) -> None:
+        shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
+        cores = self._cores()
+        sums = self._multiply(code, cores, shared, values, tile)
+        code.intrinsic("llvm.nvvm.cp.async.wait.all", [], [])
+        code.barrier()
+        cores.stage(code, shared, sums)
+        code.barrier()
+        self.write_staged(code, shared, tile)
+
+    def write_staged(
+        self,
+        code: Code,
+        shared: Value,
+        tile: Tile,
+    ) -> None:
+        """What follows of the tile's sums, which cores have staged, by the threads of the block."""
+        thread, batch, row, column = tile.where
+        width = tile.width
+        per_row = self.tiles.columns // width
+        end, step = (code.number(n) for n in (self.tiles.rows * per_row, self.tiles.threads))
+        type = sum_type(self.problem.is_integer)
+
+        def body(own: Code, place: Value, carried: Sequence[Value]) -> Sequence[Value]:
+            in_row, in_column = own.div(place, per_row), own.mul(own.rem(place, per_row), width)
+            m, n = own.add(row, in_row), own.add(column, in_column)
+            inside = own.insert(arith.AndIOp(own.below(m, self.rows), own.below(n, self.columns)))
+
+            def write(at: Code) -> None:
+                offset = at.add(at.mul(in_row, self.tiles.staged_pitch), at.mul(in_column, 4))
+                lanes = neighbours(at, at.at(shared, offset), width, type)
+                tile.write(at, lanes, (batch, m, n))
+
+            own.choose(inside, write)
+            return carried
+
+        code.loop(thread, end, step, [], body)
+
+    def write(
+        self,
+        code: Code,
+        sums: list[SSAValue],
+        place: tuple[Value, Value, Value],
+        values: Mapping[SSAValue, SSAValue],
+    ) -> None:
+        """The epilogue of sums at a batch, a row, and neighbouring columns."""
+        kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
+        points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
+        lane = self.problem.columns[-1].dim if self.problem.columns else None
+        self.epilogue.emit(code, sums, merge_points(code, *points), lane, values)
+
+    def _cores(self) -> Cores:
+        if self._is_plain:
+            return PlainCores(self.tiles, self._a_place, self._b_place)
+        return TensorCores(
+            self.problem, self.tiles, self._a_place, self._b_place, self._b_along_depth
+        )
+
+    def _multiply(
+        self,
+        code: Code,
+        cores: Cores,
+        shared: Value,
+        values: Mapping[SSAValue, SSAValue],
+        tile: Tile,
+    ) -> list[Value]:
+        """The thread's sums over the depths of its block."""
+        thread, batch, row, column = tile.where
+        lines = (self.tiles.rows, self.tiles.columns)
+        operands = (self.problem.a, self.problem.b)
+        places = (self._a_place, self._b_place)
+        along_depth = (True, self._b_along_depth)
+        whole = self.turns * self.tiles.splits * self._stage_depth == self.depth
+        copies = [
+            TileCopy(
+                replace(own, value=values[own.value]),
+                place,
+                along,
+                count,
+                self._stage_depth,
+                self.tiles.threads,
+                whole=whole,
+            )
+            for own, place, along, count in zip(operands, places, along_depth, lines, strict=True)
+        ]
+        for copy, start in zip(copies, (row, column), strict=True):
+            copy.prepare(code, thread, start, batch)
+        cores.prepare(code, thread)
+        ring = Ring(shared, self._stage_bytes, self.tiles.stages)
+        return MainLoop(cores, copies, ring, self._stage_depth, self.turns, tile.begin).emit(code)
+
+
+@dataclass(frozen=True)
+class ProductNests:
+    """What a bufferized kernel of a product consists of, behind a fill with `start`."""
+
+    product: linalg.GenericOp
+    others: tuple[linalg.GenericOp, ...]
+    constants: tuple[Operation, ...]
+    start: SSAValue
+
+
+def product_nests(function: FuncOp) -> ProductNests | None:
+    """Those of a kernel that fills sums with zeros, adds to them, and then has other nests."""
+    nests = sum_nests(function)
+    start = None if nests is None else nests.start.owner
+    if not isinstance(start, arith.ConstantOp) or float(cast(Any, start.value).value.data) != 0:
+        return None
+    return nests
+
+
+def sum_nests(function: FuncOp) -> ProductNests | None:
+    """The same, whatever sums are filled with, and whether they are sums or maxima."""
+    nests: list[linalg.GenericOp | linalg.FillOp] = []
+    constants: list[Operation] = []
+    for op in list(function.body.block.ops)[:-1]:
+        if isinstance(op, linalg.GenericOp | linalg.FillOp):
+            nests.append(op)
+        elif isinstance(op, arith.ConstantOp):
+            constants.append(op)
+        elif not isinstance(op, memref.AllocOp):
+            return None
+    if len(nests) < 2:
+        return None
+    start, product, *rest = nests
+    if not isinstance(start, linalg.FillOp):
+        return None
+    others = [nest for nest in rest if isinstance(nest, linalg.GenericOp)]
+    if not isinstance(product, linalg.GenericOp) or len(others) != len(rest):
+        return None
+    value = start.inputs[0]
+    if list(product.outputs) != [start.outputs[0]] or value.owner not in constants:
+        return None
+    return ProductNests(product, tuple(others), tuple(constants), value)

@@ -1,0 +1,110 @@
+"""Sums, maxima and the like with what follows elementwise, in one entry: sums are not stored.
+
+A thread has neighbouring points of the result where they can be read and written by accesses of 16
+bytes, as channels of a window are channels last, else one point.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Operation, SSAValue
+
+from braid.lowering.common.tensor_loops import delinearized, index_constant
+from braid.lowering.gpu.contraction.code import Code
+from braid.lowering.gpu.contraction.epilogue import Epilogue
+from braid.lowering.gpu.contraction.kernel import sum_nests
+from braid.lowering.gpu.contraction.problem import Part
+from braid.lowering.gpu.launch.aligned_entries import is_aligned
+from braid.lowering.gpu.launch.launches import THREADS
+from braid.lowering.gpu.nests.thread_nests import ThreadNest, global_thread
+from braid.lowering.gpu.nests.wide_sums import WideSums, each_lane
+
+Values = Mapping[SSAValue, SSAValue]
+Point = Mapping[int, SSAValue]
+
+
+@dataclass(frozen=True)
+class SumsWithEpilogue:
+    """The code of a thread: `wide` where it has neighbours, `own` for one point.
+
+    Sums begin as `start`, one of the `constants` that the code needs.
+    """
+
+    own: ThreadNest
+    wide: WideSums | None
+    epilogue: Epilogue
+    start: SSAValue
+    constants: tuple[Operation, ...]
+
+    @staticmethod
+    def of(function: FuncOp, results: Sequence[SSAValue]) -> "SumsWithEpilogue | None":
+        """That of a bufferized kernel, if it is a nest that reduces and elementwise ones on it."""
+        nests = sum_nests(function)
+        if nests is None:
+            return None
+        epilogue = Epilogue.of(nests.product, nests.others, results)
+        if epilogue is None or epilogue.inner is None:
+            return None
+        own = ThreadNest.of(nests.product, epilogue.inner)
+        if not own.reduced or not own.points:
+            return None
+        lane = Part(epilogue.inner, 1, own.extents[epilogue.inner])
+        wide = WideSums.of(own, epilogue.width([lane]))
+        if wide is not None and wide.tile.lane != epilogue.inner:
+            wide = None
+        return SumsWithEpilogue(own, wide, epilogue, nests.start, nests.constants)
+
+    @property
+    def threads(self) -> int:
+        """How many threads have work."""
+        return self.own.points if self.wide is None else self.wide.threads
+
+    @property
+    def blocks(self) -> int:
+        """Of a multiprocessor, at least, with the registers that a thread needs."""
+        return self.own.blocks if self.wide is None else self.wide.blocks
+
+    def emit(self, code: Code, values: Values) -> None:
+        """Sums and what follows of them, of a thread; `values` are the entry's for the kernel's."""
+        b = code.builder
+        aligned = is_aligned(b) if self.wide is not None else None
+        index = global_thread(b, THREADS)
+        limit = index_constant(b, self.threads)
+        inside = code.insert(arith.CmpiOp(index, limit, "ult"))
+
+        def work(at: Code) -> None:
+            if self.wide is None or aligned is None:
+                extents = [self.own.extents[dim] for dim in self.own.parallel]
+                place = delinearized(at.builder, index, extents)
+                self._single(at, dict(zip(self.own.parallel, place, strict=True)), values)
+                return
+            wide, point = self.wide, self.wide.point(at.builder, index)
+            at.choose(
+                aligned,
+                lambda own: self._wide(own, wide, point, values),
+                lambda own: self._each(own, wide, point, values),
+            )
+
+        code.choose(inside, work)
+
+    def _wide(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
+        start = [values[self.start]] * wide.tile.width
+        found = wide.sums(code.builder, point, start, values)
+        for row, sums in zip(wide.rows(code.builder, point), found, strict=True):
+            self._store(code, sums, row, values)
+
+    def _each(self, code: Code, wide: WideSums, point: Point, values: Values) -> None:
+        """One by one, where buffers begin anywhere."""
+        for row in wide.rows(code.builder, point):
+            builder, own = each_lane(code.builder, row, wide.tile.lane, wide.tile.width)
+            self._single(Code(builder), own, values)
+
+    def _single(self, code: Code, point: dict[int, SSAValue], values: Values) -> None:
+        sums = self.own.reduce(code.builder, point, [values[self.start]], values)
+        self._store(code, list(sums), point, values)
+
+    def _store(self, code: Code, sums: list[SSAValue], point: Point, values: Values) -> None:
+        known = {dim: code.narrow(index) for dim, index in point.items()}
+        self.epilogue.emit(code, sums, known, self.own.parallel[-1], values)

@@ -1,0 +1,1 @@
+"""Kernels of GPUs as they are launched: entries in the `gpu` dialect, and what starts them."""

@@ -1,0 +1,1 @@
+"""What commands share: files they write, standard output, interrupts, and lines that are typed."""
