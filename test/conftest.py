@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from braid.passes.infrastructure.decision_checks import VARIABLE
 
@@ -19,7 +19,12 @@ os.environ.setdefault(VARIABLE, "1")
 # A busy machine is not a failure, and a suite run twice tries the same cases: `make fuzz` is what
 # tries new ones.
 IS_FUZZING = "BRAID_FUZZ_EXAMPLES" in os.environ
-settings.register_profile("braid", deadline=None, derandomize=not IS_FUZZING)
+settings.register_profile(
+    "braid",
+    deadline=None,
+    derandomize=not IS_FUZZING,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("braid")
 
 
