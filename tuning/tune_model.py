@@ -1,9 +1,8 @@
 """Measuring the kernels of a model, in all layouts or by all schedules, before it is compiled."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -13,8 +12,9 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.settings import write_settings
 from braid.driver.lower_source import known_target
 from braid.driver.on_miss import selecting_passes
+from braid.driver.options import DEFAULTS, CompileOptions
 from braid.driver.pipeline import passes_for
-from braid.driver.read_source import Bounds, Buckets, ModelSource, Shapes, read_source
+from braid.driver.read_source import ModelSource, read_to_compile
 from braid.driver.sources.signature import check_model
 from braid.driver.sources.source_model import SourceModel
 from braid.passes.infrastructure.context import make_context
@@ -31,62 +31,30 @@ from braid.tuning.measure_layouts import MeasuringReport, measure_layouts
 from braid.tuning.tune_kernels import Tuning, TuningReport, tune_kernels
 from braid.tuning.whole_model import Snapshot, WholeModel
 
-GivenSettings = Mapping[str, object]
-"""Settings by name, as `write_settings` takes them."""
-_NO_SETTINGS: GivenSettings = MappingProxyType({})
 MOST_ROUNDS = 4
 """How often layouts are chosen: each time kernels are others the next one finds fewer."""
 
 
 def measure_model(
-    source: ModelSource,
-    time_limit: float,
-    *,
-    target: str | None = None,
-    cpu: str | None = None,
-    gpu_arch: str | None = None,
-    shapes: Shapes | None = None,
-    shape_buckets: Buckets | None = None,
-    shape_bounds: Bounds | None = None,
-    jobs: int | None = None,
-    settings: GivenSettings = _NO_SETTINGS,
+    source: ModelSource, time_limit: float, options: CompileOptions = DEFAULTS
 ) -> MeasuringReport:
     """Time the kernels of a model in all layouts they could have, for `time_limit` seconds.
 
     The measurements are kept in braid's cache directory, and every later compilation on this
-    machine chooses layouts by them. The other parameters are those of `braid.compile`.
+    machine chooses layouts by them.
 
     Raises:
         BraidError: as `compile`.
 
     """
     context = make_context()
-    model = read_source(
-        context,
-        source,
-        shapes=shapes,
-        buckets=shape_buckets,
-        bounds=shape_bounds,
-        target=target,
-        cpu=cpu,
-        gpu_arch=gpu_arch,
-        settings=settings,
-    )
-    module = _decided(context, model, SelectLayoutsPass.name)
-    host = target_of(module).host_device
-    families = kernel_families(host)
-    return measure_layouts(module, families, time_limit, jobs=jobs)
+    module = _decided(context, read_to_compile(context, source, options), SelectLayoutsPass.name)
+    families = kernel_families(target_of(module).host_device)
+    return measure_layouts(module, families, time_limit, jobs=options.jobs)
 
 
 def tune_model(
-    source: ModelSource,
-    tuning: Tuning,
-    *,
-    target: str | None = None,
-    shapes: Shapes | None = None,
-    shape_buckets: Buckets | None = None,
-    shape_bounds: Bounds | None = None,
-    settings: GivenSettings = _NO_SETTINGS,
+    source: ModelSource, tuning: Tuning, options: CompileOptions = DEFAULTS
 ) -> TuningReport:
     """Search the schedules of a model's kernels, those of the CPU on this machine.
 
@@ -95,24 +63,14 @@ def tune_model(
     found, and the kernels in other layouts are searched as well, until no kernel is another or
     `MOST_ROUNDS` are over; then the same for layouts that a library's kernels are chosen with
     (`kernels="best"`). At last the model is run as a whole, before and now in turns, and what does
-    not make it faster is taken back (`WholeModel`). The other parameters are those of
-    `braid.compile`.
+    not make it faster is taken back (`WholeModel`).
 
     Raises:
         BraidError: as `compile`, or what is found cannot be kept.
 
     """
     context = make_context()
-    read = partial(
-        read_source,
-        context,
-        source,
-        shapes=shapes,
-        buckets=shape_buckets,
-        bounds=shape_bounds,
-        target=target,
-        settings=settings,
-    )
+    read = partial(read_to_compile, context, source, options)
     end = tuning.clock() + tuning.seconds
 
     def left() -> Tuning:

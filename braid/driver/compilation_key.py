@@ -14,7 +14,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
-from braid.driver.options import CompileOptions
+from braid.driver.options import DEFAULTS, CompileOptions
 from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import open_regular
 from braid.support.installation import installation_stamp
@@ -45,7 +45,7 @@ _NOT_KEPT = (
     "order_seconds",
 )
 """Options with which models have no key, unless their values are the default ones."""
-_OF_THE_PROCESS = ("threads", "jobs", "load")
+_OF_THE_PROCESS = ("threads", "jobs", "load", "cache")
 """Options that bear on this process alone."""
 _FILES = ("parameters", "use_profile")
 """Options that are files, of which the key has digests."""
@@ -55,7 +55,6 @@ _BESIDE_OPTIONS = (*_OF_THE_PROCESS, *_FILES, *_SETTINGS)
 _MODEL, _TARGET = "model", "target"
 _EMPTY_IS_NONE = ("shapes", "shape_buckets", "shape_bounds", "pin")
 """Options of which an empty value says nothing."""
-_DEFAULTS = CompileOptions()
 _PIECE = 2**20
 """Bytes that are read at once."""
 
@@ -175,7 +174,7 @@ def _is_given(name: str, value: object) -> bool:
     """Whether an option says anything else than its default."""
     if name in _EMPTY_IS_NONE and isinstance(value, Mapping | tuple | list):
         return len(cast(Sized, value)) > 0
-    default = getattr(_DEFAULTS, name)
+    default = getattr(DEFAULTS, name)
     return type(value) is not type(default) or value != default
 
 

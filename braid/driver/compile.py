@@ -19,7 +19,6 @@ def compile_or_load(
     source: "ModelSource",
     options: CompileOptions,
     *,
-    cache: bool,
     around: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Model:
     """Return the model that is kept of `source`, else compile it within `around`.
@@ -29,7 +28,7 @@ def compile_or_load(
 
     """
     options.check()
-    slot = slot_of(source, options) if cache else None
+    slot = slot_of(source, options) if options.cache else None
     kept = None if slot is None else slot.find(_compile)
     if kept is not None:
         return kept

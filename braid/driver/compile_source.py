@@ -1,6 +1,5 @@
 """Compiling a model from any source: to one that can be called, or to a stage of its lowering."""
 
-import os
 from contextlib import suppress
 from functools import partial
 
@@ -10,9 +9,8 @@ from braid.driver.elsewhere import missing_here
 from braid.driver.lower_source import Lowering
 from braid.driver.lowered_model import LoweredModel, package_of, write_lowered
 from braid.driver.memory_budget import parse_budget
-from braid.driver.on_miss import given_settings
-from braid.driver.options import CompileOptions
-from braid.driver.read_source import ModelSource, read_source
+from braid.driver.options import DEFAULTS, CompileOptions
+from braid.driver.read_source import ModelSource, read_to_compile
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
 from braid.passes.infrastructure.context import make_context
@@ -23,8 +21,6 @@ from braid.support.diagnostics import passing_on_diagnostics
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
 from braid.support.shared_objects import need_libraries
-
-DEFAULTS = CompileOptions()
 
 
 @compiling()
@@ -81,19 +77,7 @@ def emit_model(source: ModelSource, stage: str, options: CompileOptions = DEFAUL
 def _lowering(source: ModelSource, options: CompileOptions) -> Lowering:
     """What lowers the model as the options say."""
     context = make_context()
-    read = partial(
-        read_source,
-        context,
-        source,
-        target=None if options.target is None else os.fspath(options.target),
-        cpu=options.cpu,
-        gpu_arch=options.gpu_arch,
-        shapes=options.shapes,
-        parameters=options.parameters,
-        buckets=options.shape_buckets,
-        bounds=options.shape_bounds,
-        settings=given_settings(options),
-    )
+    read = partial(read_to_compile, context, source, options)
     return Lowering(context, read, options)
 
 

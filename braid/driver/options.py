@@ -1,10 +1,13 @@
-"""What `braid.compile` was told, as one value."""
+"""The options of a compilation, each said once: for `braid.compile` and for the commands."""
 
+import functools
+import inspect
 import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from braid.support.errors import BraidError, check_kinds, check_threads
 
@@ -14,42 +17,274 @@ if TYPE_CHECKING:
     from braid.driver.sources.source_model import Parameters
     from braid.passes.partition.assign_devices import Strategy
 
-ON_MISS_SECONDS = 600.0
-"""How long kernels are searched where nothing else is said."""
+
+@dataclass(frozen=True)
+class Option:
+    """What an option means, and how it stands on a command line: `kind` is the type of its value.
+
+    Commands have no option without a `kind`. `metavar` stands for the value, which is at least
+    `least` and at most `most`; `flags` are those of the command line, by default the keyword with
+    dashes. One that `repeats` is given once for each entry.
+    """
+
+    meaning: str
+    kind: type | None = None
+    metavar: str | None = None
+    flags: str = ""
+    least: float | None = None
+    most: float | None = None
+    repeats: bool = False
+
+
+def _option(meaning: str, kind: type | None = None, **how: Any) -> dict[str, Option]:
+    return {"option": Option(meaning, kind, **how)}
+
+
+def _seconds(meaning: str) -> dict[str, Option]:
+    return _option(meaning, float, metavar="SECONDS", least=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CompileOptions:
-    """The keywords of `braid.compile`, which says what each means."""
+    """How a model is compiled; `options_of` says what each option means."""
 
-    target: str | os.PathLike[str] | None = None
-    cpu: str | None = None
-    gpu_arch: str | None = None
-    threads: int = 1
-    shapes: Mapping[str, Sequence[int]] | None = None
-    shape_buckets: Mapping[str, Sequence[int]] | None = None
-    shape_bounds: Mapping[str, int] | None = None
-    parameters: "Parameters | str | os.PathLike[str] | None" = None
-    jobs: int | None = None
-    profile: bool = False
-    use_profile: str | os.PathLike[str] | None = None
-    unseen: float | None = None
-    memory_budget: int | str | None = None
-    recompute: str | None = None
-    measure_orders: float | None = None
-    inter_op_threads: int = 1
-    order_seconds: float | None = None
-    partition: "Strategy | None" = None
-    pin: Sequence[str] = ()
-    integers: bool = True
-    emulate: bool = False
-    load: bool = True
-    kernels: str | None = None
-    numerics: str | None = None
-    precision: str | None = None
-    on_miss: str = "default"
-    on_miss_seconds: float = ON_MISS_SECONDS
-    passes: "str | Sequence[ModulePass] | None" = None
+    target: str | os.PathLike[str] | None = field(
+        default=None,
+        metadata=_option(
+            "Machine to compile for: a name or a .toml file; by default what the model says "
+            "(braid.target), else host.",
+            str,
+            metavar="TARGET",
+        ),
+    )
+    cpu: str | None = field(
+        default=None,
+        metadata=_option(
+            "CPU of the host to compile for, by LLVM's name, with features where it has others: "
+            "haswell, or x86-64-v3,+avxvnni.",
+            str,
+            metavar="CPU",
+        ),
+    )
+    gpu_arch: str | None = field(
+        default=None,
+        metadata=_option(
+            "Architecture of the target's GPUs: sm_80, sm_90a and others. sm_90a,+tf32, or +tf32 "
+            "alone, permits products of f32 to round what they multiply to tf32; +cubin adds "
+            "machine code by ptxas.",
+            str,
+            metavar="ARCH",
+        ),
+    )
+    threads: int = field(
+        default=1, metadata=_option("Threads of a run; 0 for all CPUs.", int, metavar="N", least=0)
+    )
+    shapes: Mapping[str, Sequence[int]] | None = field(
+        default=None,
+        metadata=_option(
+            "Shape of an input with open dims of an ONNX model, such as x=1,3,8.",
+            str,
+            metavar="NAME=DIMS",
+            flags="--shape",
+            repeats=True,
+        ),
+    )
+    shape_buckets: Mapping[str, Sequence[int]] | None = field(
+        default=None,
+        metadata=_option(
+            "Sizes of open dims to compile for, such as batch=1,2,4;sequence=32,64.",
+            str,
+            metavar="DIM=SIZES",
+            repeats=True,
+        ),
+    )
+    shape_bounds: Mapping[str, int] | None = field(
+        default=None,
+        metadata=_option(
+            "Largest size of an open dim, such as batch=8; inputs are padded up to one of the "
+            "sizes that braid chooses.",
+            str,
+            metavar="DIM=SIZE",
+            flags="--shape-bound",
+            repeats=True,
+        ),
+    )
+    parameters: "Parameters | str | os.PathLike[str] | None" = field(
+        default=None,
+        metadata=_option(
+            "Weights by key, or a safetensors file with them; they win over the model's."
+        ),
+    )
+    jobs: int | None = field(
+        default=None,
+        metadata=_option(
+            "Processes that compile kernels; by default one a CPU.",
+            int,
+            metavar="N",
+            least=1,
+        ),
+    )
+    profile: bool = field(
+        default=False, metadata=_option("Count and time every op when the model runs.", bool)
+    )
+    use_profile: str | os.PathLike[str] | None = field(
+        default=None,
+        metadata=_option(
+            "Weigh decisions by this profile, as braid run --profile writes it.",
+            Path,
+            metavar="FILE",
+        ),
+    )
+    unseen: float | None = field(
+        default=None,
+        metadata=_option(
+            "Probability of branches that the profile never saw, by default 0.001.",
+            float,
+            metavar="P",
+            least=0.0,
+            most=0.5,
+        ),
+    )
+    memory_budget: int | str | None = field(
+        default=None,
+        metadata=_option(
+            "Recompute what does not fit into SIZE, which the arena and the outputs take "
+            "together: bytes, or with a unit as in 512MiB.",
+            str,
+            metavar="SIZE",
+        ),
+    )
+    recompute: str | None = field(
+        default=None,
+        metadata=_option(
+            "Recompute tensors above thresholds: 'tensor-threshold=64MiB peak-threshold=1GiB'; "
+            "see select-rematerialization. Thresholds by which the model takes more memory are "
+            "left out.",
+            str,
+            metavar="THRESHOLDS",
+        ),
+    )
+    measure_orders: float | None = field(
+        default=None,
+        metadata=_seconds(
+            "Time orders of ops instead of estimating them, and begin none after so long."
+        ),
+    )
+    inter_op_threads: int = field(
+        default=1,
+        metadata=_option(
+            "Run kernels that do not need each other side by side, on up to so many threads; run "
+            "the model on as many.",
+            int,
+            metavar="N",
+            least=1,
+        ),
+    )
+    order_seconds: float | None = field(
+        default=None,
+        metadata=_seconds(
+            "For chips: how long to search the order of each subgraph; by default 1."
+        ),
+    )
+    partition: "Strategy | None" = field(
+        default=None,
+        metadata=_option(
+            "How ops are assigned to the devices of the target: by priority (the default: its "
+            "mapping lists), latency (of a request) or throughput (of a stream).",
+            str,
+            metavar="STRATEGY",
+        ),
+    )
+    pin: Sequence[str] = field(
+        default=(),
+        metadata=_option(
+            "Run the op of this name, or all of a kind, on a device or backend: conv1=npu:0, "
+            "op:conv=npu.",
+            str,
+            metavar="WHAT=WHERE",
+            repeats=True,
+        ),
+    )
+    integers: bool = field(
+        default=True,
+        metadata=_option(
+            "Compute with the integers of quantized models, or with the real numbers they stand "
+            "for.",
+            bool,
+            flags="--integers/--no-integers",
+        ),
+    )
+    emulate: bool = field(
+        default=False,
+        metadata=_option(
+            "Run what is for missing devices, and backends that are not installed, on the host, "
+            "no faster than the target says.",
+            bool,
+        ),
+    )
+    load: bool = field(
+        default=True,
+        metadata=_option(
+            "Load the model into this process; one that is not loaded can only be saved."
+        ),
+    )
+    kernels: str | None = field(
+        default=None,
+        metadata=_option(
+            "Whose kernels: generated by braid; those of a vendor's library (oneDNN, OpenBLAS), "
+            "wherever it has one; the best of both, as braid tune has measured them; or generic "
+            "ones, of no kernel family. By default generated, with on_miss best. What calls a "
+            "library needs it wherever it runs.",
+            str,
+            metavar="WHOSE",
+        ),
+    )
+    numerics: str | None = field(
+        default=None,
+        metadata=_option(
+            "fast: also algorithms whose sums cancel, such as Winograd's, and scales in weights; "
+            "strict: none of these. By default what BRAID_NUMERICS says, else fast.",
+            str,
+            metavar="HOW",
+        ),
+    )
+    precision: str | None = field(
+        default=None,
+        metadata=_option(
+            "bf16: products by weights are made of bf16, with sums in f32, where the CPU does so "
+            "faster; model: in the model's types. By default what BRAID_PRECISION says, else "
+            "model.",
+            str,
+            metavar="TYPE",
+        ),
+    )
+    on_miss: str = field(
+        default="default",
+        metadata=_option(
+            "What a kernel gets of which braid tune has no record: the default schedule; the "
+            "library's kernel, where it has one; the fastest of both and few others, which are "
+            "measured (probe); or what braid tune would find (tune).",
+            str,
+            metavar="WHAT",
+        ),
+    )
+    on_miss_seconds: float = field(
+        default=600.0, metadata=_seconds("With on_miss, begin no further search after so long.")
+    )
+    cache: bool = field(
+        default=True,
+        metadata=_option(
+            "Take what was compiled before of the same model and options, and keep what is now.",
+            bool,
+            flags="--cache/--no-cache",
+        ),
+    )
+    passes: "str | Sequence[ModulePass] | None" = field(
+        default=None,
+        metadata=_option(
+            "Passes, or their text such as canonicalize,cse, instead of the default pipeline."
+        ),
+    )
 
     def check(self) -> None:
         """Raises BraidError for numbers and times that there cannot be, and for other types."""
@@ -59,13 +294,54 @@ class CompileOptions:
             check_threads(self.jobs, "jobs", least=1)
         for name in ("measure_orders", "order_seconds", "on_miss_seconds"):
             _check_seconds(name, getattr(self, name))
+        flags = ("profile", "integers", "emulate", "load", "cache")
         check_kinds(
             texts={name: getattr(self, name) for name in ("cpu", "gpu_arch", "recompute")},
             paths={name: getattr(self, name) for name in ("target", "use_profile")},
-            flags={
-                name: getattr(self, name) for name in ("profile", "integers", "emulate", "load")
-            },
+            flags={name: getattr(self, name) for name in flags},
         )
+
+
+DEFAULTS = CompileOptions()
+
+
+def options_of() -> dict[str, Option]:
+    """Return what each option means, by its keyword."""
+    return {each.name: each.metadata["option"] for each in fields(CompileOptions)}
+
+
+_P = ParamSpec("_P")
+_Source = TypeVar("_Source")
+_Result = TypeVar("_Result")
+_Options = TypeVar("_Options")
+
+
+def takes_keywords(
+    options: Callable[_P, _Options],
+) -> Callable[
+    [Callable[[_Source, _Options], _Result]], Callable[Concatenate[_Source, _P], _Result]
+]:
+    """Let a function of a source and options have a keyword for each option instead.
+
+    Its signature and its docstring then tell them.
+    """
+
+    def decorated(
+        function: Callable[[_Source, _Options], _Result],
+    ) -> Callable[Concatenate[_Source, _P], _Result]:
+        @functools.wraps(function)
+        def called(source: _Source, *args: _P.args, **keywords: _P.kwargs) -> _Result:
+            return function(source, options(*args, **keywords))
+
+        own = inspect.signature(function)
+        first, *_ = own.parameters.values()
+        keywords = inspect.signature(options).parameters.values()
+        called.__signature__ = own.replace(parameters=[first, *keywords])  # pyright: ignore[reportAttributeAccessIssue]
+        listed = "\n".join(f"    {n}: {o.meaning}" for n, o in options_of().items())
+        called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed}\n"
+        return called
+
+    return decorated
 
 
 def _check_seconds(name: str, value: object) -> None:

@@ -19,6 +19,8 @@ from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
+from braid.driver.on_miss import given_settings
+from braid.driver.options import CompileOptions
 from braid.driver.sources.open_model import Bounds, Buckets
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.frontends.collector import collector_paused
@@ -84,6 +86,22 @@ def read_source(
     if isinstance(context, ModelContext):
         context.parameters = model.parameters
     return model
+
+
+def read_to_compile(context: Context, source: ModelSource, options: CompileOptions) -> SourceModel:
+    """Read a model as the options say, with its settings. Raises BraidError as `read_source`."""
+    return read_source(
+        context,
+        source,
+        target=None if options.target is None else os.fspath(options.target),
+        cpu=options.cpu,
+        gpu_arch=options.gpu_arch,
+        shapes=options.shapes,
+        parameters=options.parameters,
+        buckets=options.shape_buckets,
+        bounds=options.shape_bounds,
+        settings=given_settings(options),
+    )
 
 
 def _opened(source: object) -> ModelSource:

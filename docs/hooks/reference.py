@@ -12,11 +12,13 @@ import typer
 from typer.testing import CliRunner
 
 from braid.dialects.braid import Braid
+from braid.driver.options import DEFAULTS, options_of
 from braid.passes.infrastructure.options import pass_options
 from braid.passes.infrastructure.registry import braid_passes
 from braid.passes.pipelines import PIPELINES
 from braid.tools.app import app
 from braid.tools.braid_opt import main as braid_opt
+from braid.tools.commands.options import flag_of
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -33,6 +35,7 @@ def pages() -> dict[str, str]:
     return {
         "reference/dialect.md": dialect_page(),
         "reference/passes.md": passes_page(),
+        "reference/options.md": options_page(),
         "reference/cli.md": cli_page(),
     }
 
@@ -72,6 +75,19 @@ def passes_page() -> str:
         passes = "\n".join(f"1. `{part}`" for part in parts)
         lines += [f"### `{name}`", passes]
     return "\n\n".join(lines) + "\n"
+
+
+def options_page() -> str:
+    """Every option of a compilation: its keyword, its flag and its default."""
+    lines = [
+        "# Options of a compilation",
+        "Keywords of `braid.compile`, and options of the commands:",
+    ]
+    table = ["| keyword | `braid compile` | default | meaning |", "|---|---|---|---|"]
+    for name, option in options_of().items():
+        flag = "" if option.kind is None or name == "threads" else f"`{flag_of(name)}`"
+        table.append(f"| `{name}` | {flag} | `{getattr(DEFAULTS, name)!r}` | {option.meaning} |")
+    return "\n\n".join([*lines, "\n".join(table)]) + "\n"
 
 
 def cli_page() -> str:

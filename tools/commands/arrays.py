@@ -20,7 +20,7 @@ from braid.support.input_files import open_regular
 from braid.tools.commands.options import split_pair
 
 Array = NDArray[Any]
-Shapes = Mapping[str, tuple[int, ...]]
+Shapes = Mapping[str, Sequence[int]]
 _ZIP = b"PK\x03\x04"
 _LARGEST_RANDOM_INTEGER = 7
 
@@ -94,7 +94,7 @@ def sized_inputs(specs: Sequence[TensorSpec], shapes: Shapes) -> list[TensorSpec
     return [_sized(spec, shapes.get(spec.name, spec.bound)) for spec in specs]
 
 
-def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
+def _sized(spec: TensorSpec, shape: Sequence[int]) -> TensorSpec:
     if len(shape) != len(spec.shape) or any(
         size != wanted and (wanted >= 0 or size > bound)
         for size, wanted, bound in zip(shape, spec.shape, spec.bound, strict=True)
@@ -104,7 +104,7 @@ def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
             f"[{describe_shape(spec)}]",
             hint="what is compiled for some shapes does not run with others",
         )
-    return TensorSpec.static(spec.name, spec.dtype, shape)
+    return TensorSpec.static(spec.name, spec.dtype, tuple(shape))
 
 
 def all_given(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> Mapping[str, Array]:

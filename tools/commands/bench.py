@@ -1,27 +1,20 @@
 """`braid bench`: latency and memory of a model on random inputs."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from braid.tools.commands.option_groups import grouped
+from braid.driver.options import CompileOptions
+from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import (
-    EmulateOption,
-    GpuArchOption,
     InputOption,
     InterpretOption,
-    JobsOption,
     ModelArgument,
-    OptionalTargetOption,
     SeedOption,
-    ShapeOption,
-    ThreadsOption,
-    parse_shapes,
 )
-from braid.tools.commands.result_options import ResultOptions
 
 RunsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")]
 WarmupOption = Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")]
@@ -37,18 +30,18 @@ JsonOption = Annotated[
 @grouped
 def bench(
     model: ModelArgument,
-    results: ResultOptions,
+    options: Annotated[
+        CompileOptions,
+        only(
+            *("threads", "shapes", "target", "gpu_arch", "jobs", "emulate"),
+            *("numerics", "precision"),
+        ),
+    ],
     runs: RunsOption = 50,
     warmup: WarmupOption = 5,
     inputs: InputOption = None,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
-    shape: ShapeOption = None,
-    threads: ThreadsOption = 1,
-    target: OptionalTargetOption = None,
-    gpu_arch: GpuArchOption = None,
-    jobs: JobsOption = None,
-    emulate: EmulateOption = False,
     stream: StreamOption = False,
     json_file: JsonOption = None,
 ) -> None:
@@ -69,23 +62,13 @@ def bench(
 
     check_outputs(json_file)
     given = read_inputs(inputs)
-    opened = open_model(
-        model,
-        interpret=interpret,
-        threads=threads,
-        shapes=shape,
-        target=target,
-        gpu_arch=gpu_arch,
-        jobs=jobs,
-        emulate=emulate,
-        results=results,
-    )
-    specs = sized_inputs(opened.inputs, parse_shapes(shape))
+    opened = open_model(model, replace(options, cache=False), interpret=interpret)
+    specs = sized_inputs(opened.inputs, options.shapes or {})
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None
     if json_file is not None:
-        content = {"model": str(model), "threads": threads}
+        content = {"model": str(model), "threads": options.threads}
         content |= figures.to_json(opened.arena_bytes)
         content |= {} if flow is None else {"stream": asdict(flow)}
         write_files({json_file: json.dumps(content, indent=1).encode()})

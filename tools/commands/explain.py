@@ -1,34 +1,22 @@
 """`braid explain`: what was decided about a model, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
-from braid.tools.commands.option_groups import grouped
-from braid.tools.commands.options import (
-    BudgetOption,
-    CpuOption,
-    EmulateOption,
-    PartitionOption,
-    PinOption,
-    ShapeOption,
-    SourceArgument,
-    TargetOption,
-    UseProfileOption,
-    parse_shapes,
-)
-from braid.tools.commands.result_options import ResultOptions
+from braid.tools.commands.option_groups import grouped, only
+from braid.tools.commands.options import SourceArgument, option_of
 
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-    from braid.passes.partition.assign_devices import Strategy
     from braid.tools.explain.device_view import DeviceExplanation
     from braid.tools.explain.layout_view import LayoutExplanation
     from braid.tools.explain.memory_view import MemoryExplanation
@@ -64,7 +52,7 @@ class ViewOptions:
             metavar="FILE", help="Write when clusters run, predicted, as Perfetto's trace events."
         ),
     ] = None
-    memory_budget: BudgetOption = None
+    memory_budget: Annotated[str | None, option_of("memory_budget")] = None
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw it all on one page, in FILE.")
     ] = None
@@ -81,48 +69,14 @@ class ViewOptions:
         return not any(asked) and self.html is None and self.trace is None
 
 
-@dataclass(frozen=True)
-class ModelOptions:
-    """What is explained, for which machine, and what bears on decisions."""
-
-    partition: PartitionOption = None
-    pin: PinOption = None
-    use_profile: UseProfileOption = None
-    shape: ShapeOption = None
-    target: TargetOption = None
-    cpu: CpuOption = None
-    emulate: EmulateOption = False
-
-    @property
-    def strategy(self) -> "Strategy | None":
-        """By which ops are assigned to devices."""
-        return cast("Strategy | None", self.partition)
-
-    @property
-    def pins(self) -> tuple[str, ...]:
-        """Where some ops run."""
-        return tuple(self.pin or ())
-
-    @property
-    def arguments(self) -> "_CompileArguments":
-        """As keywords of what compiles. Raises BraidError for sizes that are none."""
-        return _CompileArguments(
-            shapes=parse_shapes(self.shape),
-            target=self.target,
-            cpu=self.cpu,
-            partition=self.strategy,
-            pin=self.pins,
-            emulate=self.emulate,
-        )
-
-
-class _CompileArguments(TypedDict):
-    shapes: "Mapping[str, tuple[int, ...]]"
-    target: str | None
-    cpu: str | None
-    partition: "Strategy | None"
-    pin: tuple[str, ...]
-    emulate: bool
+Explained = Annotated[
+    CompileOptions,
+    only(
+        *("partition", "pin", "use_profile", "shapes", "target", "cpu", "emulate"),
+        *("numerics", "precision"),
+    ),
+]
+"""What is explained, for which machine, and what bears on decisions."""
 
 
 @dataclass(frozen=True)
@@ -138,8 +92,7 @@ class _Explained:
 def explain(
     model: SourceArgument,
     views: ViewOptions,
-    what: ModelOptions,
-    results: ResultOptions,
+    options: Explained,
 ) -> None:
     """Explain the decisions of the default pipeline about a model.
 
@@ -152,33 +105,33 @@ def explain(
     check_outputs(views.html, views.trace)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
-    explained = _explained(model, views, what, results)
+    explained = _explained(model, views, options)
     if views.circuits and not explained.circuits:
         raise BraidError(
             "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
         )
-    _show(model, explained, views, what, results)
+    _show(model, explained, views, options)
 
 
-def _explained(
-    model: Path, views: ViewOptions, what: ModelOptions, results: ResultOptions
-) -> _Explained:
+def _explained(model: Path, views: ViewOptions, options: CompileOptions) -> _Explained:
     from braid.passes.infrastructure.context import make_context
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
 
     known = make_context()
-    read = partial(_read, known, model, what, results)
-    profile = what.use_profile
+    read = partial(_read, known, model, options)
+    profile = None if options.use_profile is None else Path(options.use_profile)
     plan: MemoryExplanation | None = None
     made: tuple[TimelineView, ...] = ()
     with compiling(model):
         module = read()
-        walk = walk_through(known, module, profile=profile, partition=what.strategy, pin=what.pins)
+        walk = walk_through(
+            known, module, profile=profile, partition=options.partition, pin=options.pin
+        )
         if views.lists_memory or views.html is not None:
             plan = plan_memory(known, read, profile=profile, budget=views.memory_budget)
         if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
-            made = _timelines(model, what, results)
+            made = _timelines(model, options)
     return _Explained(walk, plan, made)
 
 
@@ -186,8 +139,7 @@ def _show(
     model: Path,
     explained: _Explained,
     views: ViewOptions,
-    what: ModelOptions,
-    results: ResultOptions,
+    options: CompileOptions,
 ) -> None:
     walk, plan = explained.walk, explained.plan
     if views.html is not None and plan is not None:
@@ -200,7 +152,7 @@ def _show(
             _print_table(view.table)
     if views.trace is not None or views.devices:
         if views.measure is not None and walk.devices is not None:
-            walk.devices.measure(_measured(model, views.measure, what, results))
+            walk.devices.measure(_measured(model, views.measure, options))
         channels = [remark.message for remark in walk.remarks if "channels" in remark.data]
         _show_devices(walk.devices, views.trace, channels, listed=views.devices)
     if views.layouts:
@@ -212,35 +164,20 @@ def _show(
             print(f"{remark.pass_name}: {remark.message}")
 
 
-def _read(
-    context: "Context", model: Path, what: ModelOptions, results: ResultOptions
-) -> "ModuleOp":
-    from braid.driver.read_source import read_source
+def _read(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp":
+    from braid.driver.read_source import read_to_compile
     from braid.driver.sources.signature import check_model
 
-    module = read_source(
-        context,
-        model,
-        shapes=parse_shapes(what.shape),
-        target=what.target,
-        cpu=what.cpu,
-        settings={**results.given, "emulate": what.emulate or None},
-    ).module
+    module = read_to_compile(context, model, options).module
     check_model(module)
     return module
 
 
-def _timelines(
-    model: Path, what: ModelOptions, results: ResultOptions
-) -> "tuple[TimelineView, ...]":
+def _timelines(model: Path, options: CompileOptions) -> "tuple[TimelineView, ...]":
     """Of the circuits of the model."""
     from braid.driver.compile_source import emit_model
-    from braid.driver.options import CompileOptions
     from braid.tools.explain.circuit_view import STAGE, circuit_views
 
-    options = CompileOptions(
-        **what.arguments, numerics=results.numerics, precision=results.precision
-    )
     return circuit_views(str(emit_model(model, STAGE, options)))
 
 
@@ -255,20 +192,16 @@ def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bo
     return any(STAGE in backend_of(target.device(name)).stages for name in used)
 
 
-def _measured(
-    model: Path, requests: int, what: ModelOptions, results: ResultOptions
-) -> dict[str, float]:
+def _measured(model: Path, requests: int, options: CompileOptions) -> dict[str, float]:
     """Seconds of one run of each function that is a stage of a stream on this machine."""
-    from braid.compiler import compile
+    from braid.driver.compile import compile_or_load
     from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.commands.streaming import measure_stream
 
     with compiling(model):
-        compiled = compile(
-            model, **what.arguments, numerics=results.numerics, precision=results.precision
-        )
+        compiled = compile_or_load(model, options)
     arrays = bind_inputs(compiled.inputs, (), random_inputs(compiled.inputs, 0, {}))
     figures = measure_stream(compiled, arrays, requests, warmup=2)
     return {stage.name: stage.seconds for stage in figures.stages}

@@ -1,5 +1,6 @@
 """Opening the model that a command was given, whatever kind of file it is."""
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -11,33 +12,16 @@ from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.targets.simulator.stream_bytes import MAGIC
 from braid.tools.commands.diagnostics import compiling, show_diagnostic
-from braid.tools.commands.options import ARTIFACT_SUFFIX, parse_shapes
-from braid.tools.commands.result_options import ResultOptions, refuse_option
+from braid.tools.commands.options import ARTIFACT_SUFFIX
 
-_AS_EVER = ResultOptions()
+_OF_COMPILATIONS = ("gpu_arch", "numerics", "precision")
+"""Options that say nothing of what is not compiled."""
 
 
-def open_model(
-    path: Path,
-    *,
-    interpret: bool,
-    threads: int,
-    shapes: list[str] | None = None,
-    target: str | None = None,
-    gpu_arch: str | None = None,
-    jobs: int | None = None,
-    profile: bool = False,
-    emulate: bool = False,
-    cache: bool = False,
-    results: ResultOptions = _AS_EVER,
-) -> Model:
+def open_model(path: Path, options: CompileOptions, *, interpret: bool) -> Model:
     """Load an artifact, or compile (or, with `interpret`, only read) a source model.
 
-    `shapes` fixes open dims of a source model; those of an artifact stay open. `target` is what a
-    source model is compiled for, by default the host, and `gpu_arch` the architecture of its GPUs,
-    by default what it says. With `cache`, a source model that was
-    compiled before is loaded, without the compiler, and one that was not is kept. `results` say
-    what may be done to these.
+    The shapes of `options` fix open dims of a source model; those of an artifact stay open.
 
     Raises:
         BraidError: what reading or compiling finds wrong, or options that do not fit the file.
@@ -50,41 +34,35 @@ def open_model(
                 f"'{path}' is compiled code, which cannot be interpreted",
                 hint="give the .onnx or .mlir file that it was compiled from",
             )
-        results.refuse(f"'{path}' is compiled")
-        refuse_option("--gpu-arch", gpu_arch, f"'{path}' is compiled")
-        if target is not None:
-            _check_target(path, target)
-        return load(path, threads=threads, emulate=emulate)
-    fixed = parse_shapes(shapes)
+        refuse_options(options, f"'{path}' is compiled")
+        if options.target is not None:
+            _check_target(path, os.fspath(options.target))
+        return load(path, threads=options.threads, emulate=options.emulate)
     if interpret:
-        results.refuse("--interpret compiles nothing")
-        refuse_option("--gpu-arch", gpu_arch, "--interpret compiles nothing")
+        refuse_options(options, "--interpret compiles nothing")
         from braid.interpreted import interpret as interpret_model
 
-        return interpret_model(path, shapes=fixed)
-    options = CompileOptions(
-        target=target,
-        gpu_arch=gpu_arch,
-        threads=threads,
-        shapes=fixed,
-        jobs=jobs,
-        profile=profile,
-        emulate=emulate,
-        numerics=results.numerics,
-        precision=results.precision,
-    )
-    return compile_model(path, options, cache=cache)
+        return interpret_model(path, shapes=options.shapes)
+    return compile_model(path, options)
 
 
-def compile_model(path: Path, options: CompileOptions, *, cache: bool) -> Model:
-    """Compile a source model, and show that; with `cache`, load one that was compiled before.
+def refuse_options(options: CompileOptions, why: str) -> None:
+    """Raise BraidError with the reason where an option of what is compiled is given."""
+    for name in _OF_COMPILATIONS:
+        if getattr(options, name) is not None:
+            flag = name.replace("_", "-")
+            raise BraidError(f"--{flag} is for what is compiled, and {why}")
+
+
+def compile_model(path: Path, options: CompileOptions) -> Model:
+    """Compile a source model, and show that, or load one that was compiled before.
 
     Raises:
         BraidError: what reading or compiling finds wrong.
 
     """
     with handle_diagnostics(show_diagnostic):
-        return compile_or_load(path, options, cache=cache, around=partial(compiling, path))
+        return compile_or_load(path, options, around=partial(compiling, path))
 
 
 def _check_target(path: Path, target: str) -> None:

@@ -3,14 +3,30 @@
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable
-from typing import Any, get_type_hints
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from braid.driver.options import CompileOptions, options_of
+from braid.tools.commands.options import option_of, parse_bounds, parse_buckets, parse_shapes
+
+
+@dataclasses.dataclass(frozen=True)
+class Only:
+    """The names of the options of a compilation that a command takes."""
+
+    names: tuple[str, ...]
+
+
+def only(*names: str) -> Only:
+    """Return a mark of the options that a command takes: `Annotated[CompileOptions, only(…)]`."""
+    return Only(names)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """`command` as typer is to see it.
 
-    Fields have the types and defaults of options; those without a default are required.
+    Fields have the types and defaults of options; those without a default are required. Of
+    `CompileOptions`, these are the options of commands that it says, or `only` some of them.
 
     ```python
     @dataclass(frozen=True)
@@ -18,38 +34,73 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         shape: ShapeOption = None
 
     @grouped
-    def show(model: SourceArgument, sizes: Sizes) -> None: ...
+    def show(model: SourceArgument, sizes: Sizes, options: CompileOptions) -> None: ...
     ```
     """
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, Any] = {}
+    groups: dict[str, Callable[[dict[str, Any]], Any]] = {}
     parameters: list[inspect.Parameter] = []
     for name, parameter in inspect.signature(command).parameters.items():
-        own = hints[name]
-        if not dataclasses.is_dataclass(own):
-            parameters.append(parameter.replace(kind=_KEYWORD, annotation=own))
-            continue
-        groups[name] = own
-        types = get_type_hints(own, include_extras=True)
-        for field in dataclasses.fields(own):
-            missing = field.default is dataclasses.MISSING
-            default = inspect.Parameter.empty if missing else field.default
-            parameters.append(
-                inspect.Parameter(
-                    field.name, _KEYWORD, default=default, annotation=types[field.name]
-                )
-            )
+        kind, *marks = get_args(hints[name]) if _is_annotated(hints[name]) else [hints[name]]
+        if kind is CompileOptions:
+            names = next((mark.names for mark in marks if isinstance(mark, Only)), None)
+            own = list(_compile_parameters(names))
+            groups[name] = functools.partial(_compile_options, [each.name for each in own])
+        elif isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            own = list(_parameters(kind))
+            groups[name] = functools.partial(_made, kind, [each.name for each in own])
+        else:
+            own = [parameter.replace(kind=_KEYWORD, annotation=hints[name])]
+        parameters += own
 
     @functools.wraps(command)
     def called(**values: Any) -> None:
-        for name, group in groups.items():
-            names = [field.name for field in dataclasses.fields(group)]
-            values[name] = group(**{each: values.pop(each) for each in names})
-        command(**values)
+        made = {name: make(values) for name, make in groups.items()}
+        command(**values, **made)
 
     called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
     called.__annotations__ = {each.name: each.annotation for each in parameters}
     return called
 
 
+def _parameters(group: Any) -> Iterator[inspect.Parameter]:
+    types = get_type_hints(group, include_extras=True)
+    for field in dataclasses.fields(group):
+        missing = field.default is dataclasses.MISSING
+        default = inspect.Parameter.empty if missing else field.default
+        yield inspect.Parameter(field.name, _KEYWORD, default=default, annotation=types[field.name])
+
+
+def _made(group: Callable[..., Any], names: list[str], values: dict[str, Any]) -> Any:
+    return group(**{name: values.pop(name) for name in names})
+
+
+def _compile_parameters(names: tuple[str, ...] | None) -> Iterator[inspect.Parameter]:
+    defaults = {field.name: field.default for field in dataclasses.fields(CompileOptions)}
+    for name, option in options_of().items():
+        if option.kind is None or (names is not None and name not in names):
+            continue
+        default = None if option.repeats else defaults[name]
+        kind: Any = list[option.kind] if option.repeats else option.kind
+        kind = kind if default is not None else kind | None
+        annotation = Annotated[kind, option_of(name)]
+        yield inspect.Parameter(name, _KEYWORD, default=default, annotation=annotation)
+
+
+def _compile_options(names: list[str], values: dict[str, Any]) -> CompileOptions:
+    """Raises BraidError for a text that is no value of its option."""
+    given = {name: values.pop(name) for name in names}
+    return CompileOptions(**{n: _PARSERS.get(n, lambda text: text)(v) for n, v in given.items()})
+
+
+def _is_annotated(hint: Any) -> bool:
+    return get_origin(hint) is Annotated
+
+
+_PARSERS: Mapping[str, Callable[[Any], Any]] = {
+    "shapes": parse_shapes,
+    "shape_buckets": parse_buckets,
+    "shape_bounds": parse_bounds,
+    "pin": lambda texts: tuple(texts or ()),
+}
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from braid.driver.options import options_of
 from braid.support.errors import BraidError
 
 ARTIFACT_SUFFIX = ".braid"
@@ -20,31 +21,6 @@ ModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model: .onnx, .mlir or .braid.")
 ]
 SourceArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model: .onnx or .mlir.")]
-ShapeOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape",
-        metavar="NAME=DIMS",
-        help="Shape of an input with open dims, such as x=1,3,8. Repeatable.",
-    ),
-]
-BucketsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape-buckets",
-        metavar="DIM=SIZES",
-        help="Sizes of open dims to compile for, such as batch=1,2,4;sequence=32,64. Repeatable.",
-    ),
-]
-BoundOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--shape-bound",
-        metavar="DIM=SIZE",
-        help="Largest size of an open dim, such as batch=8; inputs are padded up to one of the "
-        "sizes that braid chooses. Repeatable.",
-    ),
-]
 InputOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -55,104 +31,32 @@ RandomOption = Annotated[
     bool, typer.Option("--random", help="Take random values for inputs that are not given.")
 ]
 SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the random values.")]
-ThreadsOption = Annotated[
-    int, typer.Option(metavar="N", min=0, help="Threads of a run; 0 for all CPUs.")
-]
-TargetOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TARGET",
-        help="Machine to compile for: a name or a .toml file; by default host, or what the model "
-        "says.",
-    ),
-]
-CpuOption = Annotated[
-    str | None,
-    typer.Option(
-        "--cpu",
-        metavar="CPU",
-        help="CPU of the host to compile for, by LLVM's name, with features where it has others: "
-        "haswell, or x86-64-v3,+avxvnni.",
-    ),
-]
-GpuArchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--gpu-arch",
-        metavar="ARCH",
-        help="Architecture of the target's GPUs: sm_80, sm_90a and others. sm_90a,+tf32, or +tf32 "
-        "alone, permits products of f32 to round what they multiply to tf32; +cubin adds machine "
-        "code by ptxas.",
-    ),
-]
-OptionalTargetOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TARGET",
-        help="Machine to compile for, by default host: a name or a .toml file. An artifact must "
-        "have been compiled for it.",
-    ),
-]
-PartitionOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="STRATEGY",
-        help="How ops are assigned to the devices of the target: by priority (the default: its "
-        "mapping lists), latency (of a request) or throughput (of a stream).",
-    ),
-]
-PinOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="WHAT=WHERE",
-        help="Run the op of this name, or all of a kind, on a device or backend: conv1=npu:0, "
-        "op:conv=npu. Repeatable.",
-    ),
-]
-EmulateOption = Annotated[
-    bool,
-    typer.Option(
-        "--emulate",
-        help="Run what is for missing devices, and backends that are not installed, on the host, "
-        "no faster than the target says.",
-    ),
-]
-JobsOption = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=1, help="Processes that compile kernels; by default one a CPU."),
-]
-UseProfileOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Weigh decisions by this profile, as braid run --profile writes it."
-    ),
-]
-UnseenOption = Annotated[
-    float | None,
-    typer.Option(
-        metavar="P",
-        min=0.0,
-        max=0.5,
-        help="Probability of branches that the profile never saw, by default 0.001.",
-    ),
-]
-CacheOption = Annotated[
-    bool,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Take what was compiled before of the same model and options, and keep what is now.",
-    ),
-]
-BudgetOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="SIZE",
-        help="Recompute what does not fit into SIZE: bytes, or with a unit as in 512MiB.",
-    ),
-]
 InterpretOption = Annotated[
     bool, typer.Option("--interpret", help="Run the numpy interpreter instead of compiled code.")
 ]
+
+
+def option_of(name: str) -> Any:
+    """Return the option of commands for an option of compilations, see `CompileOptions`."""
+    option = options_of()[name]
+    return typer.Option(
+        flag_of(name),
+        metavar=option.metavar,
+        min=option.least,
+        max=option.most,
+        help=f"{option.meaning} Repeatable." if option.repeats else option.meaning,
+    )
+
+
+def flag_of(name: str) -> str:
+    """Return what an option of compilations is called on a command line."""
+    return options_of()[name].flags or f"--{name.replace('_', '-')}"
+
+
+ShapeOption = Annotated[list[str] | None, option_of("shapes")]
+BucketsOption = Annotated[list[str] | None, option_of("shape_buckets")]
+BoundOption = Annotated[list[str] | None, option_of("shape_bounds")]
+TargetOption = Annotated[str | None, option_of("target")]
 
 
 def split_pair(option: str, text: str) -> tuple[str, str]:

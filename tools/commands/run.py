@@ -1,28 +1,21 @@
 """`braid run`: one run of a model on given or random inputs."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braid.tools.commands.option_groups import grouped
+from braid.driver.options import CompileOptions
+from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import (
-    CacheOption,
-    EmulateOption,
-    GpuArchOption,
     InputOption,
     InterpretOption,
-    JobsOption,
     ModelArgument,
-    OptionalTargetOption,
     RandomOption,
     SeedOption,
-    ShapeOption,
-    ThreadsOption,
-    parse_shapes,
 )
-from braid.tools.commands.result_options import ResultOptions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,23 +59,22 @@ TimeLimitOption = Annotated[
 @grouped
 def run(
     model: ModelArgument,
-    results: ResultOptions,
+    options: Annotated[
+        CompileOptions,
+        only(
+            *("threads", "shapes", "target", "gpu_arch", "jobs", "emulate"),
+            *("numerics", "precision", "cache"),
+        ),
+    ],
     inputs: InputOption = None,
     output_dir: OutputDirOption = None,
     random: RandomOption = False,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
-    shape: ShapeOption = None,
-    threads: ThreadsOption = 1,
-    target: OptionalTargetOption = None,
-    gpu_arch: GpuArchOption = None,
-    jobs: JobsOption = None,
     profile: ProfileFileOption = None,
     runs: RunsOption = 1,
-    emulate: EmulateOption = False,
     trace: TraceOption = None,
     time_limit: TimeLimitOption = None,
-    cache: CacheOption = True,
 ) -> None:
     """Run a model and show its outputs.
 
@@ -99,20 +91,9 @@ def run(
     if output_dir is not None:
         check_directory(output_dir)
     given = read_inputs(inputs)
-    opened = open_model(
-        model,
-        interpret=interpret,
-        threads=threads,
-        shapes=shape,
-        target=target,
-        gpu_arch=gpu_arch,
-        jobs=jobs,
-        profile=profile is not None,
-        emulate=emulate,
-        results=results,
-        cache=cache,
-    )
-    specs = sized_inputs(opened.inputs, parse_shapes(shape))
+    options = replace(options, profile=profile is not None)
+    opened = open_model(model, options, interpret=interpret)
+    specs = sized_inputs(opened.inputs, options.shapes or {})
     values = random_inputs(specs, seed, given) if random else all_given(specs, given)
     if trace is not None:
         _trace_to(trace, opened)

@@ -9,27 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError, did_you_mean
-from braid.tools.commands.option_groups import grouped
-from braid.tools.commands.options import (
-    BoundOption,
-    BucketsOption,
-    JobsOption,
-    ShapeOption,
-    SourceArgument,
-    TargetOption,
-    parse_bounds,
-    parse_buckets,
-    parse_shapes,
-    seconds_option,
-)
+from braid.tools.commands.option_groups import grouped, only
+from braid.tools.commands.options import SourceArgument, flag_of, seconds_option
 from braid.tools.commands.remote_tuning import tune_on_server
-from braid.tools.commands.result_options import ResultOptions
 
 if TYPE_CHECKING:
     from braid.tuning.tune_kernels import Tuning
 
 _SEARCHES = ("levels", "model")
+_HERE = ("shapes", "shape_buckets", "shape_bounds", "jobs", "numerics", "precision")
+"""Options of compilations that a server does not take."""
 
 ThresholdOption = Annotated[
     str,
@@ -192,7 +183,7 @@ class SearchOptions:
             clock=clock,
         )
 
-    def of_task(self, target: str | None) -> dict[str, Any]:
+    def of_task(self, target: object) -> dict[str, Any]:
         """The same for a task of a server."""
         same = (
             *("levels", "least_gain", "trials", "final"),
@@ -208,15 +199,6 @@ class SearchOptions:
 
 
 @dataclass(frozen=True)
-class SizeOptions:
-    """The sizes of open dims."""
-
-    shape: ShapeOption = None
-    shape_buckets: BucketsOption = None
-    shape_bound: BoundOption = None
-
-
-@dataclass(frozen=True)
 class ServerOptions:
     """Where else it is searched."""
 
@@ -229,11 +211,8 @@ class ServerOptions:
 def tune(
     model: SourceArgument,
     how: SearchOptions,
-    sizes: SizeOptions,
     elsewhere: ServerOptions,
-    results: ResultOptions,
-    target: TargetOption = None,
-    jobs: JobsOption = None,
+    options: Annotated[CompileOptions, only(*_HERE, "target")],
 ) -> None:
     """Search schedules of a model's kernels, or of one, on this machine.
 
@@ -248,35 +227,19 @@ def tune(
     """
     how.check()
     if elsewhere.server is not None:
-        here = {
-            "--ray": how.ray,
-            "--shape": sizes.shape,
-            "--shape-buckets": sizes.shape_buckets,
-            "--shape-bound": sizes.shape_bound,
-            "--jobs": jobs,
-            "--numerics": results.numerics,
-            "--precision": results.precision,
-        }
-        _refuse_with_server([name for name, value in here.items() if value is not None])
-        options, output = how.of_task(target), elsewhere.output
-        tune_on_server(model, elsewhere.server, elsewhere.token, options, output)
+        given = [flag_of(name) for name in _HERE if getattr(options, name)]
+        _refuse_with_server(given if how.ray is None else ["--ray", *given])
+        task, output = how.of_task(options.target), elsewhere.output
+        tune_on_server(model, elsewhere.server, elsewhere.token, task, output)
         return
     token = elsewhere.token
     if elsewhere.output is not None or (token is not None and not _from_environment(token)):
         raise BraidError("--token and --output are for --server")
     from braid.tuning.tune_model import tune_model
 
-    tuning = how.tuning(jobs)
+    tuning = how.tuning(options.jobs)
     with _showing(model, how.interactive):
-        report = tune_model(
-            model,
-            tuning,
-            target=target,
-            shapes=parse_shapes(sizes.shape),
-            shape_buckets=parse_buckets(sizes.shape_buckets),
-            shape_bounds=parse_bounds(sizes.shape_bound),
-            settings=results.given,
-        )
+        report = tune_model(model, tuning, options)
     print(report)
 
 

@@ -4,26 +4,18 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from braid.tools.commands.option_groups import grouped
+from braid.driver.options import CompileOptions
+from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import (
-    EmulateOption,
-    GpuArchOption,
     InputOption,
     InterpretOption,
-    JobsOption,
-    PartitionOption,
-    PinOption,
     SeedOption,
-    ShapeOption,
     SourceArgument,
-    TargetOption,
-    ThreadsOption,
 )
-from braid.tools.commands.result_options import ResultOptions, refuse_option
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,7 +24,6 @@ if TYPE_CHECKING:
 
     from braid.dialects.braid.clusters import Placement
     from braid.driver.sources.source_model import SourceModel
-    from braid.passes.partition.assign_devices import Strategy
     from braid.runtime.model import Model
     from braid.support.settings import Precision
     from braid.tools.commands.reference import OnnxReference
@@ -75,20 +66,18 @@ NoFamiliesOption = Annotated[
 @grouped
 def verify(
     model: SourceArgument,
-    results: ResultOptions,
+    options: Annotated[
+        CompileOptions,
+        only(
+            *("shapes", "threads", "target", "gpu_arch", "jobs", "emulate", "partition", "pin"),
+            *("numerics", "precision"),
+        ),
+    ],
     inputs: InputOption = None,
     seed: SeedOption = 0,
     tolerance: ToleranceOption = None,
     interpret: InterpretOption = False,
-    shape: ShapeOption = None,
-    threads: ThreadsOption = 1,
-    target: TargetOption = None,
-    gpu_arch: GpuArchOption = None,
-    jobs: JobsOption = None,
-    emulate: EmulateOption = False,
     per_cluster: PerClusterOption = False,
-    partition: PartitionOption = None,
-    pin: PinOption = None,
     no_families: NoFamiliesOption = False,
 ) -> None:
     """Compare a model, op by op, with a reference.
@@ -103,58 +92,47 @@ def verify(
     that are not given are random. The status is 1 if an op differs.
     """
     from braid.dialects.braid.settings import settings_of
-    from braid.driver.read_source import read_source
+    from braid.driver.read_source import read_to_compile
     from braid.passes.infrastructure.context import make_context
     from braid.support.settings import Kernels, Precision
     from braid.tools.commands.arrays import random_inputs, read_inputs
-    from braid.tools.commands.options import parse_shapes
+    from braid.tools.commands.models import refuse_options
     from braid.tools.comparison.layerwise import differences
 
-    _check_options(interpret, no_families, per_cluster, partition, pin)
+    _check_options(interpret, no_families, per_cluster, options)
     if interpret:
-        results.refuse("--interpret compiles nothing")
-        refuse_option("--gpu-arch", gpu_arch, "--interpret compiles nothing")
+        refuse_options(options, "--interpret compiles nothing")
+    if no_families:
+        options = replace(options, kernels=Kernels.GENERIC)
     known = make_context()
-    source = read_source(
-        known,
-        model,
-        shapes=parse_shapes(shape),
-        target=target if per_cluster else None,
-        settings={
-            **results.given,
-            "emulate": emulate or None,
-            "kernels": Kernels.GENERIC if no_families else None,
-        },
-    )
+    # Where clusters are compared, they are those of the target; else ops are, as they were read.
+    reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
+    source = read_to_compile(known, model, reading)
     onnx_runtime = None if per_cluster else _onnx_runtime(model)
     _check_reference(interpret, onnx_runtime)
     if per_cluster:
-        order, alone, placements = _exposed_clusters(known, source.module, partition, pin)
+        order, alone, placements = _exposed_clusters(known, source.module, options)
     else:
         order, alone, placements = _exposed_results(source.module, onnx_runtime)
-    if interpret:
-        tested = _interpreted(source)
-    else:
-        tested = _compiled(source, target, gpu_arch, threads, jobs)
+    tested = _interpreted(source) if interpret else _compiled(source, options)
     values = random_inputs(tested.inputs, seed, read_inputs(inputs))
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
     if tolerance is None:
         precision = Precision.MODEL if interpret else settings_of(source.module).precision
-        tolerance = _default_tolerance(actual.values(), gpu_arch or "", precision)
+        tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", precision)
     found = differences(order, actual, expected)
     _report(found, tolerance, reference, placements, alone.tolerances)
 
 
 def _exposed_clusters(
-    context: "Context", module: "ModuleOp", partition: str | None, pin: Sequence[str] | None
+    context: "Context", module: "ModuleOp", options: CompileOptions
 ) -> "_Exposed":
     """What leaves each cluster as an output, and the reference by which it is judged alone."""
     from braid.tools.comparison.clusterwise import expose_clusters
 
-    strategy = cast("Strategy | None", partition)
-    clusters = expose_clusters(context, module, strategy, tuple(pin or ()))
+    clusters = expose_clusters(context, module, options.partition, options.pin)
     return clusters.order, clusters.alone(), clusters.placements
 
 
@@ -183,8 +161,7 @@ def _check_options(
     interpret: bool,
     no_families: bool,
     per_cluster: bool,
-    partition: str | None,
-    pin: Sequence[str] | None,
+    options: CompileOptions,
 ) -> None:
     """Raises BraidError for options that exclude each other."""
     from braid.support.errors import BraidError
@@ -193,7 +170,7 @@ def _check_options(
         raise BraidError(
             "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
         )
-    if not per_cluster and (partition is not None or pin):
+    if not per_cluster and (options.partition is not None or options.pin):
         raise BraidError("--partition and --pin are for --per-cluster")
 
 
@@ -232,23 +209,12 @@ def _interpreted(source: "SourceModel") -> "Model":
     return interpret(source.module, parameters=source.parameters)
 
 
-def _compiled(
-    source: "SourceModel",
-    target: str | None,
-    gpu_arch: str | None,
-    threads: int,
-    jobs: int | None,
-) -> "Model":
-    from braid.compiler import compile
+def _compiled(source: "SourceModel", options: CompileOptions) -> "Model":
+    """What the module of the source, whose sizes and settings are decided, is compiled to."""
+    from braid.driver.compile import compile_or_load
 
-    return compile(
-        source.module,
-        parameters=source.parameters,
-        target=target,
-        gpu_arch=gpu_arch,
-        threads=threads,
-        jobs=jobs,
-    )
+    own = replace(options, parameters=source.parameters, shapes=None, partition=None, pin=())
+    return compile_or_load(source.module, own)
 
 
 def _expected(

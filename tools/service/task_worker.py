@@ -107,6 +107,7 @@ def _tune(
     orders: "queue.SimpleQueue[str]",
 ) -> None:
     """Search the kernels, or only list them where there is no time."""
+    from braid.driver.options import CompileOptions
     from braid.tools.terminal.steering import steering
     from braid.tuning.budget import PausedClock
     from braid.tuning.search import Final, Rule
@@ -139,7 +140,7 @@ def _tune(
         steer=clock.while_asking(steering(clock.end, read, say)) if options.interactive else None,
         clock=clock,
     )
-    found = tune_model(model, tuning, target=options.target)
+    found = tune_model(model, tuning, CompileOptions(target=options.target))
     if options.seconds > 0:
         say(str(found))
     report("kernels", kernels=[kernel.model_dump() for kernel in _kernels(found.keys)])

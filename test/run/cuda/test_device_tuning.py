@@ -6,6 +6,7 @@ import pytest
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
+from braid.driver.options import CompileOptions
 from braid.frontends.mlir import parse_mlir
 from braid.targets.costs.schedule_records import TunedKernel, load_tuned
 from braid.tuning.device_kernels import MEASURED_THERE
@@ -31,7 +32,7 @@ def model() -> ModuleOp:
 def tuned(said: list[str] | None = None, levels: int = 3) -> tuple[TuningReport, TunedKernel]:
     say = (lambda _: None) if said is None else said.append
     rule = Rule(trials=3, levels=levels)
-    report = tune_model(model(), Tuning(rule=rule, jobs=1, say=say), target=TARGET)
+    report = tune_model(model(), Tuning(rule=rule, jobs=1, say=say), CompileOptions(target=TARGET))
     (record,) = load_tuned().values()
     return report, record
 

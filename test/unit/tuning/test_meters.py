@@ -91,11 +91,11 @@ def kernel(number: int, found: KernelTask) -> GpuKernel:
 def test_kernels_of_a_gpu_are_searched_and_recorded() -> None:
     said: list[str] = []
     tuning = Tuning(rule=Rule(trials=3), jobs=1, say=said.append)
-    report = tune_model(model(), tuning, target="gpu-emulated")
+    report = tune_model(model(), tuning, CompileOptions(target="gpu-emulated"))
     assert report.searched == 1 and "predicted time (static model) on gpu:0" in said[1]
     (record,) = load_tuned().values()
     assert record.measure == "predicted time (static model)" and 0 < record.seconds < 1e-3
-    again = tune_model(model(), tuning, target="gpu-emulated")
+    again = tune_model(model(), tuning, CompileOptions(target="gpu-emulated"))
     assert (again.searched, again.known) == (0, 1)
     compiled = braid.compile(model(), target="gpu-emulated", jobs=1)
     assert str(compiled.kernels).startswith("1 of 1 kernels have a record")
@@ -179,7 +179,7 @@ def test_that_there_is_nothing_to_search_is_said(target: str, tmp_path: Path) ->
     said: list[Diagnostic] = []
     tuning = Tuning(rule=Rule(), seconds=60.0, say=lambda line: None)
     with handle_diagnostics(said.append):
-        report = tune_model(model, tuning, target=target)
+        report = tune_model(model, tuning, CompileOptions(target=target))
     assert (report.searched, report.known, report.left) == (0, 0, 0)
     (warning,) = said
     assert warning.severity == "warning" and f"on target '{target}'" in warning.message
@@ -191,6 +191,6 @@ def test_what_chooses_schedules_without_a_search_is_said() -> None:
     lines, said = list[str](), list[Diagnostic]()
     tuning = Tuning(rule=Rule(levels=1), seconds=0.0, say=lines.append)
     with handle_diagnostics(said.append):
-        tune_model(model, tuning, target="fpga-sim")
+        tune_model(model, tuning, CompileOptions(target="fpga-sim"))
     hints = [*lines, *(each.hint or "" for each in said)]
     assert any("'fpga:0'" in hint and "'select-hls-schedule'" in hint for hint in hints), hints

@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto
 
 import braid
+from braid.driver.options import CompileOptions
 from braid.driver.pipeline import passes_for
 from braid.driver.read_source import read_source
 from braid.lowering.npu.measured_stream import StreamRequest, answer
@@ -75,7 +76,9 @@ def test_what_is_found_is_used(target: str) -> None:
     before = braid.compile(proto, target=target)
     assert before.kernels == (0, 1, 0)
     expected = before(x)
-    report = tune_model(proto, Tuning(rule=Rule(levels=1), say=lines.append), target=target)
+    report = tune_model(
+        proto, Tuning(rule=Rule(levels=1), say=lines.append), CompileOptions(target=target)
+    )
     assert (report.searched, report.faster) == (1, 1), lines
     assert any("simulated time" in line for line in lines)
     (found,) = load_tuned().values()
@@ -86,7 +89,7 @@ def test_what_is_found_is_used(target: str) -> None:
     (was,), (now,) = before.launched_seconds().values(), after.launched_seconds().values()
     assert was == pytest.approx(found.baseline, rel=1e-3)
     assert now == pytest.approx(found.seconds, rel=1e-3)
-    assert tune_model(proto, Tuning(rule=Rule(levels=1)), target=target).known == 1
+    assert tune_model(proto, Tuning(rule=Rule(levels=1)), CompileOptions(target=target)).known == 1
 
 
 @pytest.mark.parametrize(("target", "levels"), [("npu-small", 3), ("npu-davinci", 1)])
