@@ -42,14 +42,14 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
+from braid.lowering.cpu.kernels.amx.products import AMX
+from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
-from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
-from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
@@ -291,7 +291,7 @@ def measure_narrow_gemm(m: int, n: int, k: int, rounds: int) -> Measurement:
     """m × k unsigned bytes times k × n signed ones, in i32; the right side as each wants it."""
     shapes = [(m, k), (k, n)]
     group = make_group(shapes, _byte_product, None, None, BYTES)
-    families = GemmNarrowFamily(HOST), GemmAmxFamily(HOST)
+    families = GemmFamily(HOST, LOW_PRECISION), GemmFamily(HOST, AMX)
     _, number, choice = min(
         (candidate.seconds(choice), number, choice)
         for number, family in enumerate(families)

@@ -2,20 +2,20 @@
 
 from collections.abc import Sequence
 
+from braid.lowering.cpu.kernels.amx.products import AMX
 from braid.lowering.cpu.kernels.arg_reduce import ArgReduceFamily
 from braid.lowering.cpu.kernels.border import BorderFamily
 from braid.lowering.cpu.kernels.concat import ConcatFamily
-from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
+from braid.lowering.cpu.kernels.contraction.floats import FLOATS
+from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
+from braid.lowering.cpu.kernels.contraction.product import ProductArithmetic
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
-from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.conv_winograd import ConvWinogradFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
-from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
 from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
-from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
 from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
@@ -33,6 +33,9 @@ from braid.lowering.cpu.library.family import OneDnnFamily
 from braid.targets.kernels.kernel_family import KernelFamily
 from braid.targets.machines.machine import Machine
 
+ARITHMETICS: tuple[ProductArithmetic, ...] = (FLOATS, LOW_PRECISION, AMX)
+"""What multiplies in matrix products and convolutions; each is a family of its own of both."""
+
 
 def cpu_families(
     machine: Machine, installed: Sequence[KernelFamily] = (), *, is_strict: bool = False
@@ -46,17 +49,13 @@ def cpu_families(
     families = (
         *installed,
         BorderFamily(machine),
-        GemmFamily(machine),
+        *(GemmFamily(machine, each) for each in ARITHMETICS),
         GemmDotsFamily(machine),
-        GemmNarrowFamily(machine),
         GemmPackingFamily(machine),
-        GemmAmxFamily(machine),
         ConvDepthwiseFamily(machine),
         ConvGroupedFamily(machine),
-        ConvDirectFamily(machine),
+        *(ConvDirectFamily(machine, each) for each in ARITHMETICS),
         ConvWinogradFamily(machine),
-        ConvNarrowFamily(machine),
-        ConvAmxFamily(machine),
         PadFamily(machine),
         PoolFamily(machine),
         ReductionFamily(machine),

@@ -8,8 +8,8 @@ see `KernelFamily`. The folders hold what families are made of. Each imports onl
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
 - `selection`: the first elements of rows: keys, candidates, sorts (`top_k`, `arg_reduce`)
 - `winograd`: convolutions with fewer products (`conv_winograd`)
-- `amx`: products in the tile registers of AMX (`gemm_amx`, `conv_amx`)
-- `contraction`: products in tiles of vectors (`gemm`, `conv_direct`)
+- `amx`: the arithmetic of the tile registers of AMX (`gemm`, `conv_direct`)
+- `contraction`: products, and the arithmetics of vectors (`gemm`, `conv_direct`)
 - `copies`: strided copies, such that permute elements, and borders (`movement`, `pad`, `tiled`)
 - `pointwise`: elementwise ops, alone (`elementwise`) and after the ops of other families
 - `groups`: the base of all families, and what they ask about a group: layouts, loops, traffic

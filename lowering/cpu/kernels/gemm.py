@@ -1,19 +1,17 @@
-"""Matrix products with an elementwise epilogue: row-major A and C, B packed or row-major."""
+"""Matrix products with an elementwise epilogue, by any arithmetic."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import overlap_of, stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.byte_pairs import columns_of_chunk
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.contraction import tiling
-from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
+from braid.lowering.cpu.kernels.contraction.floats import FLOATS
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
     match_matmul,
@@ -27,121 +25,151 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     WIDE_VECTORS,
     feasible_tiles,
 )
-from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
-from braid.lowering.cpu.kernels.contraction.tiling import TileSchedule
-from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
-from braid.lowering.cpu.unit.kernel_function import grid_kernel, overlapping_kernel
-from braid.targets.kernels.kernel_family import Kernel, Overlap
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.product import (
+    Product,
+    ProductArithmetic,
+    ProductFamily,
+    StoredProduct,
+)
+from braid.lowering.cpu.kernels.contraction.shuffled import Positions
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 
 
 @dataclass(frozen=True)
-class GemmFamily(VectorFamily):
-    """`braid.matmul` of f32 or f64 with an elementwise epilogue.
+class GemmFamily(ProductFamily):
+    """`braid.matmul` by some arithmetic, with an elementwise epilogue.
 
     Layouts: everything row-major but B, which is packed into column blocks (`Ba32b`, `abDc32d`:
-    best for weights, which are packed at compile time) or row-major as well. B may be gathered
-    from a table, which is stored so, or, for f32, be f16 or bf16 that is converted as it is loaded.
+    best for weights, which are packed at compile time). Of floats it may be row-major as well,
+    gathered from a table that is stored so, or, for f32, be f16 or bf16 that is converted as it is
+    loaded. Of numbers of 8 and 16 bits, A has rows padded to whole steps, and B, which is one for
+    all batches, is in blocks of columns and of a step's rows (`BA32b4a`).
     """
 
-    name: str = "gemm"
-    version: int = 12
+    arithmetic: ProductArithmetic = FLOATS
     anchors: ClassVar = (MatmulOp,)
 
-    def match(self, group: FusedOp) -> "_Product | None":
-        """One product of block arguments, or by slabs of one; the rest is elementwise."""
-        found = match_matmul(group)
+    @property
+    def identity(self) -> tuple[str, int]:
+        """As in the base class."""
+        return self.arithmetic.gemm
+
+    def find(self, group: FusedOp) -> "MatmulProduct | None":
+        """As in the base class; floats may come by slabs of one operand, or be converted."""
+        accumulates = self.arithmetic.accumulates
+        found = match_matmul(group, narrow=accumulates)
         if found is None or not widens_fast(found, self.machine):
             return None
-        return _Product(group, self.unit_of(found.op.output), found)
+        if accumulates and not found.has_one_rhs:
+            return None
+        sizes = (1, found.points.shape[-1], shape_of(found.lhs)[-1])
+        return MatmulProduct(found.op, found.lhs, found.rhs, *sizes, found)
 
 
-@dataclass(frozen=True, eq=False)
-class _Product(ScheduledCandidate[TileSchedule]):
+@dataclass(frozen=True)
+class MatmulProduct(Product):
+    """A product of matrices."""
+
     found: MatmulMatch
 
-    def choices(self) -> Sequence[LayoutChoice]:
-        """Packed B with the block sizes from best to worst, then row-major B."""
-        rank = len(shape_of(self.found.rhs))
-        vectors = tiling.ranked_vectors(matmul_size(self.found, packed=True), self.unit)
-        blocks = [_packed(rank, count * self.unit.lanes) for count in vectors]
-        return [self._choice(layout) for layout in (*blocks, Layout.row_major(rank))]
+    may_overlap: ClassVar = True
 
-    def takes_strides(self, choice: LayoutChoice) -> bool:
-        """With neighbouring elements along the innermost dims; packed B is on its own."""
-        rhs = choice.operands[self.found.rhs.index]
-        packed = not rhs.is_row_major and rhs.strides is not None
-        return not packed and takes_strides(self.group, choice)
+    def float_choices(
+        self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
+    ) -> Sequence[LayoutChoice]:
+        """Everything row-major but B, which is in blocks of columns, or row-major at last."""
+        rank, plain = len(shape_of(self.right)), row_major_choice(group)
 
-    def space(self, level: int) -> Iterator[TileSchedule]:
-        """Tiles that fit the block of B, by predicted time."""
-        layout = layout_of(self.group.inputs[self.found.rhs.index].type)
-        slabs = 1 if self.found.slabs is None else shape_of(self.found.rhs)[0]
-        b_bytes = storage_bytes(self.found.rhs.type, layout) // slabs
-        vectors = self._vectors(layout)
-        return tiling.schedules(self._size(layout), vectors, self.unit, b_bytes, level)
+        def stored(right: Layout) -> LayoutChoice:
+            operands = list(plain.operands)
+            operands[self.right.index] = right
+            return LayoutChoice(tuple(operands), plain.results)
 
-    def takes(self, schedule: TileSchedule) -> bool:
-        """Any tile that fits."""
-        layout = layout_of(self.group.inputs[self.found.rhs.index].type)
-        return tiling.takes(schedule, self._size(layout), self._vectors(layout), self.unit)
+        blocks = ranked(stored(_packed(rank, lanes)))
+        return [*(stored(_packed(rank, block)) for block in blocks), plain]
 
-    def _size(self, layout: Layout) -> tiling.ContractionSize:
-        size = matmul_size(self.found, not layout.is_row_major)
-        if overlap_of(self.group) is None:
-            return size
-        # The rows of A are as far apart as those of the result.
-        return replace(size, row_bytes=self.unit.element_bytes * size.columns)
+    def stepped_choice(
+        self, group: FusedOp, block: int, step: int, in_pairs: bool = False
+    ) -> LayoutChoice:
+        """Everything row-major but B, in blocks of columns and of a step's rows (`BA32b4a`).
 
-    def seconds(self, choice: LayoutChoice) -> float:
-        """Time of the best tile, or of memory where that is slower."""
-        layout = choice.operands[self.found.rhs.index]
-        moved = self.moved_bytes(choice)
-        size = matmul_size(self.found, not layout.is_row_major)
-        return min(tiling.seconds(size, v, self.unit, moved) for v in self._vectors(layout))
-
-    def overlap(self) -> Overlap | None:
-        """The left operand, if its rows are dense and no longer than those of the result."""
-        kernel = self._kernel(next(self.space(0)))
-        if not can_overlap(kernel.problem):
-            return None
-        return Overlap(self.found.lhs.index, self._overlapped(kernel).scratch_bytes)
-
-    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
-        """One tile per grid iteration."""
-        kernel = self._kernel(schedule)
-        problem = kernel.problem
-        if overlap_of(self.group) == self.found.lhs.index and can_overlap(problem):
-            body = self._overlapped(kernel)
-            return overlapping_kernel(self.group, symbol, self.unit, body)
-        body, in_place = kernel.iteration, problem.in_place
-        return grid_kernel(
-            self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
+        Rows of A are padded to whole steps.
+        """
+        plain = Layout.row_major(len(self.found.points.shape))
+        batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
+        suffix = ":pairs" if in_pairs else ""
+        own = {self.right.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"}
+        if shape_of(self.left)[-1] % step:
+            own[self.left.index] = f"{batch}{k}{n.upper()}{step}{n}"
+        operands = tuple(
+            Layout.parse(own[index]) if index in own else plain
+            for index in range(len(group.inputs))
         )
+        return LayoutChoice(operands, (plain,) * len(group.outputs))
 
-    def _overlapped(self, kernel: ContractionKernel) -> OverlappedGemm:
-        return OverlappedGemm(kernel, self.unit.element_bytes)
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+        """Of floats, with neighbouring elements along the innermost dims; packed B has none."""
+        right = choice.operands[self.right.index]
+        packed = not right.is_row_major and right.strides is not None
+        return step == 1 and not packed and takes_strides(group, choice)
 
-    def _choice(self, rhs: Layout) -> LayoutChoice:
-        operands, results = (
-            [Layout.row_major(len(shape_of(value))) for value in values]
-            for values in (self.group.inputs, self.group.outputs)
-        )
-        operands[self.found.rhs.index] = rhs
-        return LayoutChoice(tuple(operands), tuple(results))
+    def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredMatmul":
+        """As in the base class."""
+        return StoredMatmul(choice, unit, step, self.found)
 
-    def _vectors(self, rhs: Layout) -> Sequence[int]:
-        """Vectors per tile that the layout of B allows."""
-        if rhs.is_row_major:
-            is_wide = self._size(rhs).rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))
-            return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS
-        return [rhs.block(rhs.rank - 1) // self.unit.lanes]
 
-    def _kernel(self, schedule: TileSchedule) -> ContractionKernel:
-        tile, lanes = schedule.tile, self.unit.lanes
-        problem = matmul_contraction(
-            self.found, stored_choice(self.group), tile.vectors * lanes, lanes
-        )
-        return ContractionKernel(problem, tile, lanes, schedule.columns_outside)
+@dataclass(frozen=True)
+class StoredMatmul(StoredProduct):
+    """A product of matrices in some layouts."""
+
+    found: MatmulMatch
+
+    @property
+    def exists(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    def _right(self) -> Layout:
+        return self.choice.operands[self.found.rhs.index]
+
+    @property
+    def block(self) -> int:
+        """As in the base class."""
+        return self._right.block(self._right.rank - 1)
+
+    @property
+    def size(self) -> ContractionSize:
+        """As in the base class."""
+        return matmul_size(self.found, not self._right.is_row_major, self.step)
+
+    @property
+    def b_bytes(self) -> int:
+        """Of one slab of a table."""
+        right = self.found.rhs
+        slabs = 1 if self.found.slabs is None else shape_of(right)[0]
+        return storage_bytes(right.type, self._right) // slabs
+
+    @property
+    def positions(self) -> Positions:
+        """Rows of A, which have nothing between them."""
+        depth = self.size.depth * self.step
+        return Positions(depth, depth, columns_of_chunk(1))
+
+    @property
+    def float_vectors(self) -> Sequence[int]:
+        """As in the base class; B that lies by rows allows any, for one row of A more of them."""
+        if not self._right.is_row_major:
+            return [self.block // self.unit.lanes]
+        is_wide = self.size.rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))
+        return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS
+
+    def contraction(self, block: int) -> Contraction:
+        """As in the base class."""
+        return matmul_contraction(self.found, self.choice, block, self.unit.lanes, self.step)
 
 
 def _packed(rank: int, block: int) -> Layout:

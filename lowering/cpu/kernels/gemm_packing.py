@@ -10,10 +10,9 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import is_unsigned
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
-from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
+from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, adds_bytes
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
     MatmulMatch,
@@ -41,7 +40,7 @@ class GemmPackingFamily(VectorFamily):
 
     Layouts: everything row-major but B, which may lie by columns as well (`ba`, `abdc`). It is
     packed as it is read, or made ready in registers for few rows. That is for operands that are
-    computed: known ones are stored in the order of `gemm-narrow`.
+    computed: known ones are stored in the order of `LOW_PRECISION`.
     """
 
     name: str = "gemm-packing"
@@ -51,7 +50,7 @@ class GemmPackingFamily(VectorFamily):
     def match(self, group: FusedOp) -> "_Product | None":
         """One product of block arguments, the rest elementwise on its result."""
         found = match_matmul(group, narrow=True)
-        if found is None or not is_byte(element_type_of(found.lhs)):
+        if found is None or not adds_bytes(found.op):
             return None
         return _Product(group, self.unit, found, ByteArithmetic.of(self.machine, self.unit.lanes))
 

@@ -67,14 +67,15 @@ class TiledFamily(VectorFamily):
     inner: tuple[KernelFamily, ...] = ()
     name: str = "tiled"
     own_version: int = 2
+    version: int = field(init=False)
     _sizes: dict[str, tuple[int, ...] | None] = field(
         default_factory=dict[str, tuple[int, ...] | None], compare=False, repr=False
     )
 
-    @property
-    def version(self) -> int:
-        """Raised with that of any inner family, whose code is in the kernels."""
-        return self.own_version + sum(family.version for family in self.inner)
+    def __post_init__(self) -> None:
+        """Raise the version with that of any inner family, whose code is in the kernels."""
+        version = self.own_version + sum(family.version for family in self.inner)
+        object.__setattr__(self, "version", version)
 
     def match(self, group: FusedOp) -> "_Tiles | None":
         """A result that can be cut into tiles that are small inside."""

@@ -17,8 +17,9 @@ from xdsl.rewriter import Rewriter
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.kernels.conv_amx import ConvAmxFamily
-from braid.lowering.cpu.kernels.gemm_amx import GemmAmxFamily
+from braid.lowering.cpu.kernels.amx.products import AMX
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.host.codegen.compiler import compile_kernel
 from braid.support.worker_process import WorkerProcess
 from braid.targets.kernels.kernel_family import LEVELS, Kernel
@@ -89,7 +90,7 @@ def test_products_of_bytes(check, shape) -> None:
     m, k, n = shape
     bias = RNG.integers(-9999, 9999, (1, n)).astype(np.int32)
     arrays = [bytes_of(U8, m, k), bytes_of(I8, k, n), bias, *scales(1, n)]
-    build, family = test_bytes.product, GemmAmxFamily(SAPPHIRE_RAPIDS)
+    build, family = test_bytes.product, GemmFamily(SAPPHIRE_RAPIDS, AMX)
     check(family, types_of(arrays), build, choices=[0, 3], arrays=arrays)
 
 
@@ -101,7 +102,7 @@ def test_signs(check, a, b) -> None:
         return [op], [op.output]
 
     arrays = [bytes_of(a, 2, 5, 72), bytes_of(b, 1, 72, 35)]
-    family = GemmAmxFamily(SAPPHIRE_RAPIDS)
+    family = GemmFamily(SAPPHIRE_RAPIDS, AMX)
     check(family, types_of(arrays), build, choices=[1], arrays=arrays)
 
 
@@ -110,7 +111,7 @@ def test_products_of_halves(check, monkeypatch, shape) -> None:
     m, k, n = shape
     types = [TensorType(bf16, (m, k)), TensorType(bf16, (k, n)), TensorType(f32, (1, n))]
     monkeypatch.setattr(check, "tolerance", 4e-3)  # of the rounded result
-    check(GemmAmxFamily(SAPPHIRE_RAPIDS), types, test_halves.product, choices=[0, 2])
+    check(GemmFamily(SAPPHIRE_RAPIDS, AMX), types, test_halves.product, choices=[0, 2])
 
 
 def test_all_schedules(check) -> None:
@@ -122,7 +123,7 @@ def test_all_schedules(check) -> None:
         op = MatmulOp.on(a, b, accumulator=f32)
         return [op], [op.output]
 
-    family, blocks = GemmAmxFamily(SAPPHIRE_RAPIDS), dict[tuple[int, int], int]()
+    family, blocks = GemmFamily(SAPPHIRE_RAPIDS, AMX), dict[tuple[int, int], int]()
     offered = candidate_of(family, make_group(types, build)).layouts
     for number, choice in enumerate(offered):
         candidate = candidate_of(family, make_group(types, build, choice))
@@ -155,7 +156,7 @@ def test_all_schedules(check) -> None:
 )
 @pytest.mark.parametrize("is_float", [False, True], ids=["bytes", "halves"])
 def test_convolutions(check, channels, filters, size, stride, groups, is_float) -> None:
-    family = ConvAmxFamily(SAPPHIRE_RAPIDS)
+    family = ConvDirectFamily(SAPPHIRE_RAPIDS, AMX)
     shapes = (2, channels, 9, 18), (filters, channels // groups, size, size)
     if is_float:
         types = [TensorType(bf16, shape) for shape in shapes]
@@ -180,7 +181,7 @@ def test_convolutions_of_other_ranks(check, extents, dilation) -> None:
         *scales(1, filters, *[1] * dims),
     ]
     build = test_bytes.convolution(1, dilation, 1, dims)
-    check(ConvAmxFamily(SAPPHIRE_RAPIDS), types_of(arrays), build, arrays=arrays)
+    check(ConvDirectFamily(SAPPHIRE_RAPIDS, AMX), types_of(arrays), build, arrays=arrays)
 
 
 def test_residuals_in_place(check) -> None:
@@ -194,7 +195,7 @@ def test_residuals_in_place(check) -> None:
     arrays = [bytes_of(U8, 37, 64), bytes_of(I8, 64, 20)]
     arrays.append(RNG.integers(-999, 999, (37, 20)).astype(np.int32))
     group = make_group(types_of(arrays), build)
-    family = GemmAmxFamily(SAPPHIRE_RAPIDS)
+    family = GemmFamily(SAPPHIRE_RAPIDS, AMX)
     choice = candidate_of(family, group).layouts[0]
     kernel = emitted(candidate_of(family, make_group(types_of(arrays), build, choice)))
     assert kernel.in_place
@@ -209,9 +210,9 @@ def test_other_machines_have_none() -> None:
         return [op], [op.output]
 
     group = make_group(types_of(arrays), build)
-    assert GemmAmxFamily(AVX512).match(group) is None
-    assert GemmAmxFamily(cpu_machine("sapphirerapids,-amx-int8")).match(group) is None
-    assert GemmAmxFamily(SAPPHIRE_RAPIDS).match(group) is not None
+    assert GemmFamily(AVX512, AMX).match(group) is None
+    assert GemmFamily(cpu_machine("sapphirerapids,-amx-int8"), AMX).match(group) is None
+    assert GemmFamily(SAPPHIRE_RAPIDS, AMX).match(group) is not None
 
 
 def test_other_processes_time_them(registers) -> None:
@@ -224,7 +225,7 @@ def test_other_processes_time_them(registers) -> None:
         op = MatmulOp.on(a, b, accumulator=i32)
         return [op], [op.output]
 
-    types, family = types_of(arrays), GemmAmxFamily(HOST)
+    types, family = types_of(arrays), GemmFamily(HOST, AMX)
     choice = candidate_of(family, make_group(types, build)).layouts[0]
     group = make_group(types, build, choice)
     kernel = emitted(candidate_of(family, group))

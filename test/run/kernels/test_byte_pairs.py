@@ -14,9 +14,10 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic
+from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
-from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
-from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.targets.machines.machine import Machine
 from test.machines import AVX2, cpu_machine
 from test.run.kernels.conftest import Build, KernelCheck, make_group
@@ -67,7 +68,7 @@ def pairable(build: Build) -> Build:
 
 def check_pairs(
     check: KernelCheck,
-    family: ConvNarrowFamily | GemmNarrowFamily,
+    family: ConvDirectFamily | GemmFamily,
     build: Build,
     arrays: Sequence[Array],
     count: int = 2,
@@ -87,13 +88,13 @@ def check_pairs(
 def test_products(check, machine: Machine, m: int, n: int, k: int) -> None:
     bias = RNG.integers(-9999, 9999, (1, n)).astype(np.int32)
     arrays = [bright(m, k), weight_of(k, n, dim=0), bias, *scales(1, n)]
-    check_pairs(check, GemmNarrowFamily(machine), product, arrays)
+    check_pairs(check, GemmFamily(machine, LOW_PRECISION), product, arrays)
 
 
 def test_products_of_batches(check) -> None:
     bias = RNG.integers(-9, 9, (1, 1, 35)).astype(np.int32)
     arrays = [bright(2, 5, 30), weight_of(1, 30, 35), bias, *scales(1, 1, 35)]
-    check_pairs(check, GemmNarrowFamily(AVX2), product, arrays)
+    check_pairs(check, GemmFamily(AVX2, LOW_PRECISION), product, arrays)
 
 
 @MACHINES
@@ -117,7 +118,7 @@ def test_convolutions(check, machine, channels, filters, size, stride, dilation)
         *scales(*vector),
     ]
     build = convolution(stride, dilation, 1)
-    check_pairs(check, ConvNarrowFamily(machine), build, arrays)
+    check_pairs(check, ConvDirectFamily(machine, LOW_PRECISION), build, arrays)
 
 
 @pytest.mark.parametrize("extents", [(31,), (4, 5, 9)], ids=["lines", "volumes"])
@@ -130,7 +131,7 @@ def test_convolutions_of_other_ranks(check, extents) -> None:
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, len(extents))
-    check_pairs(check, ConvNarrowFamily(AVX2), build, arrays)
+    check_pairs(check, ConvDirectFamily(AVX2, LOW_PRECISION), build, arrays)
 
 
 @pytest.mark.parametrize(("rows", "lines"), [(1, 1), (4, 1), (99, 1), (99, 2), (99, 7)])
@@ -152,7 +153,7 @@ def test_blocks_of_rows_that_are_shuffled(check, monkeypatch, lines, rows, dims)
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, dims)
-    check_pairs(check, ConvNarrowFamily(AVX2), build, arrays, count=1)
+    check_pairs(check, ConvDirectFamily(AVX2, LOW_PRECISION), build, arrays, count=1)
 
 
 def test_where_dot_products_are_faster_there_are_no_pairs() -> None:
@@ -166,6 +167,6 @@ def test_grouped_convolutions_have_none(groups) -> None:
     x, w = bright(1, 64, 4, 4), weight_of(64, 64 // groups, 1, 1)
     arrays = [x, w, np.zeros(vector, np.int32), *scales(*vector)]
     group = make_group(types_of(arrays), pairable(convolution(1, 1, groups)))
-    candidate = ConvNarrowFamily(AVX2).match(group)
+    candidate = ConvDirectFamily(AVX2, LOW_PRECISION).match(group)
     assert candidate is not None
     assert not any(choice.operands[1].pairs for choice in candidate.layouts)

@@ -22,12 +22,13 @@ from braid.driver.elsewhere import missing_here
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic
+from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock
 from braid.lowering.cpu.kernels.conv_depthwise import ConvDepthwiseFamily
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.conv_grouped import ConvGroupedFamily
-from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
-from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
+from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from braid.targets.machines.cpus import cpu_machine
 from test.machines import AVX2, AVX512, HOST, SSE, distinct
@@ -88,14 +89,16 @@ def types_of(arrays: Sequence[Array]) -> list[TensorType]:
 def test_products(check, machine, m: int, n: int, k: int) -> None:
     bias = RNG.integers(-9999, 9999, (1, n)).astype(np.int32)
     arrays = [bytes_of(U8, m, k), bytes_of(I8, k, n), bias, *scales(1, n)]
-    check(GemmNarrowFamily(machine), types_of(arrays), product, choices=[0, 2], arrays=arrays)
+    check(
+        GemmFamily(machine, LOW_PRECISION), types_of(arrays), product, choices=[0, 2], arrays=arrays
+    )
 
 
 def test_products_without_instructions(check, monkeypatch) -> None:
     monkeypatch.setattr(ByteArithmetic, "of", lambda *_: SingleArithmetic())
     arrays = [bytes_of(U8, 2, 5, 19), bytes_of(I8, 1, 19, 35)]
     arrays += [RNG.integers(-9, 9, (1, 1, 35)).astype(np.int32), *scales(1, 1, 35)]
-    check(GemmNarrowFamily(HOST), types_of(arrays), product, choices=[1], arrays=arrays)
+    check(GemmFamily(HOST, LOW_PRECISION), types_of(arrays), product, choices=[1], arrays=arrays)
 
 
 @MACHINES
@@ -157,7 +160,7 @@ def check_convolution(check, machine, channels, filters, size, stride, groups) -
     w = bytes_of(I8, filters, channels // groups, size, size)
     arrays = [x, w, bias, *scales(1, filters, 1, 1)]
     check(
-        ConvNarrowFamily(machine),
+        ConvDirectFamily(machine, LOW_PRECISION),
         types_of(arrays),
         convolution(stride, 1, groups),
         choices=[0],
@@ -183,7 +186,13 @@ def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) 
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, dims)
-    check(ConvNarrowFamily(AVX2), types_of(arrays), build, choices=[0, 1], arrays=arrays)
+    check(
+        ConvDirectFamily(AVX2, LOW_PRECISION),
+        types_of(arrays),
+        build,
+        choices=[0, 1],
+        arrays=arrays,
+    )
 
 
 @MACHINES
@@ -199,7 +208,13 @@ def test_convolutions_of_other_ranks(check, machine, extents, channels) -> None:
         *scales(*vector),
     ]
     build = convolution(1, 1, 1, dims)
-    check(ConvNarrowFamily(machine), types_of(arrays), build, choices=[0], arrays=arrays)
+    check(
+        ConvDirectFamily(machine, LOW_PRECISION),
+        types_of(arrays),
+        build,
+        choices=[0],
+        arrays=arrays,
+    )
 
 
 @MACHINES

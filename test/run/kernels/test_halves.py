@@ -11,8 +11,9 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.cpu.kernels.contraction.arithmetic import HalfArithmetic
-from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
-from braid.lowering.cpu.kernels.gemm_narrow import GemmNarrowFamily
+from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
+from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
+from braid.lowering.cpu.kernels.gemm import GemmFamily
 from test.machines import HOST, SSE
 from test.run.groups import evaluate
 from test.run.kernels.conftest import make_group
@@ -54,7 +55,7 @@ def convolution(stride: int, groups: int, dims: int = 2):
 def test_products(check, m: int, n: int, k: int) -> None:
     types = [TensorType(bf16, (m, k)), TensorType(bf16, (k, n)), TensorType(f32, (1, n))]
     check.tolerance = 4e-3  # of the rounded result
-    check(GemmNarrowFamily(HOST), types, product, choices=[0, 2])
+    check(GemmFamily(HOST, LOW_PRECISION), types, product, choices=[0, 2])
 
 
 @needs_instruction
@@ -65,7 +66,7 @@ def test_batches_of_rows(check) -> None:
         op = MatmulOp.on(a, b, accumulator=f32)
         return [op], [op.output]
 
-    check(GemmNarrowFamily(HOST), types, build, choices=[1])
+    check(GemmFamily(HOST, LOW_PRECISION), types, build, choices=[1])
 
 
 @needs_instruction
@@ -85,7 +86,7 @@ def test_convolutions(check, channels, filters, size, stride, groups) -> None:
         TensorType(bf16, (2, channels, 9, 8)),
         TensorType(bf16, (filters, channels // groups, size, size)),
     ]
-    check(ConvNarrowFamily(HOST), types, convolution(stride, groups), choices=[0])
+    check(ConvDirectFamily(HOST, LOW_PRECISION), types, convolution(stride, groups), choices=[0])
 
 
 @needs_instruction
@@ -93,7 +94,7 @@ def test_convolutions(check, channels, filters, size, stride, groups) -> None:
 def test_convolutions_of_other_ranks(check, extents) -> None:
     dims = len(extents)
     types = [TensorType(bf16, (2, 7, *extents)), TensorType(bf16, (20, 7, *[3] * dims))]
-    check(ConvNarrowFamily(HOST), types, convolution(1, 1, dims), choices=[0])
+    check(ConvDirectFamily(HOST, LOW_PRECISION), types, convolution(1, 1, dims), choices=[0])
 
 
 @needs_instruction
@@ -105,9 +106,9 @@ def test_sums_are_not_rounded_between(check) -> None:
     b[0] = 256
     arrays = [a, b, np.zeros((1, 16), np.float32)]
     np.testing.assert_array_equal(evaluate(make_group(types, product), arrays)[0], 260)
-    check(GemmNarrowFamily(HOST), types, product, choices=[0], arrays=arrays)
+    check(GemmFamily(HOST, LOW_PRECISION), types, product, choices=[0], arrays=arrays)
 
 
 def test_machines_without_the_instruction_have_no_kernel() -> None:
     types = [TensorType(bf16, (4, 8)), TensorType(bf16, (8, 16)), TensorType(f32, (1, 16))]
-    assert GemmNarrowFamily(SSE).match(make_group(types, product)) is None
+    assert GemmFamily(SSE, LOW_PRECISION).match(make_group(types, product)) is None

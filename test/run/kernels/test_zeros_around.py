@@ -17,8 +17,9 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import (
     PairArithmetic,
     SingleArithmetic,
 )
+from braid.lowering.cpu.kernels.contraction.floats import FLOATS
+from braid.lowering.cpu.kernels.contraction.low_precision import LOW_PRECISION
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
-from braid.lowering.cpu.kernels.conv_narrow import ConvNarrowFamily
 from braid.tuning.kernel_runs import Reference
 from test.machines import AVX2, HOST
 from test.run.kernels.conftest import candidate_of, make_group
@@ -124,7 +125,7 @@ def test_narrow(check, machine, kind, weights, accumulator, case, seed) -> None:
         TensorType(type, array.shape) for type, array in zip((kind, weights), arrays, strict=True)
     ]
     build = convolution(low, high, *steps, groups, accumulator)
-    check(ConvNarrowFamily(machine), types, build, arrays=arrays, choices=[0])
+    check(ConvDirectFamily(machine, LOW_PRECISION), types, build, arrays=arrays, choices=[0])
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_what_is_left_out_is_not_read(
     if narrow and isinstance(ByteArithmetic.of(HOST, lanes), PairArithmetic):
         monkeypatch.setattr(ByteArithmetic, "of", lambda *_: SingleArithmetic())
     kind, weights = (U8, I8) if narrow else (f32, f32)
-    family = (ConvNarrowFamily if narrow else ConvDirectFamily)(HOST)
+    family = ConvDirectFamily(HOST, LOW_PRECISION if narrow else FLOATS)
     generator = np.random.default_rng(3)
     dtype = to_numpy(kind)
     x = padded((2, 8, *size), low, high, dtype, generator)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
-    BFloat16Type,
     DenseIntOrFPElementsAttr,
     IntegerType,
     VectorType,
@@ -18,11 +17,13 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
+from braid.dialects.braid.matmul import MatmulOp
 from braid.lowering.common.emitted_dialects import vector
+from braid.lowering.cpu.kernels.contraction.arithmetic import adds_bytes, adds_halves
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.targets.machines.machine import Machine
@@ -68,18 +69,17 @@ class TileProduct:
         return ("amx-bf16" if self.is_float else "amx-int8", "amx-tile")
 
     @staticmethod
-    def of(a: SSAValue, b: SSAValue, machine: Machine) -> "TileProduct | None":
-        """For elements of A and B, bytes or bf16; None where the machine has none."""
+    def of(op: ConvOp | MatmulOp, machine: Machine) -> "TileProduct | None":
+        """For a product of bytes or bf16; None for others, or where the machine has none."""
         features = set(machine.enabled_features)
         if machine.architecture != "x86_64" or "amx-tile" not in features:
             return None
-        kinds = element_type_of(a), element_type_of(b)
-        if isinstance(kinds[0], BFloat16Type):
+        if adds_halves(op):
             return TileProduct("llvm.x86.tdpbf16ps", 2, True) if "amx-bf16" in features else None
-        if "amx-int8" not in features:
+        if not adds_bytes(op) or "amx-int8" not in features:
             return None
-        signs = is_unsigned(kinds[0]), is_unsigned(kinds[1])
-        return TileProduct(_BYTE_PRODUCTS[signs], STEP_BYTES // bytes_of(kinds[0]), False)
+        left, right = (is_unsigned(element_type_of(value)) for value in op.operands)
+        return TileProduct(_BYTE_PRODUCTS[left, right], STEP_BYTES, False)
 
 
 def configure(e: Emitter, scratch: Buffer, at: int, shapes: Sequence[tuple[int, int]]) -> None:

@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import BFloat16Type, IntegerType, VectorType, bf16, f16, f32, i1, i32
+from xdsl.dialects.builtin import IntegerType, VectorType, bf16, f16, f32, i1, i32
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of, is_unsigned
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.quantization import is_byte
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
@@ -315,17 +318,24 @@ class SingleArithmetic(QuadArithmetic):
 
 
 def narrow_arithmetic(
-    a: SSAValue, b: SSAValue, machine: Machine, lanes: int
+    op: ConvOp | MatmulOp, machine: Machine, lanes: int
 ) -> NarrowArithmetic | None:
     """What multiplies elements of A and B, None where nothing does: of bytes, A is unsigned."""
-    if isinstance(element_type_of(a), BFloat16Type):
+    if adds_halves(op):
         return HalfArithmetic.on(machine, lanes)
-    return ByteArithmetic.of(machine, lanes) if _takes_signs(a, b) else None
+    is_unsigned_a, is_unsigned_b = (is_unsigned(element_type_of(value)) for value in op.operands)
+    takes_signs = is_unsigned_a and not is_unsigned_b
+    return ByteArithmetic.of(machine, lanes) if adds_bytes(op) and takes_signs else None
 
 
-def _takes_signs(a: SSAValue, b: SSAValue) -> bool:
-    """Whether A is unsigned and B signed."""
-    return is_unsigned(element_type_of(a)) and not is_unsigned(element_type_of(b))
+def adds_bytes(op: ConvOp | MatmulOp) -> bool:
+    """Whether the product is of bytes that are added up in i32."""
+    return op.accumulator == i32 and all(is_byte(element_type_of(v)) for v in op.operands)
+
+
+def adds_halves(op: ConvOp | MatmulOp) -> bool:
+    """Whether the product is of bf16 that is added up in f32."""
+    return op.accumulator == f32 and all(element_type_of(v) == bf16 for v in op.operands)
 
 
 def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import bf16, f16, f32, f64, i32
+from xdsl.dialects.builtin import bf16, f16, f32, f64
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.nests.dims import LoopDim, merged
@@ -15,9 +15,8 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import ELEMENTWISE
-from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.slabs import SlabGather, Slabs, slab_gather
@@ -54,7 +53,7 @@ def match_matmul(
 ) -> MatmulMatch | None:
     """The only product of the group: not empty, its right operand read by nothing else.
 
-    Of f32 or f64; if `narrow`, of bytes that are added up in i32, or of bf16 in f32. The right
+    Of f32 or f64; if `narrow`, of numbers that are added up in a type of their own. The right
     operand of one of f32 may be gathered from a table, or be converted from f16 or bf16.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
@@ -118,32 +117,10 @@ def matmul_size(match: MatmulMatch, packed: bool, step: int = 1) -> ContractionS
 
 
 def has_types(op: ConvOp | MatmulOp, narrow: bool) -> bool:
-    """Whether the product is of f32 or f64; or of bytes added up in i32, or bf16 in f32."""
-    kinds = [element_type_of(operand) for operand in op.operands]
-    if narrow and op.accumulator == f32:
-        return kinds == [bf16, bf16]
+    """Whether the product is of f32 or f64; or, if `narrow`, is added up in a type of its own."""
     if narrow:
-        return op.accumulator == i32 and all(map(is_byte, kinds))
-    return op.accumulator is None and kinds[0] in (f32, f64)
-
-
-def stepped_choice(
-    group: FusedOp, match: MatmulMatch, block: int, step: int, in_pairs: bool = False
-) -> LayoutChoice:
-    """Everything row-major but B, in blocks of columns and of a step's rows (`BA32b4a`).
-
-    Rows of A are padded to whole steps.
-    """
-    plain = Layout.row_major(len(match.points.shape))
-    batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
-    suffix = ":pairs" if in_pairs else ""
-    own = {match.rhs.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"}
-    if shape_of(match.lhs)[-1] % step:
-        own[match.lhs.index] = f"{batch}{k}{n.upper()}{step}{n}"
-    operands = tuple(
-        Layout.parse(own[index]) if index in own else plain for index in range(len(group.inputs))
-    )
-    return LayoutChoice(operands, (plain,) * len(group.outputs))
+        return op.accumulator is not None
+    return op.accumulator is None and element_type_of(op.operands[0]) in (f32, f64)
 
 
 def matmul_contraction(

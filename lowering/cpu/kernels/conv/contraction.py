@@ -9,13 +9,24 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 from braid.analysis.nests.dims import LoopDim, Stored, merged
-from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.byte_pairs import columns_of_chunk
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.product import StoredProduct, loops_of
+from braid.lowering.cpu.kernels.contraction.shuffled import Positions
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.contraction.zeros import Framed, WindowDim
 from braid.lowering.cpu.kernels.conv.match import ConvMatch
+
+_FAR_CHANNELS_FACTOR = 1.15
+"""Slowdown where the input's channels are a whole image apart."""
+
+_LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
+"""How much slower vectors over positions are, measured: of one pixel, and of larger windows."""
 
 _MOST_OF_A_LINE = 0.98
 """Of the products along a line those that are not with zeros, up to which the others are left out:
@@ -24,19 +35,14 @@ for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
 
 
 @dataclass(frozen=True)
-class ConvContraction:
-    """A convolution in the layouts of `choice`; vectors have `lanes` elements.
-
-    A step of the reduction is over `step` input channels, which are neighbours in the weight too.
+class ConvContraction(StoredProduct):
+    """A convolution in some layouts.
 
     Vectors run over output positions where the result is row-major; else, if `framed`, products
     with the zeros that are known to be around the image are left out.
     """
 
     match: ConvMatch
-    choice: LayoutChoice
-    lanes: int
-    step: int = 1
     framed: bool = False
 
     @property
@@ -44,26 +50,70 @@ class ConvContraction:
         """Whether vectors run over output positions."""
         return self.choice.results[0].is_row_major
 
-    @cached_property
-    def narrow(self) -> Contraction | None:
-        """With tiles of one column: whether there is one, and how large it is."""
-        return self.contraction(1)
+    @property
+    def block(self) -> int:
+        """As in the base class."""
+        return self.choice.operands[self.match.weight.index].block(0)
+
+    @property
+    def size(self) -> ContractionSize:
+        """As in the base class; rows are those that one row dim holds after merging."""
+        loops = loops_of(self, 1)
+        rows = loops.row.extent
+        return ContractionSize(
+            batches=loops.rows // rows,
+            rows=rows,
+            columns=loops.columns,
+            depth=loops.depth,
+            row_bytes=self._element_bytes * loops.row.strides[0],
+            constants=self.match.points.constants,
+            share=loops.share,
+            window=loops.row_window,
+        )
+
+    @property
+    def b_bytes(self) -> int:
+        """As in the base class."""
+        b = self.match.input if self.over_positions else self.match.weight
+        return self._element_bytes * math.prod(shape_of(b))
+
+    @property
+    def _element_bytes(self) -> int:
+        """Of floats; those of less bits count as bytes, for which tiles were measured."""
+        return self.unit.element_bytes if self.step == 1 else 1
+
+    @property
+    def positions(self) -> Positions:
+        """Those of the input."""
+        depth = -(-self.match.depth // self.step) * self.step
+        pitch = self._x.distance(self.match.rank - 1)
+        return Positions(depth, pitch, columns_of_chunk(math.prod(self.match.windows.size)))
+
+    @property
+    def float_vectors(self) -> Sequence[int]:
+        """As in the base class."""
+        anyhow = self.over_positions or self.match.groups > 1
+        return VECTORS if anyhow else [self.block // self.unit.lanes]
+
+    @property
+    def slowdown(self) -> float:
+        """As in the base class."""
+        if self.over_positions:
+            windowed = math.prod(self.match.windows.size) > 1
+            return _WINDOWED_LINES_FACTOR if windowed else _LINES_FACTOR
+        row_major = self.choice.operands[self.match.input.index].is_row_major
+        return _FAR_CHANNELS_FACTOR if row_major and self.match.depth > self.unit.lanes else 1.0
 
     def contraction(self, block: int) -> Contraction | None:
         """With tiles of `block` columns; None where a vector would not be contiguous."""
         return self._over_positions(block) if self.over_positions else self._over_channels(block)
 
-    def with_best_frame(self, seconds: "Callable[[ConvContraction], float]") -> "ConvContraction":
+    def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
         """Framed, unless this takes less `seconds`: framed dims are not merged with others."""
         if self.over_positions or not any(self._framed):
             return self
         framed = replace(self, framed=True)
         return self if framed.narrow is None else min((framed, self), key=seconds)
-
-    @property
-    def pitch(self) -> int:
-        """Elements from one position of the input to the next."""
-        return self._x.distance(self.match.rank - 1)
 
     @cached_property
     def _x(self) -> Stored:
@@ -180,7 +230,7 @@ class ConvContraction:
         """
         match, x, taps = self.match, self._x, math.prod(self.match.windows.size)
         stored = self.choice.operands[match.weight.index].block(0)
-        packed, width = stored % self.lanes == 0, stored * self.step
+        packed, width = stored % self.unit.lanes == 0, stored * self.step
         steps = -(-match.depth // self.step)
         group = self._channel_groups(match.depth, taps * steps * self.step * match.columns)
         channels = [LoopDim(steps, (x.stride(1, self.step), width))]
@@ -224,12 +274,12 @@ class ConvContraction:
             b=match.input.index,
             anchor=match.op.output,
             points=match.points,
-            vector_steps=tuple(self.lanes * stride for stride in columns.strides[2:]),
+            vector_steps=tuple(self.unit.lanes * stride for stride in columns.strides[2:]),
         )
 
     def _step(self, tensor: Stored, dim: int) -> int:
         """Elements to the next vector along `dim`, 0 where the tensor is repeated."""
-        return tensor.stride(dim, self.lanes) if tensor.stride(dim) else 0
+        return tensor.stride(dim, self.unit.lanes) if tensor.stride(dim) else 0
 
 
 def _apart(

@@ -6,14 +6,11 @@ from functools import cached_property
 from xdsl.ir import BlockArgument
 
 from braid.analysis.nests.pointwise import Pointwise, pointwise
-from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.contraction.matmul import has_types
-from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight, uniform_choice
 from braid.lowering.emit.math.points import emittable
 
 RANKS = (3, 4, 5)
@@ -64,7 +61,7 @@ class ConvMatch:
 def match_convolution(group: FusedOp, narrow: bool = False) -> ConvMatch | None:
     """The convolution of the group: static, one to three spatial dims, padded by its producer.
 
-    Of f32 or f64; if `narrow`, of bytes that are added up in i32, or of bf16 in f32.
+    Of f32 or f64; if `narrow`, of numbers that are added up in a type of their own.
     """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:
@@ -79,18 +76,3 @@ def match_convolution(group: FusedOp, narrow: bool = False) -> ConvMatch | None:
     if points is None or w in points.leaves or (narrow and x in points.leaves):
         return None
     return ConvMatch(op, x, w, points) if min(*shape_of(x), *shape_of(w)) > 0 else None
-
-
-def stepped_choice(
-    group: FusedOp, match: ConvMatch, block: int, step: int, in_pairs: bool = False
-) -> LayoutChoice:
-    """Channels last, the weight in blocks of output channels and of a step's input channels.
-
-    Input channels are padded to whole steps.
-    """
-    last = Layout.channels_last(match.rank)
-    source = last if match.depth % step == 0 else Layout.parse(f"{last.tag[:-1]}B{step}b")
-    weight = packed_weight(match.rank, block, step)
-    if in_pairs:
-        weight = Layout.parse(f"{weight.tag}:pairs")
-    return uniform_choice(group, last, {match.input.index: source, match.weight.index: weight})

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Self
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import f32
 
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.arithmetic import adds_bytes
 from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
@@ -20,9 +20,9 @@ from braid.lowering.emit.emitter import Emitter, Value
 def match_products(group: FusedOp) -> ConvMatch | None:
     """A convolution of f32, f64 or bytes of several groups; not of bf16 that is added up in f32."""
     found = match_convolution(group) or match_convolution(group, narrow=True)
-    if found is None or found.groups == 1 or found.op.accumulator == f32:
+    if found is None or found.groups == 1:
         return None
-    return found
+    return found if found.op.accumulator is None or adds_bytes(found.op) else None
 
 
 @dataclass(frozen=True, eq=False)

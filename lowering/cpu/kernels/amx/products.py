@@ -1,61 +1,70 @@
-"""What the families of products by AMX have in common."""
+"""Products of bytes and bf16 by AMX."""
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from xdsl.ir import BlockArgument, SSAValue
-
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx import tiling
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.amx.kernel import AmxContraction
 from braid.lowering.cpu.kernels.amx.tiling import BlockSchedule
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.kernels.contraction.product import (
+    Product,
+    ProductArithmetic,
+    StoredProduct,
+    loops_of,
+)
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
-class AmxFamily(VectorFamily):
-    """Products whose operands are bytes or bf16, where the machine has AMX."""
+class AmxProducts(ProductArithmetic):
+    """Products of bytes into i32, or of bf16 into f32, in the tile registers of AMX.
 
-    def product(self, a: SSAValue, b: SSAValue) -> TileProduct | None:
-        """What multiplies them; the epilogue's vectors are as wide as a tile."""
-        return TileProduct.of(a, b, self.machine) if self.unit.lanes == amx.COLUMNS else None
+    Layouts as of vectors (`LOW_PRECISION`). Groups have whole blocks of columns and whole steps.
+    """
+
+    def candidate(
+        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+    ) -> "AmxCandidate | None":
+        """As in the base class; the epilogue's vectors are as wide as a tile."""
+        tiles = TileProduct.of(product.op, machine) if unit.lanes == amx.COLUMNS else None
+        if tiles is None or not product.has_whole(1, tiles.group):
+            return None
+        candidate = AmxCandidate(group, unit, product, tiles)
+        return candidate if candidate.layouts else None
+
+
+AMX = AmxProducts(gemm=("gemm-amx", 4), conv=("conv-amx", 4))
 
 
 @dataclass(frozen=True, eq=False)
 class AmxCandidate(ScheduledCandidate[BlockSchedule]):
-    """A product by tiles. Subclasses say how it is stored and what its loops are."""
+    """A product by tiles."""
 
-    product: TileProduct
+    product: Product
+    tiles: TileProduct
 
-    @property
-    @abstractmethod
-    def right(self) -> BlockArgument:
-        """B, which is stored in blocks of columns."""
-
-    @abstractmethod
-    def choice(self, columns: int) -> LayoutChoice:
-        """The layouts with so many columns in a block."""
-
-    @abstractmethod
-    def problem(self, choice: LayoutChoice) -> Contraction | None:
-        """The loops in these layouts, None where they cannot be."""
-
-    @abstractmethod
-    def columns(self, layout: Layout) -> int:
-        """In a block of B."""
+    def takes_strides(self, choice: LayoutChoice) -> bool:
+        """Unless vectors would not be contiguous; B is on its own."""
+        takes = self.product.takes_strides(self.group, choice, self.tiles.group)
+        return takes and self._fits(choice)
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Blocks of B from best to worst."""
-        offered = [self.choice(count * amx.COLUMNS) for count in tiling.BLOCK_COLUMNS]
-        taken = [choice for choice in offered if self.problem(choice) is not None]
+        offered = [
+            self.product.stepped_choice(self.group, count * amx.COLUMNS, self.tiles.group)
+            for count in tiling.BLOCK_COLUMNS
+        ]
+        taken = [choice for choice in offered if self._fits(choice)]
         return sorted(taken, key=lambda choice: self._seconds(choice, 0))
 
     def space(self, level: int) -> Iterator[BlockSchedule]:
@@ -78,7 +87,7 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
         problem, size = self._problem(choice), self._size(choice)
         block, outside = tiling.block_of(schedule, size), schedule.columns_outside
         is_far = size.result_is_far(self.unit.cache_bytes)
-        kernel = AmxContraction(problem, block, outside, self.product, is_far)
+        kernel = AmxContraction(problem, block, outside, self.tiles, is_far)
         plain = grid_kernel(
             self.group,
             symbol,
@@ -89,19 +98,26 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
             kernel.scratch_bytes,
             around=(kernel.begin, kernel.end),
         )
-        return replace(plain, features=self.product.features)
+        return replace(plain, features=self.tiles.features)
 
     def _seconds(self, choice: LayoutChoice, moved_bytes: int) -> float:
         tiles = self._column_tiles(choice)
         return tiling.seconds(self._size(choice), tiles, self.unit, moved_bytes)
 
     def _size(self, choice: LayoutChoice) -> tiling.AmxSize:
-        return tiling.AmxSize.of(self._problem(choice), self.product.group)
+        return tiling.AmxSize.of(self._problem(choice), self.tiles.group)
 
     def _column_tiles(self, choice: LayoutChoice) -> int:
-        return self.columns(choice.operands[self.right.index]) // amx.COLUMNS
+        return self._stored(choice).block // amx.COLUMNS
 
     def _problem(self, choice: LayoutChoice) -> Contraction:
-        found = self.problem(choice)
-        assert found is not None, "the family was asked for layouts it did not offer"
-        return found
+        stored = self._stored(choice)
+        return loops_of(stored, stored.block)
+
+    def _fits(self, choice: LayoutChoice) -> bool:
+        """Whether vectors are contiguous, and no block is of two groups."""
+        stored = self._stored(choice)
+        return self.product.has_whole(stored.block, 1) and stored.exists
+
+    def _stored(self, choice: LayoutChoice) -> StoredProduct:
+        return self.product.stored(choice, self.unit, self.tiles.group)

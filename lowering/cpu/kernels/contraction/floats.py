@@ -1,0 +1,102 @@
+"""Products of f32 and f64 by multiply-adds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.storage.strided_storage import overlap_of, stored_choice
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS as MULTIPLY_ADDS
+from braid.lowering.cpu.kernels.contraction.arithmetic import Arithmetic
+from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
+from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
+from braid.lowering.cpu.kernels.contraction.product import (
+    Product,
+    ProductArithmetic,
+    StoredProduct,
+    loops_of,
+)
+from braid.lowering.cpu.kernels.contraction.tile_candidate import TileCandidate
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, TileSchedule
+from braid.lowering.cpu.unit.kernel_function import grid_kernel, overlapping_kernel
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.targets.kernels.kernel_family import Kernel, Overlap
+from braid.targets.machines.machine import Machine
+
+
+@dataclass(frozen=True)
+class FloatProducts(ProductArithmetic):
+    """Products of f32 or f64, added up as such."""
+
+    def candidate(
+        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+    ) -> "FloatCandidate":
+        """As in the base class."""
+        return FloatCandidate(group, unit, product)
+
+
+FLOATS = FloatProducts(gemm=("gemm", 12), conv=("conv-direct", 14), accumulates=False)
+
+
+@dataclass(frozen=True, eq=False)
+class FloatCandidate(TileCandidate):
+    """A product whose steps are single rows of B, which `multiplies` converts if it has to."""
+
+    multiplies: Arithmetic = MULTIPLY_ADDS
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """Those of the product in which vectors are contiguous."""
+        return [choice for choice in self._offers if self.fits(choice)]
+
+    def offers(self, choice: LayoutChoice) -> bool:
+        """As in `Candidate`."""
+        return any(self.fits(each) for each in self._offers if each == choice)
+
+    @cached_property
+    def _offers(self) -> Sequence[LayoutChoice]:
+        return self.product.float_choices(self.group, self.unit.lanes, self.ranked_blocks)
+
+    def arithmetic(self, choice: LayoutChoice) -> Arithmetic:
+        """As in the base class."""
+        return self.multiplies
+
+    def vectors(self, stored: StoredProduct) -> Sequence[int]:
+        """As in the base class."""
+        return stored.float_vectors
+
+    def tile_size(self, stored: StoredProduct) -> ContractionSize:
+        """Over its left operand, whose rows are then as far apart as those of the result."""
+        size = self.size(stored)
+        if overlap_of(self.group) is None:
+            return size
+        return replace(size, row_bytes=self.unit.element_bytes * size.columns)
+
+    def overlap(self) -> Overlap | None:
+        """The left operand, if its rows are dense and no longer than those of the result."""
+        if not self.product.may_overlap:
+            return None
+        kernel = self._kernel(next(self.space(0)))
+        if not can_overlap(kernel.problem):
+            return None
+        return Overlap(self.product.left.index, self._overlapped(kernel).scratch_bytes)
+
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
+        """One tile per grid iteration."""
+        kernel = self._kernel(schedule)
+        problem = kernel.problem
+        if overlap_of(self.group) == self.product.left.index and can_overlap(problem):
+            body = self._overlapped(kernel)
+            return overlapping_kernel(self.group, symbol, self.unit, body)
+        body, in_place = kernel.iteration, problem.in_place
+        return grid_kernel(
+            self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
+        )
+
+    def _overlapped(self, kernel: ContractionKernel) -> OverlappedGemm:
+        return OverlappedGemm(kernel, self.unit.element_bytes)
+
+    def _kernel(self, schedule: TileSchedule) -> ContractionKernel:
+        tile, lanes = schedule.tile, self.unit.lanes
+        problem = loops_of(self.stored(stored_choice(self.group)), tile.vectors * lanes)
+        return ContractionKernel(problem, tile, lanes, schedule.columns_outside, self.multiplies)

@@ -1,0 +1,188 @@
+"""What matrix products and convolutions are to what multiplies: the product of a group.
+
+A family (`gemm`, `conv`) finds the product in a group and says how it may be stored. An arithmetic
+(floats by multiply-adds, numbers of 8 and 16 bits, AMX) makes its kernel; neither knows the other.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+from xdsl.ir import BlockArgument
+
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.contraction.problem import Contraction
+from braid.lowering.cpu.kernels.contraction.shuffled import Positions
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.targets.machines.machine import Machine
+
+
+@dataclass(frozen=True)
+class Product(ABC):
+    """A product of two block arguments, A (`left`) and B (`right`), and its epilogue.
+
+    Columns and depth are divided into `groups`, each a product of its own with `columns` columns
+    of C and `depth` rows of B.
+    """
+
+    op: MatmulOp | ConvOp
+    left: BlockArgument
+    right: BlockArgument
+    groups: int
+    columns: int
+    depth: int
+
+    may_overlap: ClassVar = False
+    """Whether the result may be written over A."""
+
+    def has_whole(self, columns: int, step: int) -> bool:
+        """Whether no block of so many columns, and no step of so many rows, is of two groups."""
+        whole = self.columns % columns == self.depth % step == 0
+        return self.groups == 1 or whole
+
+    @abstractmethod
+    def float_choices(
+        self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
+    ) -> Sequence[LayoutChoice]:
+        """Layouts for floats, the preferred one first.
+
+        `ranked` are columns of a block of B from best to worst, for a choice in which it has some.
+        """
+
+    @abstractmethod
+    def stepped_choice(
+        self, group: FusedOp, block: int, step: int, in_pairs: bool = False
+    ) -> LayoutChoice:
+        """Layouts with B in blocks of so many columns and of a step's rows, A in whole steps."""
+
+    @abstractmethod
+    def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
+        """Whether tensors may be so far apart, where the loops can be made."""
+
+    @abstractmethod
+    def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredProduct":
+        """The product in these layouts."""
+
+
+@dataclass(frozen=True)
+class StoredProduct(ABC):
+    """A product in the layouts of `choice`, for vectors of `unit`.
+
+    A step of the reduction is over `step` rows of B, which are neighbours in its blocks.
+    """
+
+    choice: LayoutChoice
+    unit: VectorUnit
+    step: int
+
+    @cached_property
+    def narrow(self) -> Contraction | None:
+        """The loops with tiles of one column: whether there are any, and how large they are."""
+        return self.contraction(1)
+
+    @property
+    def exists(self) -> bool:
+        """Whether vectors are contiguous in these layouts."""
+        return self.narrow is not None
+
+    @property
+    @abstractmethod
+    def block(self) -> int:
+        """Columns in a block of B."""
+
+    @property
+    @abstractmethod
+    def size(self) -> ContractionSize:
+        """How large it is."""
+
+    @property
+    @abstractmethod
+    def b_bytes(self) -> int:
+        """Bytes of B that all rows read."""
+
+    @property
+    @abstractmethod
+    def positions(self) -> Positions:
+        """Those of A that B has orders of."""
+
+    @property
+    @abstractmethod
+    def float_vectors(self) -> Sequence[int]:
+        """Vectors of floats of a tile that the layout of B allows."""
+
+    @property
+    def slowdown(self) -> float:
+        """How much longer floats take in these layouts than the tiles say."""
+        return 1.0
+
+    @abstractmethod
+    def contraction(self, block: int) -> Contraction | None:
+        """The loops with tiles of `block` columns; None where vectors would not be contiguous."""
+
+    def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
+        """The one that takes less `seconds`, with products with zeros or without."""
+        return self
+
+
+def loops_of(stored: StoredProduct, block: int) -> Contraction:
+    """The loops of a product in layouts that were offered."""
+    found = stored.contraction(block)
+    assert found is not None, "the family was asked for layouts it did not offer"
+    return found
+
+
+@dataclass(frozen=True)
+class ProductArithmetic(ABC):
+    """How products are multiplied and added up: of which element types, on which machines.
+
+    `gemm` and `conv` are the names in records of both families with this arithmetic, and their
+    versions: see `KernelFamily`. With `accumulates`, sums have a type of their own.
+    """
+
+    gemm: tuple[str, int]
+    conv: tuple[str, int]
+    accumulates: bool = True
+
+    @abstractmethod
+    def candidate(
+        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+    ) -> ScheduledCandidate[Any] | None:
+        """What makes the product; None for other element types, or where the machine cannot."""
+
+
+@dataclass(frozen=True)
+class ProductFamily(VectorFamily):
+    """A family of products by one arithmetic."""
+
+    arithmetic: ProductArithmetic
+    name: str = field(init=False)
+    version: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Take the name and version from the arithmetic."""
+        for part, value in zip(("name", "version"), self.identity, strict=True):
+            object.__setattr__(self, part, value)
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[str, int]:
+        """The name and version of the family with its arithmetic."""
+
+    @abstractmethod
+    def find(self, group: FusedOp) -> Product | None:
+        """The product of a group, whose sums have a type of their own as the arithmetic's have."""
+
+    def match(self, group: FusedOp) -> ScheduledCandidate[Any] | None:
+        """One product of block arguments, the rest elementwise on its result."""
+        found = self.find(group)
+        if found is None:
+            return None
+        unit = self.unit_of(found.op.output)
+        return self.arithmetic.candidate(group, unit, found, self.machine)
