@@ -139,9 +139,9 @@ class DeviceCosts(DeviceRates):
         key = self._forms.of(group), choice
         if key in self._known:
             return self._known[key]
+        options, amounts = self.kernels.options(group, choice), amounts_of(group)
         known = dict[LayoutChoice, Cost]()
-        for option in self.kernels.options(group, choice):
-            amounts = amounts_of(group)
+        for option in options:
             seconds, source, started = option.gain * option.seconds, option.source, False
             if moves_nothing(group, option.layouts):
                 seconds = 0.0
