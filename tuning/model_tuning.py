@@ -15,7 +15,7 @@ from braid.support.records.record_store import Fields, Record, RecordStore, defa
 from braid.targets.kernels.kernel_schedule import KernelSchedule
 from braid.targets.machines.identity import processor_name
 from braid.tuning.model_search import ModelRule, ModelSearch, Row, numeric_features
-from braid.tuning.search import Found, Rule, Step, Stop, chosen
+from braid.tuning.search import Found, LevelResult, Rule, Stop, chosen
 
 TRIALS = "trials"
 """The kind of these records: all that was measured of one kernel."""
@@ -110,13 +110,15 @@ def _step(
     times: Mapping[KernelSchedule, float],
     baseline: float,
     spent: bool,
-) -> Step:
+) -> LevelResult:
     best = min(times.values(), default=None)
     ratio = baseline / best if best else 0.0
     level = rule.levels - 1
     stop = Stop.LAST if len(tried) == len(points) else Stop.BUDGET if spent else Stop.PREDICTED
     failed = len(tried) - len(times)
-    return Step(level, len(points), len(tried), failed, best, ratio, rule.threshold(level), stop)
+    return LevelResult(
+        level, len(points), len(tried), failed, best, ratio, rule.threshold(level), stop
+    )
 
 
 def _shape_features(group: FusedOp) -> Row:

@@ -74,7 +74,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Step:
+class LevelResult:
     """One level: of `size` points, `tried` were measured and `failed` of these gave no time.
 
     The last `spared` ones promised too little. `best` are the seconds of the fastest so far, None
@@ -108,14 +108,14 @@ class Step:
         return asdict(self) | {"ratio": self.ratio if math.isfinite(self.ratio) else None}
 
     @staticmethod
-    def of(fields: Mapping[str, Any]) -> "Step | None":
+    def of(fields: Mapping[str, Any]) -> "LevelResult | None":
         """The one of these fields; None where they are others."""
         try:
             stop, ratio = fields["stop"], fields["ratio"]
             known: dict[str, Any] = dict(fields)
             known["stop"] = None if stop is None else Stop(stop)
             known["ratio"] = math.inf if ratio is None else ratio
-            step = Step(**known)
+            step = LevelResult(**known)
             return step if str(step) else None
         except (KeyError, TypeError, ValueError):
             return None
@@ -131,7 +131,7 @@ class Found(Generic[P]):
     point: P | None
     seconds: float
     baseline: float
-    steps: tuple[Step, ...]
+    steps: tuple[LevelResult, ...]
     times: dict[P, float] = field(default_factory=dict[P, float])
 
 
@@ -146,7 +146,7 @@ class Turn(Generic[P]):
     level: int
     points: Sequence[P]
     threshold: float
-    step: Step | None
+    step: LevelResult | None
 
 
 @dataclass(frozen=True)
@@ -179,12 +179,14 @@ def search(
     Points in `known` were measured before and cost no trial. `is_spent` is asked before each trial
     whether the budget is spent, `steer` before the first level, and after each of them.
     """
-    state = _Search(space, measure, baseline, rule or Rule(), is_spent, steer, dict(known or {}))
+    state = _LevelSearch(
+        space, measure, baseline, rule or Rule(), is_spent, steer, dict(known or {})
+    )
     return state.run()
 
 
 @dataclass
-class _Search(Generic[P]):
+class _LevelSearch(Generic[P]):
     """A search under way: `times` of points, those that were `seen`, and the steps so far."""
 
     space: Callable[[int], Iterable[P]]
@@ -195,7 +197,7 @@ class _Search(Generic[P]):
     steer: Callable[[Turn[P]], Order[P]] | None
     times: dict[P, float]
     seen: set[P] = field(default_factory=set[P])
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[LevelResult] = field(default_factory=list[LevelResult])
     trials: int = 0
     threshold: float | None = None
 
@@ -213,7 +215,7 @@ class _Search(Generic[P]):
         seconds = self.baseline if point is None else times[point]
         return Found(point, seconds, self.baseline, tuple(self.steps), times)
 
-    def _step(self, level: int, only: Sequence[P] | None) -> Step:
+    def _step(self, level: int, only: Sequence[P] | None) -> LevelResult:
         """Measures the points of a level, as far as the budget goes."""
         every = self.space(level) if only is None else only
         points = [p for p in dict.fromkeys(every) if p not in self.seen]
@@ -241,7 +243,7 @@ class _Search(Generic[P]):
         ratio = 0.0 if best is None else _ratio(self.baseline, best)
         stop = Stop.BUDGET if spent else None
         limit = self._limit(level)
-        return Step(level, len(points), tried, failed, best, ratio, limit, stop, spared)
+        return LevelResult(level, len(points), tried, failed, best, ratio, limit, stop, spared)
 
     def _best(self) -> float | None:
         return min((t for p, t in self.times.items() if p in self.seen), default=None)
@@ -258,7 +260,7 @@ class _Search(Generic[P]):
     def _limit(self, level: int) -> float:
         return self.rule.threshold(level) if self.threshold is None else self.threshold
 
-    def _judged(self, step: Step, last: int) -> Step:
+    def _judged(self, step: LevelResult, last: int) -> LevelResult:
         """With what the rule says of it."""
         if step.stop is Stop.BUDGET:
             return step
@@ -266,7 +268,7 @@ class _Search(Generic[P]):
         stop = Stop.BELOW if below else Stop.LAST if step.level >= last else None
         return replace(step, stop=stop)
 
-    def _asked(self, level: int, step: Step | None) -> Order[P]:
+    def _asked(self, level: int, step: LevelResult | None) -> Order[P]:
         """What the user says, who is not asked where nothing can follow."""
         if self.steer is None or (step is not None and step.stop is Stop.BUDGET):
             return Order()
@@ -276,7 +278,7 @@ class _Search(Generic[P]):
         self.threshold = self.threshold if order.threshold is None else order.threshold
         return order
 
-    def _ordered(self, step: Step, order: Order[P]) -> Step:
+    def _ordered(self, step: LevelResult, order: Order[P]) -> LevelResult:
         """`step` with what the user makes of it."""
         if order.stop:
             return replace(step, stop=Stop.USER)
@@ -285,7 +287,7 @@ class _Search(Generic[P]):
         return step if order.level is None else replace(step, stop=None)
 
 
-def chosen(times: dict[P, float], baseline: float, last: Step, final: Final) -> P | None:
+def chosen(times: dict[P, float], baseline: float, last: LevelResult, final: Final) -> P | None:
     """The result by `final`, of all times, when `last` was the last step; None is the baseline."""
     if not times:
         return None

@@ -183,7 +183,7 @@ def _tune(
                 else:
                     measured = MeasuredTask(task, meters.of_task(task, worker, tuning.jobs))
                     with _said_together(tuning, workers.count) as told:
-                        found = _Search(measured, told, budget.part(number)).recorded()
+                        found = _KernelSearch(measured, told, budget.part(number)).recorded()
                     _count(report, task, found)
 
         workers.for_each(len(waiting), search)
@@ -293,7 +293,7 @@ def _count(report: TuningReport, task: KernelTask, kernel: TunedKernel | None) -
 
 
 @dataclass(frozen=True)
-class _Search:
+class _KernelSearch:
     """The search of one kernel, as `tuning` says."""
 
     measured: MeasuredTask

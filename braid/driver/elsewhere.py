@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from braid.dialects.braid.dtypes import to_numpy
-from braid.lowering.host.descriptor import ModelDescription, Port
+from braid.lowering.host.descriptor import ModelDescription, ModelPort
 from braid.runtime.manifest import DimSpec, TensorSpec
 from braid.runtime.native import cpu_supports
 from braid.targets.machines.cpus import NATIVE, cpu_machine, needed_features
@@ -33,7 +33,7 @@ def described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:
     )
 
 
-def described_specs(ports: Sequence[Port], dims: Sequence[DimSpec]) -> tuple[TensorSpec, ...]:
+def described_specs(ports: Sequence[ModelPort], dims: Sequence[DimSpec]) -> tuple[TensorSpec, ...]:
     """Inputs or outputs of a model as its manifest has them."""
     found: list[TensorSpec] = []
     for port in ports:

@@ -29,7 +29,7 @@ from braid.lowering.fpga.rtl.design_module import (
 )
 from braid.lowering.fpga.rtl.harness import harness
 from braid.lowering.fpga.rtl.launch import PortTensor, launch_source
-from braid.lowering.fpga.rtl.ports import Port, lanes_of_beats
+from braid.lowering.fpga.rtl.ports import StreamPort, lanes_of_beats
 from braid.lowering.fpga.rtl.resources import PARTS
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.testbench import testbench
@@ -129,7 +129,7 @@ class Circuit:
             counts = [one.reads.size for one in processes[-len(ports.outputs) :]]
             values = ports.outputs
         return [
-            Counted(Port(i, stream_type(value)), int(count))
+            Counted(StreamPort(i, stream_type(value)), int(count))
             for i, (value, count) in enumerate(zip(values, counts, strict=True))
         ]
 
@@ -192,11 +192,11 @@ class Circuit:
         stored: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
         ports = self.converted.ports
         inputs = [
-            PortTensor(Port(i, stream_type(value)), value, stored[value])
+            PortTensor(StreamPort(i, stream_type(value)), value, stored[value])
             for i, value in enumerate(ports.inputs)
         ]
         outputs = [
-            PortTensor(Port(i, stream_type(value)), value, result)
+            PortTensor(StreamPort(i, stream_type(value)), value, result)
             for i, (value, result) in enumerate(zip(ports.outputs, end.operands, strict=True))
         ]
         read = weights_of(self.converted.design)

@@ -33,7 +33,7 @@ _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
 
 @dataclass(frozen=True)
-class Port:
+class ModelPort:
     """An input or output of a model: `shape` has -1 for open dims, `bound` their upper bounds.
 
     `dims` are the numbers of the open dims among the model's, -1 elsewhere.
@@ -102,7 +102,7 @@ class Function:
 
 
 @dataclass(frozen=True)
-class Stage:
+class StreamStage:
     """The launch of a function, by number, in a stream; `seconds` is what it is expected to take.
 
     `inputs` and `outputs` are numbers of buffers: the model's inputs, its outputs, its channels.
@@ -128,8 +128,8 @@ class ChannelEntry:
 class ModelDescription:
     """What the descriptor says; a model without variants is the program `ENTRY`."""
 
-    inputs: tuple[Port, ...]
-    outputs: tuple[Port, ...]
+    inputs: tuple[ModelPort, ...]
+    outputs: tuple[ModelPort, ...]
     arena_bytes: int
     arena_alignment: int
     features: tuple[str, ...]
@@ -141,7 +141,7 @@ class ModelDescription:
     devices: tuple[DeviceEntry, ...] = ()
     functions: tuple[Function, ...] = ()
     requests: int = 0
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[StreamStage, ...] = ()
     channels: tuple[ChannelEntry, ...] = ()
 
 
@@ -178,7 +178,7 @@ class _Descriptor:
         model.global_constant = True
         model.initializer = ir.Constant(type, fields)
 
-    def _port(self, port: Port) -> Any:
+    def _port(self, port: ModelPort) -> Any:
         dtype = helper.np_dtype_to_tensor_dtype(to_numpy(port.element_type))
         return ir.Constant(
             _TENSOR,
@@ -230,7 +230,7 @@ class _Descriptor:
         ]
         return ir.Constant(_FUNCTION, fields)
 
-    def _stage(self, stage: Stage) -> Any:
+    def _stage(self, stage: StreamStage) -> Any:
         buffers = [self._integers(stage.inputs), self._integers(stage.outputs)]
         time = _I64(round(1e9 * stage.seconds))
         replicas = self._list([_I64(number) for number in stage.replicas], _I64)

@@ -29,7 +29,7 @@ from braid.targets.machines.target import Target
 SEPARATOR = "// -----\n"
 
 
-class Stage(StrEnum):
+class HostStage(StrEnum):
     """Stages of the host program, with the kernels that it calls."""
 
     MLIR = "mlir"
@@ -49,7 +49,7 @@ class Stage(StrEnum):
 def stages_of(target: Target) -> tuple[str, ...]:
     """The stages that a model for `target` has, those of its backends last."""
     own = (stage for one in target.backends for stage in _stages(one.name, target))
-    return tuple(dict.fromkeys([*Stage, *own]))
+    return tuple(dict.fromkeys([*HostStage, *own]))
 
 
 def emit_stage(
@@ -68,27 +68,27 @@ def emit_stage(
     kernel cannot be compiled, a backend does not have the stage, or there is no C compiler to join
     the objects.
     """
-    if stage == Stage.OBJ:
+    if stage == HostStage.OBJ:
         return link_relocatable(
             lower_model(ctx, module, target, jobs=jobs, profile=profile, weights=weights).objects
         )
     parts = emit_parts(module, target, jobs, weights)
-    if stage not in tuple(Stage):
+    if stage not in tuple(HostStage):
         # A backend's own stage shows what it makes of a model that is split over several.
         having = [part for part in parts if stage in _stages_of(part)]
         if not having and stage in stages_of(target):
             raise _nothing_at(stage, parts, target)
         return _joined([own for part in having or parts for own in _at(part, stage)], stage)
     plan_memory(ctx, module)
-    if stage == Stage.MLIR:
+    if stage == HostStage.MLIR:
         module.verify()
         return str(module) + "\n"
     names = [part.job.device.name for part in parts]
     names += [name for _, name in launched_functions(module)]
     devices = {name: DeviceFacts(target.device(name).plugin, True) for name in names}
     programs = emit_programs(module, devices, profile=profile)
-    kernels = _texts(parts, Stage.LINALG)
-    if stage == Stage.LINALG:
+    kernels = _texts(parts, HostStage.LINALG)
+    if stage == HostStage.LINALG:
         readable = [run_upstream_passes(text, ()) for text in kernels]
         return SEPARATOR.join([*readable, *(str(program) + "\n" for program in programs.modules)])
     machine = target.host_device.machine
@@ -98,7 +98,7 @@ def emit_stage(
     )
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))
-    return (optimize if stage == Stage.LLVM else emit_assembly)(str(whole), machine)
+    return (optimize if stage == HostStage.LLVM else emit_assembly)(str(whole), machine)
 
 
 def _nothing_at(stage: str, parts: Sequence[DevicePart], target: Target) -> BraidError:

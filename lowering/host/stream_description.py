@@ -9,11 +9,11 @@ from xdsl.ir import Operation
 from braid.analysis.execution.stages import Channel, Input, Place, stage_graph
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attribute_names import REQUESTS, SLOTS, STAGE_SECONDS
-from braid.lowering.host.descriptor import ChannelEntry, Stage
+from braid.lowering.host.descriptor import ChannelEntry, StreamStage
 
 Launched = tuple[FuncOp, str]
 """A function and a device that runs it."""
-Stream = tuple[int, tuple[Stage, ...], tuple[ChannelEntry, ...]]
+Stream = tuple[int, tuple[StreamStage, ...], tuple[ChannelEntry, ...]]
 
 
 def stream_of(function: FuncOp, launched: Sequence[Launched]) -> Stream:
@@ -36,14 +36,14 @@ def stream_of(function: FuncOp, launched: Sequence[Launched]) -> Stream:
         return inputs + place.number + (outputs if isinstance(place, Channel) else 0)
 
     slots: dict[int, int] = {}
-    stages: list[Stage] = []
+    stages: list[StreamStage] = []
     for launch, reads, writes in zip(graph.stages, graph.reads, graph.writes, strict=True):
         for place, count in zip(writes, _slots(launch), strict=True):
             if isinstance(place, Channel):
                 slots[place.number] = count
         first, *replicas = numbers[launch.callee.string_value()]
         buffers = tuple(map(buffer, reads)), tuple(map(buffer, writes))
-        stages.append(Stage(first, *buffers, _seconds(launch), tuple(replicas)))
+        stages.append(StreamStage(first, *buffers, _seconds(launch), tuple(replicas)))
     if len(slots) < len(graph.channels) or not all(slots.values()):
         return 0, (), ()
     channels = (

@@ -34,7 +34,7 @@ from braid.lowering.host.descriptor import (
     Function,
     LoadedCode,
     ModelDescription,
-    Port,
+    ModelPort,
     Variant,
 )
 from braid.lowering.host.emit_program import ENTRY, emit_program
@@ -182,16 +182,16 @@ def _ports(
     types: Sequence[Sequence[Attribute]],
     attributes: ArrayAttr[DictionaryAttr] | None,
     dims: Sequence[str],
-) -> tuple[Port, ...]:
+) -> tuple[ModelPort, ...]:
     """The ports of all variants together; `types` are those of each variant."""
-    ports: list[Port] = []
+    ports: list[ModelPort] = []
     for index, name in enumerate(names):
         shapes = _shapes([variant[index] for variant in types])
         sizes = [set(extents) for extents in zip(*shapes, strict=True)]
         own = port_dims(attributes, index) or ("",) * len(sizes)
         is_open = [len(s) > 1 or bool(dim) for s, dim in zip(sizes, own, strict=True)]
         ports.append(
-            Port(
+            ModelPort(
                 name,
                 cast(AnyTensor, types[0][index]).element_type,
                 tuple(-1 if o else min(s) for o, s in zip(is_open, sizes, strict=True)),

@@ -12,7 +12,7 @@ import braid.targets.simulator
 from braid.solvers.ordering import LatencyProblem, Residency, search
 from braid.solvers.ordering.latency import restrict
 from braid.solvers.ordering.native import find_library
-from braid.targets.simulator.steps import Step
+from braid.targets.simulator.steps import UnitWork
 from braid.targets.simulator.stream_object import Action, Event, StreamObject
 
 Events = tuple[int, ...]
@@ -29,7 +29,7 @@ class SubgraphSource:
     """
 
     problem: LatencyProblem
-    steps: tuple[tuple[Step, ...], ...]
+    steps: tuple[tuple[UnitWork, ...], ...]
     imports: int
     search_seconds: float = 0.0
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.machines.target import BackendDescription
 from braid.targets.simulator.instructions import Buffer, Instruction, Kind, Stream
-from braid.targets.simulator.steps import Step, Transfers, step_seconds
+from braid.targets.simulator.steps import Transfers, UnitWork, step_seconds
 from braid.targets.simulator.stream_object import Action, Placement, StreamObject
 
 Token = tuple[int, ...]
@@ -123,13 +123,13 @@ class _Linker:
                     value = placement.values[subject]
                     sources = (value, *placement.sources[subject])
                     after = self._join((after, *(self.stored.get(v, self.start) for v in sources)))
-                    step = Step(self.transfers.load, part.sizes[subject])
+                    step = UnitWork(self.transfers.load, part.sizes[subject])
                     self.holds.pop(value, None)
                     self._fill(value)
                     after = self._emit(step, after, Kind.LOAD, self._use(value, (), (value,)))
                     self.filled[value] = len(self.instructions) - 1
                 case Action.STORE:
-                    step = Step(self.transfers.store, part.sizes[subject])
+                    step = UnitWork(self.transfers.store, part.sizes[subject])
                     value = placement.values[subject]
                     after = self._emit(step, after, Kind.STORE, self._use(value, (value,), ()))
                     self.stored[value] = after
@@ -175,7 +175,7 @@ class _Linker:
         return Use(number, read, written)
 
     def _compute(
-        self, steps: Sequence[Step], made: Sequence[int], after: Token, use: Use | None
+        self, steps: Sequence[UnitWork], made: Sequence[int], after: Token, use: Use | None
     ) -> Token:
         """One step after the other; what follows waits for the last of them."""
         for number, step in enumerate(steps):
@@ -210,7 +210,7 @@ class _Linker:
             joined = token if joined == self.start else tuple(map(max, joined, token))
         return joined
 
-    def _emit(self, step: Step, after: Token, kind: Kind, use: Use | None) -> Token:
+    def _emit(self, step: UnitWork, after: Token, kind: Kind, use: Use | None) -> Token:
         """One instruction for a unit, behind the waits that are not implied by earlier ones."""
         if self.name is not None:
             number = len(self.ops) if self.name.endswith("#") else ""

@@ -13,7 +13,7 @@ from braid.lowering.npu.stream_schedule import STREAM_FAMILY, StreamSchedule
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.kernels.kernel_family import Candidate, Kernel, KernelFamily
 from braid.targets.machines.target import BackendDescription
-from braid.targets.simulator.steps import Step, step_seconds, steps_of, transfers_of
+from braid.targets.simulator.steps import UnitWork, step_seconds, steps_of, transfers_of
 
 STREAM_VERSION = 1
 """Raised when the same schedule makes another stream."""
@@ -45,7 +45,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         steps = [step for op in self.group.body.block.ops for step in steps_of(op, self.chip)]
         if transfers is not None:
             read, made = (sum(map(value_bytes, v)) for v in (self.group.inputs, self.group.outputs))
-            steps += [Step(transfers.load, read), Step(transfers.store, made)]
+            steps += [UnitWork(transfers.load, read), UnitWork(transfers.store, made)]
         for step in steps:
             busy[step.unit] = busy.get(step.unit, 0.0) + step_seconds(step, rates)
         return max(busy.values(), default=0.0)

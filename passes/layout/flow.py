@@ -26,7 +26,7 @@ from braid.targets.costs.layout_costs import LayoutCosts
 
 
 @dataclass(frozen=True)
-class Port:
+class ValueLayouts:
     """A value made or read by a variable, with its layout in every option of the variable.
 
     `op` is the op that makes or reads it, or whose region has it.
@@ -53,8 +53,8 @@ class LayoutVariable:
     slot: int | None
     block: Block
     costs: tuple[float, ...]
-    makes: tuple[Port, ...]
-    reads: tuple[Port, ...]
+    makes: tuple[ValueLayouts, ...]
+    reads: tuple[ValueLayouts, ...]
     choices: tuple[LayoutChoice, ...] | None = None
     carried: tuple[Layout, ...] = ()
     families: tuple[str, ...] = ()
@@ -134,8 +134,10 @@ def _fixed(
 ) -> LayoutVariable:
     """A layout variable with one option, that of the types."""
 
-    def ports(values: Sequence[SSAValue]) -> tuple[Port, ...]:
-        return tuple(Port(v, block, (layout_of(v.type),), owner) for v in values if is_tensor(v))
+    def ports(values: Sequence[SSAValue]) -> tuple[ValueLayouts, ...]:
+        return tuple(
+            ValueLayouts(v, block, (layout_of(v.type),), owner) for v in values if is_tensor(v)
+        )
 
     return LayoutVariable(owner, None, block, (0.0,), ports(makes), ports(reads))
 
@@ -152,12 +154,14 @@ def _op_variable(
         return _fixed(op, block, op.results, reads)
     choices = costs.choices(op)
     read_ports = tuple(
-        Port(operand, block, tuple(choice.layouts.operands[index] for choice in choices), op)
+        ValueLayouts(
+            operand, block, tuple(choice.layouts.operands[index] for choice in choices), op
+        )
         for index, operand in enumerate(op.operands)
         if not expressions.is_known(operand)
     )
     make_ports = tuple(
-        Port(result, block, tuple(choice.layouts.results[index] for choice in choices), op)
+        ValueLayouts(result, block, tuple(choice.layouts.results[index] for choice in choices), op)
         for index, result in enumerate(op.results)
     )
     layouts = tuple(choice.layouts for choice in choices)
@@ -194,10 +198,11 @@ def _carried_variables(
                 else _block_of(item.owner),
                 (0.0,) * len(ordered),
                 tuple(
-                    Port(value, parent_block(value), ordered, item.owner) for value in item.makes
+                    ValueLayouts(value, parent_block(value), ordered, item.owner)
+                    for value in item.makes
                 ),
                 tuple(
-                    Port(user.operands[index], _block_of(user), ordered, user)
+                    ValueLayouts(user.operands[index], _block_of(user), ordered, user)
                     for user, index in item.reads
                     if not expressions.is_known(user.operands[index])
                 ),

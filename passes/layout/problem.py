@@ -20,7 +20,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import Layout
 from braid.passes.layout.availability import Available, LayoutSets, Matrix, block_tree
 from braid.passes.layout.boundaries import sides
-from braid.passes.layout.flow import Flow, LayoutVariable, Port
+from braid.passes.layout.flow import Flow, LayoutVariable, ValueLayouts
 from braid.passes.layout.memory_forms import Reader, ValueForms
 from braid.passes.layout.memory_rows import MemoryRows
 from braid.solvers.strategy import ProblemBuilder, Solution, StrategyProblem
@@ -48,7 +48,7 @@ class Reorder:
 @dataclass(frozen=True)
 class _User:
     node: int
-    port: Port
+    port: ValueLayouts
 
 
 @dataclass
@@ -56,7 +56,7 @@ class _Value:
     """A value with more than one possible layout: who makes and who reads it."""
 
     maker: int
-    port: Port
+    port: ValueLayouts
     users: list[_User] = field(default_factory=list[_User])
 
 

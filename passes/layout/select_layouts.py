@@ -23,7 +23,7 @@ from braid.dialects.braid.layout import InvalidLayout, Layout
 from braid.dialects.braid.variants import variant_sizes
 from braid.passes.layout.conflicts import find_conflict
 from braid.passes.layout.decisions import write_layouts, write_reorders
-from braid.passes.layout.flow import Flow, LayoutVariable, Port, collect_flow
+from braid.passes.layout.flow import Flow, LayoutVariable, ValueLayouts, collect_flow
 from braid.passes.layout.generic_kernels import remark_generic_kernels
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
 from braid.passes.layout.stored_weights import StoredWeights
@@ -60,7 +60,7 @@ def _restrict(variable: LayoutVariable, wanted: Layout) -> LayoutVariable:
     fast = [o for o in options if variable.families and variable.families[o] != GENERIC]
     option = max(fast or options, key=lambda o: (in_layout[o], -variable.costs[o]))
 
-    def only(port: Port) -> Port:
+    def only(port: ValueLayouts) -> ValueLayouts:
         return replace(port, layouts=(port.layouts[option],))
 
     choices = variable.choices

@@ -23,7 +23,7 @@ def select_counts(
     a thousand parts may read most of an operand a thousand times. Counts are multiples or divisors
     of `start`, so that parts consist of whole parts, or are in one.
     """
-    search = _Search(op, dims, limit, start)
+    search = _PartCountSearch(op, dims, limit, start)
     found = search.in_order(dims)
     if found == start:
         return search.coarsened(start)
@@ -42,14 +42,14 @@ def counts_in_order(op: Operation, dims: Sequence[SplitDim], limit: int) -> dict
 
     Each dim into as few parts as suffice, or as many as there can be, before the next one.
     """
-    return _Search(op, dims, limit, {}).in_order(dims)
+    return _PartCountSearch(op, dims, limit, {}).in_order(dims)
 
 
 def _parts(counts: Mapping[int, int]) -> int:
     return math.prod(counts.values())
 
 
-class _Search:
+class _PartCountSearch:
     """Counts for one op; `start` has the number of which each dim's count is a multiple."""
 
     def __init__(

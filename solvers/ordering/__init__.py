@@ -7,7 +7,7 @@ from braid.solvers.ordering.graph import (
     key_nodes,
     split_at_key_nodes,
 )
-from braid.solvers.ordering.latency import LatencyProblem, Stage
+from braid.solvers.ordering.latency import LatencyProblem, UnitStage
 from braid.solvers.ordering.memory import MemoryProblem, Tensor
 from braid.solvers.ordering.residency import Residency, Sink
 from braid.solvers.ordering.search import Order, baselines, search
@@ -20,9 +20,9 @@ __all__ = [
     "Order",
     "Residency",
     "Sink",
-    "Stage",
     "Tensor",
     "Traffic",
+    "UnitStage",
     "Value",
     "all_orders",
     "baselines",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Stage:
+class UnitStage:
     """A part of an op: `duration` seconds on one unit of the kind `unit`.
 
     `waits` tells whether it needs the op's predecessors; loading weights does not.
@@ -44,7 +44,7 @@ class LatencyProblem:
     """
 
     graph: Graph
-    stages: tuple[tuple[Stage, ...], ...]
+    stages: tuple[tuple[UnitStage, ...], ...]
     traffic: Traffic | None = None
     counts: tuple[int, ...] = ()
 

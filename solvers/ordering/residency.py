@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from braid.solvers.ordering.graph import Graph
-from braid.solvers.ordering.residency_plan import Planner, Step
+from braid.solvers.ordering.residency_plan import Planner, PlanStep
 from braid.solvers.ordering.traffic import Traffic, uses_in
 
 Token = TypeVar("Token")
@@ -97,7 +97,7 @@ class Residency(Generic[Token]):
         for v in list(self.since):
             self._release(v)
 
-    def _issue(self, step: Step) -> None:
+    def _issue(self, step: PlanStep) -> None:
         sink, op, over = self.sink, step.op, step.over
         sink.begin(op)
         for v, dirty in step.evicted:

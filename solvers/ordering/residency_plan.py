@@ -27,7 +27,7 @@ what comes as early as it can may be in the way of what is needed sooner.
 
 
 @dataclass(slots=True)
-class Step:
+class PlanStep:
     """What is done for the op at one place of an order, field by field.
 
     Values are `evicted`, stored first where that is said, and `loads` issued. What the op makes
@@ -59,7 +59,7 @@ class PlanState:
     touched: list[int]
     next_use: list[float]
     outside: dict[int, int]
-    pending: deque[Step]
+    pending: deque[PlanStep]
     used: int
     last: int
 
@@ -97,7 +97,7 @@ class Planner:
         touched = [-1] * len(self.sizes)
         return PlanState(resident, touched, next_use, {}, deque(), used, self.first)
 
-    def plan(self, state: PlanState, op: int, place: int) -> Step | None:
+    def plan(self, state: PlanState, op: int, place: int) -> PlanStep | None:
         """Plans `op`; returns the step to which no load is added any more.
 
         Raises ValueError for an op whose values do not fit the capacity together.
@@ -121,7 +121,7 @@ class Planner:
             elif self.ahead:
                 state.last = place
         dead = self._leave(state, op, place, over)
-        step = Step(op, evicted, loads, over, made, (), room, dead)
+        step = PlanStep(op, evicted, loads, over, made, (), room, dead)
         if not self.ahead:
             return step
         state.pending.append(step)

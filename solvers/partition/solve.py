@@ -71,7 +71,7 @@ def solve(
     """
     if problem.devices > MOST_DEVICES:
         raise InfeasiblePartition(f"{problem.devices} devices; at most {MOST_DEVICES} are possible")
-    search = _Search(problem, Deadline.after(time_limit), seed, workers)
+    search = _PartitionSearch(problem, Deadline.after(time_limit), seed, workers)
     search.run()
     if search.device is None:
         raise TimeoutError(
@@ -81,7 +81,7 @@ def solve(
     return Partition(tuple(search.device), search.cost, min(search.bound, search.cost))
 
 
-class _Search:
+class _PartitionSearch:
     """The best assignment of ops so far, and the bound."""
 
     def __init__(

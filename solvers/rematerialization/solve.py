@@ -60,7 +60,7 @@ def solve(
     begin = monotonic()
     need = structural_need(problem)
     composed = begin + _COMPOSING * time_limit
-    search = _Search(begin, time_limit, composed, seed, workers, fixed_order, [])
+    search = _RematerializationSearch(begin, time_limit, composed, seed, workers, fixed_order, [])
     if budget < need.bytes:
         raise _infeasible(budget, need, _minimum(problem, search))
     progress = _search(problem, budget, search, PART)
@@ -75,7 +75,7 @@ def solve(
 
 
 @dataclass(frozen=True)
-class _Search:
+class _RematerializationSearch:
     """What `solve` was asked for, and when; parts are scheduled alone until `composed`."""
 
     begin: float
@@ -92,7 +92,9 @@ class _Search:
         return Deadline(self.begin + share * self.time_limit)
 
 
-def _search(problem: Problem, budget: int, search: _Search, least: int) -> Progress | None:
+def _search(
+    problem: Problem, budget: int, search: _RematerializationSearch, least: int
+) -> Progress | None:
     """The best schedule, None where none was found; see `_compose` for `least`."""
     sequence = _start(problem, budget, search, least)
     if sequence is None:
@@ -110,13 +112,15 @@ def _search(problem: Problem, budget: int, search: _Search, least: int) -> Progr
 
 
 def _progress(
-    problem: Problem, budget: int, sequence: tuple[int, ...], search: _Search
+    problem: Problem, budget: int, sequence: tuple[int, ...], search: _RematerializationSearch
 ) -> Progress:
     deadline = search.after(_SHARE)
     return Progress(problem, budget, sequence, deadline, fixed_order=search.fixed_order)
 
 
-def _start(problem: Problem, budget: int, search: _Search, least: int) -> tuple[int, ...] | None:
+def _start(
+    problem: Problem, budget: int, search: _RematerializationSearch, least: int
+) -> tuple[int, ...] | None:
     """The better one of what the heuristics find and what the parts of the graph make up.
 
     Where neither is any, whatever an exact search finds. The parts of a part are asked only where
@@ -146,7 +150,9 @@ def _start(problem: Problem, budget: int, search: _Search, least: int) -> tuple[
     return find_schedule(problem, budget, search.after(0.7), search.seed)
 
 
-def _orders(problem: Problem, budget: int, search: _Search) -> list[tuple[int, ...]]:
+def _orders(
+    problem: Problem, budget: int, search: _RematerializationSearch
+) -> list[tuple[int, ...]]:
     """The given order, and unless it is fixed that of the least peak that is found."""
     if search.fixed_order:
         return [problem.required]
@@ -158,7 +164,9 @@ def _orders(problem: Problem, budget: int, search: _Search) -> list[tuple[int, .
     return [problem.required, least]
 
 
-def _compose(problem: Problem, budget: int, search: _Search, least: int) -> tuple[int, ...] | None:
+def _compose(
+    problem: Problem, budget: int, search: _RematerializationSearch, least: int
+) -> tuple[int, ...] | None:
     """A schedule of parts of at least `least` ops, one after the other.
 
     Small parts are easier, large ones lose less at their cuts: parts are divided further only
@@ -179,7 +187,7 @@ def _compose(problem: Problem, budget: int, search: _Search, least: int) -> tupl
     return schedule_parts(problem, budget, least, solve_part)
 
 
-def _minimum(problem: Problem, search: _Search) -> MinimumBudget:
+def _minimum(problem: Problem, search: _RematerializationSearch) -> MinimumBudget:
     """The least peak, in the time that is left and at least a fiftieth of the limit."""
     seconds = max(search.after(_SHARE).remaining, 0.02 * search.time_limit)
     orders = [problem.required] if search.fixed_order else search.orders

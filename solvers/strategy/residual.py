@@ -19,7 +19,7 @@ EXACT = 1e-12
 """Relative difference below which two float costs are the same number."""
 
 
-class Step(Protocol):
+class AppliedReduction(Protocol):
     """One applied reduction, able to complete an assignment of what it left over."""
 
     def complete(self, choice: Integers) -> None:
@@ -86,7 +86,7 @@ class Residual:
     integral: bool
     constant: float = 0.0
     alive: set[int] = field(default_factory=set[int])
-    steps: list[Step] = field(default_factory=list[Step])
+    steps: list[AppliedReduction] = field(default_factory=list[AppliedReduction])
 
     @staticmethod
     def of(problem: StrategyProblem) -> Residual:

@@ -12,7 +12,7 @@ from braid.targets.machines.target import (
     Issue,
     Link,
     Pool,
-    Port,
+    SharedPort,
     Target,
     Unit,
     hosted,
@@ -128,9 +128,9 @@ def _rate(table: Table) -> float:
     return 0.0 if known else table.positive("rate", float)
 
 
-def _port(table: Table) -> Port:
+def _port(table: Table) -> SharedPort:
     table.expect_only("name", "bandwidth")
-    return Port(table.name(), table.positive("bandwidth", float))
+    return SharedPort(table.name(), table.positive("bandwidth", float))
 
 
 def _issue(table: Table, ports: Set[str]) -> Issue:

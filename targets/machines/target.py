@@ -40,7 +40,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Port:
+class SharedPort:
     """A way into or out of a backend that units share; bandwidth in bytes per second."""
 
     name: str
@@ -154,7 +154,7 @@ class BackendDescription:
     launch_seconds: float
     units: tuple[Unit, ...]
     memories: tuple[Memory, ...]
-    ports: tuple[Port, ...] = ()
+    ports: tuple[SharedPort, ...] = ()
     issue: Issue | None = None
     pool: Pool | None = None
     device: Device | None = None

@@ -15,7 +15,7 @@ from braid.targets.machines.target import BackendDescription, Unit
 
 
 @dataclass(frozen=True)
-class Step:
+class UnitWork:
     """`amount` of its resource (bytes or scalar operations) on unit number `unit`.
 
     Where units share their work that is the first of them, and stands for any. `declared` is
@@ -62,7 +62,7 @@ def is_declared(op: Operation) -> bool:
     return isinstance(op, OpaqueOp) and op.declared_cost is not None
 
 
-def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
+def steps_of(op: Operation, backend: BackendDescription) -> tuple[UnitWork, ...]:
     """What `op` does with operands on the chip, one step after the other; none for addressing.
 
     What has no tensors, such as the condition of a branch, is the host's. Raises UnsupportedError
@@ -75,7 +75,7 @@ def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
         return tuple(_declared_step(amount, backend) for amount in amounts)
     amounts = amounts_of(op, static=True).by_resource
     outside = transfers_of(backend)
-    steps: list[Step] = []
+    steps: list[UnitWork] = []
     for number, unit in distinct_units(backend):
         if unit.only_with and not amounts.get(unit.only_with):
             continue
@@ -83,23 +83,23 @@ def steps_of(op: Operation, backend: BackendDescription) -> tuple[Step, ...]:
             continue
         amount = amounts.get(unit.resource, 0) if unit.resource != "store" else 0
         if amount:
-            steps.append(Step(number, int(amount)))
+            steps.append(UnitWork(number, int(amount)))
     return tuple(steps)
 
 
-def step_seconds(step: Step, rates: DeviceRates) -> float:
+def step_seconds(step: UnitWork, rates: DeviceRates) -> float:
     """How long `step` takes where nothing else uses the unit's port."""
     if step.declared is not None:
         return step.declared
     return rates.unit_seconds(rates.backend.units[step.unit], step.amount)
 
 
-def _declared_step(amount: Amount, backend: BackendDescription) -> Step:
+def _declared_step(amount: Amount, backend: BackendDescription) -> UnitWork:
     if amount.seconds is None:
-        return Step(amount.unit, round(amount.work))
+        return UnitWork(amount.unit, round(amount.work))
     unit = backend.units[amount.unit]
     left = max(amount.seconds - unit.startup_seconds, 0.0)
-    return Step(amount.unit, round(left * unit.rate), amount.seconds)
+    return UnitWork(amount.unit, round(left * unit.rate), amount.seconds)
 
 
 def _is_tensor(value: SSAValue) -> bool:

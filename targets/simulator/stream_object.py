@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, cast
 
-from braid.targets.simulator.steps import Step
+from braid.targets.simulator.steps import UnitWork
 
 FORMAT = 3
 
@@ -55,7 +55,7 @@ class StreamObject:
     """
 
     events: tuple[Event, ...]
-    steps: tuple[tuple[Step, ...], ...]
+    steps: tuple[tuple[UnitWork, ...], ...]
     makes: tuple[tuple[int, ...], ...]
     sizes: tuple[int, ...]
 
@@ -84,7 +84,7 @@ class StreamObject:
                     Event(Action(action), op, subject, tuple(after))
                     for action, op, subject, *after in fields["events"]
                 ),
-                tuple(tuple(Step(*step) for step in own) for own in fields["steps"]),
+                tuple(tuple(UnitWork(*step) for step in own) for own in fields["steps"]),
                 tuple(tuple(made) for made in fields["makes"]),
                 tuple(fields["sizes"]),
             )

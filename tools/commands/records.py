@@ -55,7 +55,7 @@ def best(
     from braid.support.records.record_store import default_store
     from braid.targets.costs.schedule_records import TunedKernel, load_tuned
     from braid.tuning.model_verdict import MODEL_KIND, Verdict
-    from braid.tuning.search import Step
+    from braid.tuning.search import LevelResult
 
     def gain(kernel: TunedKernel) -> float:
         return kernel.baseline / kernel.seconds if kernel.seconds else 1.0
@@ -67,7 +67,7 @@ def best(
         times = f"{kernel.seconds * 1e6:.4g} µs, default {kernel.baseline * 1e6:.4g} µs"
         print(f"{kernel.what}\n  {chosen}: {times}{library}{kept}")
         if steps:
-            known = [step for step in map(Step.of, kernel.steps) if step is not None]
+            known = [step for step in map(LevelResult.of, kernel.steps) if step is not None]
             for line in (*known, *(f"{why}: {point}" for point, why in kernel.refused.items())):
                 print(f"    {line}")
     for value in default_store().read(MODEL_KIND).values():

@@ -28,7 +28,7 @@ _HOST = -1
 
 
 @dataclass
-class Stage:
+class ClusterView:
     """A cluster, or with number -1 the host between them: predicted, in one run of the model.
 
     `seconds` are those of its ops, `moved` of its transfers, `begin` when it could begin at the
@@ -67,7 +67,7 @@ class DeviceExplanation:
     """The clusters of a function, before they become functions of their own."""
 
     function: FuncOp
-    stages: Sequence[Stage]
+    stages: Sequence[ClusterView]
     view: GraphView
     host: HostOps | None = None
     """What runs on the host because no other device can, None for nothing."""
@@ -187,10 +187,10 @@ class DeviceExplanation:
         return json.dumps({"displayTimeUnit": "ms", "traceEvents": events})
 
 
-def _stages(graph: PartitionGraph, target: Target) -> list[Stage]:
+def _stages(graph: PartitionGraph, target: Target) -> list[ClusterView]:
     """Clusters in an order in which they run; a value goes through the host."""
     costs = CostSource(target)
-    found: dict[int, Stage] = {}
+    found: dict[int, ClusterView] = {}
     of: list[int] = []
     for node, op in enumerate(graph.ops):
         placement = None if op is None else placement_of(op)
@@ -198,7 +198,9 @@ def _stages(graph: PartitionGraph, target: Target) -> list[Stage]:
         of.append(number)
         if op is None or placement is None:
             continue
-        new = Stage(number, placement.device, runs=graph.runs[node], replicas=placement.replicas)
+        new = ClusterView(
+            number, placement.device, runs=graph.runs[node], replicas=placement.replicas
+        )
         stage = found.setdefault(number, new)
         on = costs.of(op)
         cost = on.cost(op)
@@ -223,7 +225,7 @@ def _stages(graph: PartitionGraph, target: Target) -> list[Stage]:
 
 
 def _count(
-    stage: Stage | None, graph: PartitionGraph, node: int, target: Target, *, away: bool
+    stage: ClusterView | None, graph: PartitionGraph, node: int, target: Target, *, away: bool
 ) -> None:
     """Adds a transfer of the value of `node` to a stage; the host has none."""
     size = graph.sizes[node]
@@ -235,7 +237,7 @@ def _count(
     stage.received += 0.0 if away else size
 
 
-def _schedule(found: dict[int, Stage], of: Sequence[int], graph: PartitionGraph) -> None:
+def _schedule(found: dict[int, ClusterView], of: Sequence[int], graph: PartitionGraph) -> None:
     """Begins each cluster when what it reads is there and its device is free."""
     waits: dict[int, set[int]] = {number: set() for number in found}
     reach: list[set[int]] = []
@@ -255,7 +257,7 @@ def _schedule(found: dict[int, Stage], of: Sequence[int], graph: PartitionGraph)
         del left[number]
 
 
-def _loads(stages: Sequence[Stage]) -> dict[str, float]:
+def _loads(stages: Sequence[ClusterView]) -> dict[str, float]:
     """Seconds of a request by device; of those that take turns each has its part."""
     loads: dict[str, float] = {}
     for stage in stages:

@@ -38,13 +38,13 @@ class Paddings:
 
 def find_paddings(model: OpenModel, buckets: Mapping[str, Sequence[int]]) -> Paddings:
     """Decide for each dim from which size on it may be padded."""
-    search = _Search(model, buckets)
+    search = _PaddingSearch(model, buckets)
     for dim in buckets:
         search.decide(dim)
     return search.paddings
 
 
-class _Search:
+class _PaddingSearch:
     def __init__(self, model: OpenModel, buckets: Mapping[str, Sequence[int]]) -> None:
         self._model = model
         self._buckets = buckets

@@ -54,7 +54,7 @@ class OpenBlasFamily(VectorFamily):
     name: str = "openblas"
     version: int = 1
 
-    def match(self, group: FusedOp) -> "_Product | None":
+    def match(self, group: FusedOp) -> "_LibraryProduct | None":
         """One product of block arguments, the rest elementwise on its result."""
         return _match(group, self) if self._is_here else None
 
@@ -65,7 +65,7 @@ class OpenBlasFamily(VectorFamily):
         return same and loaded_library(OPENBLAS) is not None
 
 
-def _match(group: FusedOp, family: OpenBlasFamily) -> "_Product | None":
+def _match(group: FusedOp, family: OpenBlasFamily) -> "_LibraryProduct | None":
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1 or len(group.outputs) != 1 or products[0].accumulator is not None:
         return None
@@ -80,11 +80,11 @@ def _match(group: FusedOp, family: OpenBlasFamily) -> "_Product | None":
     if not all(0 < extent <= _MOST for shape in shapes for extent in shape):
         return None
     points = emittable(pointwise(group, product))
-    return None if points is None else _Product(group, family.unit, product, points)
+    return None if points is None else _LibraryProduct(group, family.unit, product, points)
 
 
 @dataclass(frozen=True, eq=False)
-class _Product(VectorCandidate):
+class _LibraryProduct(VectorCandidate):
     """One call for each matrix of a batch; one for all where they share the right operand."""
 
     product: MatmulOp

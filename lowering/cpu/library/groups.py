@@ -29,7 +29,7 @@ _LARGEST = math.inf
 
 
 @dataclass(frozen=True)
-class Step:
+class LibraryStep:
     """A post-op: a function of one number, or of that and of an operand of the group."""
 
     name: str
@@ -43,7 +43,7 @@ class LibraryGroup:
     """The op that the primitive computes, and what is computed of its result."""
 
     anchor: Anchor
-    steps: tuple[Step, ...]
+    steps: tuple[LibraryStep, ...]
 
 
 def match_library(group: FusedOp, *, is_strict: bool = False) -> LibraryGroup | None:
@@ -90,26 +90,26 @@ def _suits(anchor: Anchor) -> bool:
 
 def _steps(
     value: SSAValue, ops: Sequence[Operation], result: SSAValue, *, is_strict: bool
-) -> list[Step] | None:
+) -> list[LibraryStep] | None:
     """The chain of steps from `value` to `result`; None where there is none."""
-    steps: list[Step] = []
+    steps: list[LibraryStep] = []
     rest = [op for op in ops if not isinstance(op, ConstantOp)]
     while rest:
         step = _step(rest[0], value) if value.has_one_use() else None
         if step is None:
             name = None if is_strict else _known_function(value, rest, result)
-            return None if name is None else [*steps, Step(name, 1.0)]
+            return None if name is None else [*steps, LibraryStep(name, 1.0)]
         steps.append(step)
         value = rest.pop(0).results[0]
     return steps if value is result else None
 
 
-def _step(op: Operation, value: SSAValue) -> Step | None:
+def _step(op: Operation, value: SSAValue) -> LibraryStep | None:
     if not isinstance(op, ElementwiseOp) or shape_of(op.output) != shape_of(value):
         return None
     name = op.ROW.name
     if len(op.inputs) == 1:
-        return Step(name) if name in _FUNCTIONS else _linear(name, None, False)
+        return LibraryStep(name) if name in _FUNCTIONS else _linear(name, None, False)
     if len(op.inputs) != 2:
         return None
     is_right = op.inputs[1] is value
@@ -119,31 +119,31 @@ def _step(op: Operation, value: SSAValue) -> Step | None:
         return _linear(name, float(number), is_right)
     commutes = name in {"add", "mul", "maximum", "minimum"}
     if isinstance(other, BlockArgument) and name in BINARY and (commutes or not is_right):
-        return Step(name, operand=other)
+        return LibraryStep(name, operand=other)
     return None
 
 
-def _linear(name: str, number: float | None, is_right: bool) -> Step | None:
+def _linear(name: str, number: float | None, is_right: bool) -> LibraryStep | None:
     """The step of an op with a number; `is_right` where that stands on the left."""
     match name, number, is_right:
         case "neg", None, _:
-            return Step("linear", -1.0, 0.0)
+            return LibraryStep("linear", -1.0, 0.0)
         case "add", float(c), _:
-            return Step("linear", 1.0, c)
+            return LibraryStep("linear", 1.0, c)
         case "mul", float(c), _:
-            return Step("linear", c, 0.0)
+            return LibraryStep("linear", c, 0.0)
         case "sub", float(c), False:
-            return Step("linear", 1.0, -c)
+            return LibraryStep("linear", 1.0, -c)
         case "sub", float(c), True:
-            return Step("linear", -1.0, c)
+            return LibraryStep("linear", -1.0, c)
         case "div", float(c), False if _has_exact_reciprocal(c):
-            return Step("linear", 1 / c, 0.0)
+            return LibraryStep("linear", 1 / c, 0.0)
         case "maximum", 0.0, _:
-            return Step("relu")
+            return LibraryStep("relu")
         case "maximum", float(c), _:
-            return Step("clip", c, _LARGEST)
+            return LibraryStep("clip", c, _LARGEST)
         case "minimum", float(c), _:
-            return Step("clip", -_LARGEST, c)
+            return LibraryStep("clip", -_LARGEST, c)
         case _:
             return None
 

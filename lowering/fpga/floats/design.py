@@ -15,7 +15,7 @@ BITS = 32
 
 
 @dataclass
-class Port:
+class FunctionPort:
     """Storage that a function reads or writes: its shape, and how often each dim is partitioned.
 
     A stream has a shape of lanes. `numbers` are those of a known tensor.
@@ -46,8 +46,8 @@ class Function:
 
     name: str
     body: Body
-    ports: list[Port] = field(default_factory=list[Port])
-    local: list[Port] = field(default_factory=list[Port])
+    ports: list[FunctionPort] = field(default_factory=list[FunctionPort])
+    local: list[FunctionPort] = field(default_factory=list[FunctionPort])
 
 
 @dataclass
@@ -56,9 +56,9 @@ class FloatDesign:
 
     name: str
     functions: list[Function]
-    inputs: list[tuple[int, Port]]
-    results: list[Port]
-    between: list[Port]
+    inputs: list[tuple[int, FunctionPort]]
+    results: list[FunctionPort]
+    between: list[FunctionPort]
 
     def nests(self) -> Design:
         """As the estimator sees it."""
@@ -78,7 +78,7 @@ class FloatDesign:
         return Design(self.name, processes, arrays, streams)
 
 
-def _array(port: Port, is_outer: bool) -> Array:
+def _array(port: FunctionPort, is_outer: bool) -> Array:
     factors = port.factors or [1] * len(port.shape)
     kinds = tuple(("cyclic" if one > 1 else "none", one) for one in factors)
     return Array(port.name, port.shape, BITS, kinds, is_outer)
@@ -104,10 +104,10 @@ class _Maker:
         self.graph, self.orders, self.operators = graph, orders, operators
         self.arguments = {key: at for at, key in enumerate(graph.inputs)}
         self.nodes = {node.key: node for node in graph.nodes}
-        self.inputs: list[tuple[int, Port]] = []
-        self.between: list[Port] = []
-        self.edges: dict[tuple[Key, int], tuple[Port, Feed | None]] = {}
-        self.written: dict[Key, list[Port]] = {node.key: [] for node in graph.nodes}
+        self.inputs: list[tuple[int, FunctionPort]] = []
+        self.between: list[FunctionPort] = []
+        self.edges: dict[tuple[Key, int], tuple[FunctionPort, Feed | None]] = {}
+        self.written: dict[Key, list[FunctionPort]] = {node.key: [] for node in graph.nodes}
 
     def made(self, name: str) -> FloatDesign:
         for node in self.graph.nodes:
@@ -115,7 +115,7 @@ class _Maker:
             for at, read in enumerate(node.reads):
                 self._connect(node, at, read)
         results = [
-            Port(f"y{at}", self.nodes[key].shape or (1,))
+            FunctionPort(f"y{at}", self.nodes[key].shape or (1,))
             for at, key in enumerate(self.graph.results)
         ]
         for key, port in zip(self.graph.results, results, strict=True):
@@ -144,22 +144,25 @@ class _Maker:
             given = producer, self.orders[producer.key]
             found = feed_of(given, (node, self.orders[node.key]), read)
             if found is None:
-                port, feed = Port(f"m{number}", producer.shape or (1,)), None
+                port, feed = FunctionPort(f"m{number}", producer.shape or (1,)), None
             else:
                 _, feed = found
                 lanes = given[1].lanes[1]
-                port = Port(f"s{number}", (lanes,), True, _tokens(producer, lanes))
+                port = FunctionPort(f"s{number}", (lanes,), True, _tokens(producer, lanes))
             self.between.append(port)
             self.written[producer.key].append(port)
             self.edges[key] = port, feed
         elif read.source in self.graph.known:
             numbers = self.graph.known[read.source]
             number = list(self.graph.nodes).index(node)
-            self.edges[key] = Port(f"w{number}_{at}", read.shape or (1,), numbers=numbers), None
+            self.edges[key] = (
+                FunctionPort(f"w{number}_{at}", read.shape or (1,), numbers=numbers),
+                None,
+            )
         else:
             number = self.arguments[read.source]
             uses = sum(one == number for one, _ in self.inputs)
-            port = Port(f"x{number}" + f"_{uses}" * (uses > 0), read.shape or (1,))
+            port = FunctionPort(f"x{number}" + f"_{uses}" * (uses > 0), read.shape or (1,))
             self.inputs.append((number, port))
             self.edges[key] = port, None
 
@@ -188,11 +191,13 @@ def _tokens(node: Node, lanes: int) -> int:
     return max(2, -(-count // lanes))
 
 
-def _take(made: Function, order: Order, port: Port, feed: Feed | None) -> Port | None:
+def _take(
+    made: Function, order: Order, port: FunctionPort, feed: Feed | None
+) -> FunctionPort | None:
     """The buffer of what a stream brings, filled."""
     if feed is None or feed.is_direct:
         return None
-    buffer = Port(f"held_{port.name}", feed.shape)
+    buffer = FunctionPort(f"held_{port.name}", feed.shape)
     made.local.append(buffer)
     unrolled = () if feed.lane is None else (feed.lane,)
     lane = Affine() if feed.lane is None else Affine.of(0, {feed.lane.name: 1})
@@ -206,7 +211,12 @@ def _take(made: Function, order: Order, port: Port, feed: Feed | None) -> Port |
 
 
 def _value(
-    made: Function, order: Order, read: Read, port: Port, feed: Feed | None, buffer: Port | None
+    made: Function,
+    order: Order,
+    read: Read,
+    port: FunctionPort,
+    feed: Feed | None,
+    buffer: FunctionPort | None,
 ) -> Operand:
     where = Where(order.bounds, order.unrolled)
     if feed is not None and buffer is None:
@@ -235,7 +245,9 @@ def _at(index: Affine, values: Mapping[str, Affine]) -> Affine:
     return made
 
 
-def _give(made: Function, node: Node, order: Order, value: Operand, ports: Sequence[Port]) -> None:
+def _give(
+    made: Function, node: Node, order: Order, value: Operand, ports: Sequence[FunctionPort]
+) -> None:
     """Writes the result, where it is combined after the last of it."""
     where = Where(order.bounds, order.unrolled)
     last: tuple[Condition, ...] = ()
@@ -271,7 +283,7 @@ def _combined(
     shape = [one.limits(trips)[1] + 1 for one in index]
     places = [at for at, size in enumerate(shape) if size > 1] or [0]
     index = [index[at] for at in places] if index else [Affine()]
-    total = Port(f"t_{made.name}", tuple(shape[at] for at in places) if shape else (1,))
+    total = FunctionPort(f"t_{made.name}", tuple(shape[at] for at in places) if shape else (1,))
     total.partitioned(index, order.unrolled)
     made.local.append(total)
     firsts = tuple(Condition(order.index[at]) for at in reductions)
@@ -316,24 +328,24 @@ def texts_of(design: FloatDesign) -> Iterator[str]:
     yield "}"
 
 
-def _shape(port: Port) -> str:
+def _shape(port: FunctionPort) -> str:
     return "".join(f"[{size}]" for size in port.shape)
 
 
-def _parameter(port: Port) -> str:
+def _parameter(port: FunctionPort) -> str:
     if port.is_stream:
         return f"hls::stream<float> {port.name}[{port.shape[0]}]"
     return f"float {port.name}{_shape(port)}"
 
 
-def _declared(port: Port) -> str:
+def _declared(port: FunctionPort) -> str:
     if port.numbers is None:
         return f"float {port.name}{_shape(port)};"
     numbers = ", ".join(f"{float(one)!r}f" for one in port.numbers.ravel())
     return f"static const float {port.name}{_shape(port)} = {{{numbers}}};"
 
 
-def _partition(port: Port) -> list[str]:
+def _partition(port: FunctionPort) -> list[str]:
     return [
         f"#pragma HLS ARRAY_PARTITION variable={port.name} cyclic dim={at + 1} factor={factor}"
         for at, factor in enumerate(port.factors)

@@ -11,7 +11,7 @@ import numpy as np
 from braid.lowering.fpga.convert.values import Array
 from braid.lowering.fpga.cpp.check import check_rules
 from braid.lowering.fpga.cpp.project import header, makefile_text, script_text, write_texts
-from braid.lowering.fpga.floats.design import FloatDesign, Port, texts_of
+from braid.lowering.fpga.floats.design import FloatDesign, FunctionPort, texts_of
 from braid.lowering.fpga.floats.statements import HELPERS
 from braid.support.errors import BraidError
 
@@ -43,7 +43,7 @@ def driver_text(design: FloatDesign) -> str:
     )
 
 
-def _pointer(port: Port, name: str) -> str:
+def _pointer(port: FunctionPort, name: str) -> str:
     inner = "".join(f"[{size}]" for size in port.shape[1:])
     return f"(float (*){inner}){name}"
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
-from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.lowering.fpga.rtl.weights_module import MemoryPort
 
 SUFFIX = "_control"
@@ -15,7 +15,7 @@ SUFFIX = "_control"
 class Counted:
     """A port, and how many beats of an image go through it."""
 
-    port: Port
+    port: StreamPort
     beats: int
 
 

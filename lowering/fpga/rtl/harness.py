@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.dialects.braid_hls.weights import WeightsOp
-from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.lowering.fpga.rtl.weights_module import memory_words
 
 SYMBOL = "braid_rtl_run"
@@ -151,7 +151,10 @@ _CLOCK = """#if VM_TRACE
 
 
 def harness(
-    top: str, inputs: Sequence[Port], outputs: Sequence[Port], weights: Sequence[WeightsOp] = ()
+    top: str,
+    inputs: Sequence[StreamPort],
+    outputs: Sequence[StreamPort],
+    weights: Sequence[WeightsOp] = (),
 ) -> str:
     """The source."""
     memories = [MemoryText(at, op) for at, op in enumerate(weights)]
@@ -190,7 +193,7 @@ int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out, const int64_t 
 
 
 def _cycle(
-    inputs: Sequence[Port], outputs: Sequence[Port], memories: Sequence["MemoryText"]
+    inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], memories: Sequence["MemoryText"]
 ) -> str:
     """What happens in a cycle."""
     drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
@@ -251,5 +254,5 @@ class MemoryText:
         return f"    memory{at}.edge({signals}, {more}, {data}, cycle + {latency} + {late});\n"
 
 
-def _each(ports: Sequence[Port], text: str) -> str:
+def _each(ports: Sequence[StreamPort], text: str) -> str:
     return "\n".join(text.format(i=port.number) for port in ports)

@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import shape_of
 from braid.lowering.fpga.rtl.harness import SYMBOL
-from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.support.errors import UnsupportedError
 
 MOST_CYCLES = 1 << 40
@@ -55,7 +55,7 @@ class PortTensor:
     The two have the same elements in the same order, and maybe other shapes: one is a view.
     """
 
-    port: Port
+    port: StreamPort
     value: SSAValue
     stored: SSAValue
 

@@ -18,7 +18,7 @@ def lanes_of_beats(array: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Port:
+class StreamPort:
     """Stream number `number` on its side of a design."""
 
     number: int

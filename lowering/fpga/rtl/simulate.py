@@ -13,7 +13,7 @@ from braid.dialects.braid_hls.design import DesignOp, stream_of
 from braid.lowering.fpga.design.streams import weights_of
 from braid.lowering.fpga.rtl.design_module import design_modules
 from braid.lowering.fpga.rtl.harness import SYMBOL, harness
-from braid.lowering.fpga.rtl.ports import Port
+from braid.lowering.fpga.rtl.ports import StreamPort
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
 from braid.lowering.fpga.rtl.verilate import shared_library
 from braid.support.errors import BraidError
@@ -56,8 +56,10 @@ class VerilatedDesign:
     def __init__(self, design: DesignOp) -> None:
         """Raises UnsupportedError where a tool is missing, BraidError where one fails."""
         block = design.body.block
-        self.inputs = [Port(i, stream_of(value)) for i, value in enumerate(block.args)]
-        self.outputs = [Port(i, stream_of(value)) for i, value in enumerate(design.output.streams)]
+        self.inputs = [StreamPort(i, stream_of(value)) for i, value in enumerate(block.args)]
+        self.outputs = [
+            StreamPort(i, stream_of(value)) for i, value in enumerate(design.output.streams)
+        ]
         name = design.sym_name.data
         text = system_verilog(design_modules(design))
         driver = harness(name, self.inputs, self.outputs, weights_of(design))

@@ -125,7 +125,7 @@ def select_schedules(
             hint="'select-hls-schedule' decides on what 'convert-braid-to-hls' makes",
         )
     workers = [one for own in every for one in own]
-    search = _Search(workers, [folds_of(one) for one in workers], budget)
+    search = _FoldSearch(workers, [folds_of(one) for one in workers], budget)
     found = search.found()
     if memory is not None and (found is None or 2 * found.uses[TABLES] > budget[TABLES]):
         other = search.reading(memory)
@@ -166,7 +166,7 @@ def _write(
             one.memory_latency = IntegerAttr(memory.latency, i64)
 
 
-class _Search:
+class _FoldSearch:
     """Choices of folds for each stage, measured where they are picked."""
 
     def __init__(
@@ -180,12 +180,12 @@ class _Search:
         self.choices = [[one.choice for one in own] for own in folds]
         self.measured: dict[tuple[int, Fold], Uses] = {}
 
-    def reading(self, memory: Memory) -> "_Search":
+    def reading(self, memory: Memory) -> "_FoldSearch":
         """The same where stages may read their factors; what was measured is not again."""
         folds = [
             with_reads(one, own, memory) for one, own in zip(self.workers, self.folds, strict=True)
         ]
-        found = _Search(self.workers, folds, self.budget, memory)
+        found = _FoldSearch(self.workers, folds, self.budget, memory)
         found.measured |= self.measured
         return found
 
@@ -347,7 +347,7 @@ def _folds(stage: StageOp) -> Pair:
     return all_of[0] // chosen[0], all_of[1] // chosen[1]
 
 
-def _too_small(search: _Search, kept: Uses) -> BraidError:
+def _too_small(search: _FoldSearch, kept: Uses) -> BraidError:
     """Names the resource that is missing, and what of it channels have."""
     uses = least(search.choices)
     if fits(uses, search.budget):

@@ -36,7 +36,7 @@ Point = dict[int, Value]
 
 
 @dataclass(frozen=True)
-class Step:
+class EpilogueNest:
     """An elementwise nest; `dims` are the contraction's dims for its own."""
 
     nest: linalg.GenericOp
@@ -50,7 +50,7 @@ class Epilogue:
     `dims` are the contraction's dims for those of each buffer that is made.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[EpilogueNest, ...]
     dims: Mapping[SSAValue, tuple[int, ...]]
     results: tuple[SSAValue, ...]
 
@@ -65,7 +65,7 @@ class Epilogue:
         if first is None:
             return None
         dims[product.outputs[0]] = first
-        steps: list[Step] = []
+        steps: list[EpilogueNest] = []
         for nest in nests:
             own = _dims_of(nest, dims)
             loops = loops_of(nest)
@@ -80,7 +80,7 @@ class Epilogue:
                     and (order is None or dims[value] != tuple(own[dim] for dim in order))
                 ):
                     return None
-            steps.append(Step(nest, own))
+            steps.append(EpilogueNest(nest, own))
         return Epilogue(tuple(steps), dims, tuple(results)) if dims.keys() >= set(results) else None
 
     @property

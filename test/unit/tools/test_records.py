@@ -17,7 +17,7 @@ from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.identity import processor_name
 from braid.tools.app import app
 from braid.tuning.record_check import family_versions
-from braid.tuning.search import Step, Stop
+from braid.tuning.search import LevelResult, Stop
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +48,7 @@ def test_show_and_best() -> None:
 
 
 def test_best_with_steps() -> None:
-    step = Step(0, 3, 2, 1, 1e-6, 0.5, 0.7, Stop.BELOW)
+    step = LevelResult(0, 3, 2, 1, 1e-6, 0.5, 0.7, Stop.BELOW)
     steps, refused = (step.fields, {"level": "none"}), {"gemm rows=9": "wrong results"}
     append_tuned("a", TunedKernel(None, 1, 2e-6, 2e-6, "first", steps=steps, refused=refused))
     shown = braid("best", "--steps").splitlines()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from braid.tuning.search import Final, Found, Order, Rule, Step, Stop, Turn, search
+from braid.tuning.search import Final, Found, LevelResult, Order, Rule, Stop, Turn, search
 
 LEVELS = (("a", "b"), ("c", "d"), ("e", "f"))
 """Points by level."""
@@ -152,10 +152,10 @@ def test_what_is_known_is_not_measured_again() -> None:
 def test_steps_as_records_have_them(best: float | None) -> None:
     step = search(space, lambda _: best, baseline=1.0).steps[-1]
     fields = json.loads(json.dumps(step.fields, allow_nan=False))
-    assert Step.of(fields) == step
+    assert LevelResult.of(fields) == step
     for changed in ({"stop": "x"}, {"best": "x"}, {"more": 1}, {"ratio": []}):
-        assert Step.of(fields | changed) is None
-    assert Step.of({}) is None
+        assert LevelResult.of(fields | changed) is None
+    assert LevelResult.of({}) is None
 
 
 EVEN = {f"{level}.{number}": 1.2 + number / 100 for level in range(3) for number in range(9)}

@@ -39,7 +39,7 @@ from braid.tuning.budget import Budget
 from braid.tuning.kernel_runs import RunRequest, run_kernel
 from braid.tuning.kernel_tasks import KernelTask, kernel_tasks
 from braid.tuning.layout_candidates import layout_candidates
-from braid.tuning.search import Rule, Step
+from braid.tuning.search import LevelResult, Rule
 from braid.tuning.timing import TimingRequest
 from braid.tuning.timing_worker import timing_worker
 from braid.tuning.tune_kernels import Tuning
@@ -281,7 +281,7 @@ def test_wrong_kernels_and_crashes_do_not_count(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("no_library")
 def test_steps_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     _, said = tune(monkeypatch, lambda number: 2.0 if number == 0 else 1.0 + 0.1 * number)
-    steps = [Step.of(fields) for fields in only_record().steps]
+    steps = [LevelResult.of(fields) for fields in only_record().steps]
     assert steps and [f"  {step}" for step in steps] == [line for line in said if "level" in line]
 
 

@@ -19,7 +19,7 @@ from braid.dialects.braid.dtypes import is_float
 from braid.lowering.common.loop_nest import loops_of
 from braid.lowering.common.tensor_loops import apply_map
 from braid.lowering.gpu.contraction.code import Code, Value
-from braid.lowering.gpu.contraction.epilogue import Epilogue, Point, Step
+from braid.lowering.gpu.contraction.epilogue import Epilogue, EpilogueNest, Point
 
 MINUS_INFINITY = float("-inf")
 LeftOut = Value | None
@@ -67,14 +67,14 @@ class MaskedScores:
         return scores.get(self.epilogue.results[0])
 
 
-def _place(code: Code, step: Step, point: Point) -> list[SSAValue]:
+def _place(code: Code, step: EpilogueNest, point: Point) -> list[SSAValue]:
     zero = code.index(code.number(0))
     return [code.index(point[dim]) if dim in point else zero for dim in step.dims]
 
 
 def _walk(
     code: Code,
-    step: Step,
+    step: EpilogueNest,
     place: Sequence[SSAValue],
     buffers: Mapping[SSAValue, SSAValue],
     made: dict[SSAValue, SSAValue],

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from braid.support.errors import BraidError
-from braid.targets.machines.target import BackendDescription, Issue, Port, Unit
+from braid.targets.machines.target import BackendDescription, Issue, SharedPort, Unit
 from braid.targets.simulator.instructions import Instruction, Kind, Stream
 from braid.targets.simulator.report import report
 from braid.targets.simulator.simulate import simulate
@@ -19,7 +19,7 @@ UNITS = (
 
 
 def backend(bandwidth: float = 2.0) -> BackendDescription:
-    ports = (Port("bus", bandwidth), Port("code", 1e6))
+    ports = (SharedPort("bus", bandwidth), SharedPort("code", 1e6))
     return BackendDescription("chip", (), 0.0, UNITS, (), ports, Issue(1, "code"))
 
 
@@ -68,7 +68,9 @@ def test_instructions_are_fetched_one_by_one() -> None:
         *[(Kind.SYNC, 0, index - 1) if index else (Kind.LOAD, 0, 0) for index in range(50)]
     )
     assert simulate(many, backend()).seconds <= 50e-6
-    slow = BackendDescription("chip", (), 0.0, UNITS, (), (Port("bus", 1.0),), Issue(2, "bus"))
+    slow = BackendDescription(
+        "chip", (), 0.0, UNITS, (), (SharedPort("bus", 1.0),), Issue(2, "bus")
+    )
     three = stream(*[(Kind.LOAD, 0, 0)] * 3)
     assert simulate(three, slow).seconds == pytest.approx(6.0)
 
