@@ -17,8 +17,8 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble
+from braid.lowering.gpu.contraction import copies, kernel, main_loop, tensor_cores, tiles
 from braid.lowering.gpu.contraction.code import Code
-from braid.lowering.gpu.kernels.contraction import copies, kernel, main_loop, tensor_cores, tiles
 from braid.lowering.gpu.kernels.gemm import GemmFamily
 from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
 from braid.lowering.host.codegen.target_machine import host_machine
