@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 from braid.analysis.diagnostics.remarks import collect_remarks
 from braid.analysis.profile.loop_lengths import Lengths
 from braid.dialects.braid.settings import write_settings
-from braid.driver.elsewhere import missing_here
+from braid.driver.compile_source import missing_here
 from braid.driver.lower_source import Lowering
 from braid.driver.lowered_model import package_of
 from braid.driver.options import CompileOptions

@@ -2,7 +2,7 @@
 
 from random import Random
 
-from braid.solvers.ordering import Graph, LatencyProblem, MemoryProblem, Stage, Tensor
+from braid.solvers.ordering import Graph, LatencyProblem, MemoryProblem, Tensor, UnitStage
 
 UNITS = ("load", "store", "matrix", "vector")
 
@@ -62,12 +62,12 @@ def memory_problem(graph: Graph, seed: int) -> MemoryProblem:
 def latency_problem(graph: Graph, seed: int) -> LatencyProblem:
     """Return a problem on four units: some ops load weights, then compute, some then store."""
     random = Random(seed)
-    stages: list[tuple[Stage, ...]] = []
+    stages: list[tuple[UnitStage, ...]] = []
     for _ in range(len(graph)):
-        own = [Stage(random.choice((2, 2, 3)), random.randint(1, 20) * 1e-6)]
+        own = [UnitStage(random.choice((2, 2, 3)), random.randint(1, 20) * 1e-6)]
         if random.random() < 0.5:
-            own.insert(0, Stage(0, random.randint(1, 12) * 1e-6, waits=False))
+            own.insert(0, UnitStage(0, random.randint(1, 12) * 1e-6, waits=False))
         if random.random() < 0.25:
-            own.append(Stage(1, random.randint(1, 8) * 1e-6))
+            own.append(UnitStage(1, random.randint(1, 8) * 1e-6))
         stages.append(tuple(own))
     return LatencyProblem(graph, tuple(stages))

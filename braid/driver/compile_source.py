@@ -3,24 +3,25 @@
 from contextlib import suppress
 from functools import partial
 
-from braid.driver.arguments import as_passes
 from braid.driver.artifact_slot import ArtifactSlot
-from braid.driver.elsewhere import missing_here
 from braid.driver.lower_source import Lowering
 from braid.driver.lowered_model import LoweredModel, package_of, write_lowered
 from braid.driver.memory_budget import parse_budget
 from braid.driver.options import DEFAULTS, CompileOptions
+from braid.driver.pipeline import as_passes
 from braid.driver.read_source import ModelSource, read_to_compile
 from braid.lowering.host.codegen.loaded_code import load_objects
 from braid.lowering.host.descriptor import SYMBOL
 from braid.passes.infrastructure.context import make_context
 from braid.runtime.executors import NativeExecutor
 from braid.runtime.model import Model, model_of, saved_model
-from braid.runtime.native import NativeModel, emulating, register_plugins
+from braid.runtime.native import NativeModel, cpu_supports, emulating, register_plugins
 from braid.support.diagnostics import passing_on_diagnostics
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
 from braid.support.shared_objects import need_libraries
+from braid.targets.machines.cpus import NATIVE, cpu_machine, needed_features
+from braid.targets.machines.machine import Machine
 
 
 @compiling()
@@ -93,3 +94,12 @@ def _load(lowered: LoweredModel, options: CompileOptions) -> Model:
         native = NativeModel.from_descriptor(loaded.address(SYMBOL), package.weights, loaded)
     executor = NativeExecutor(native, options.threads, manifest.inter_op_streams)
     return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
+
+
+def missing_here(machine: Machine) -> str | None:
+    """Why code for `machine` cannot run in this process, None where it can."""
+    here = cpu_machine(NATIVE).architecture
+    if machine.architecture != here:
+        return f"its code is for {machine.architecture}, this machine is {here}"
+    missing = next((name for name in needed_features(machine) if not cpu_supports(name)), None)
+    return None if missing is None else f"its code needs '{missing}', which this CPU has not"

@@ -10,21 +10,24 @@ from numpy.typing import NDArray
 
 from braid import __version__
 from braid.analysis.interpreter import evaluate_prepare
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.variants import program_functions
-from braid.driver.elsewhere import described_dims, described_specs
 from braid.driver.packaging.c_library import write_c_library
 from braid.driver.packaging.weights import aligned_bytes, fill_weights
 from braid.driver.read_source import chain_parameters
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.lowering.host.codegen.link import link_shared_object
+from braid.lowering.host.descriptor import ModelDescription, ModelPort
 from braid.lowering.host.model_code import DeviceCode, ModelCode
 from braid.runtime.artifact import Contents, fill_artifact
 from braid.runtime.manifest import (
     DeviceCodeSpec,
     DeviceSpec,
+    DimSpec,
     Manifest,
     RecordCount,
     ResourceSpec,
+    TensorSpec,
     WeightSpec,
 )
 from braid.runtime.model import Package
@@ -91,11 +94,11 @@ def _package(lowered: LoweredModel, weights: NDArray[np.uint8]) -> Package:
 
 def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
     description = lowered.code.description
-    dims = described_dims(description)
+    dims = _described_dims(description)
     return Manifest(
         model=lowered.model.name,
-        inputs=described_specs(description.inputs, dims),
-        outputs=described_specs(description.outputs, dims),
+        inputs=_described_specs(description.inputs, dims),
+        outputs=_described_specs(description.outputs, dims),
         arena_bytes=description.arena_bytes,
         target=lowered.target.name,
         triple=lowered.target.host_device.machine.triple,
@@ -134,3 +137,26 @@ def _device_specs(devices: Sequence[DeviceCode]) -> Iterator[DeviceCodeSpec]:
             resources=resources,
         )
         offset += size
+
+
+def _described_dims(description: ModelDescription) -> tuple[DimSpec, ...]:
+    """The dims of a model as its manifest has them."""
+    return tuple(
+        DimSpec(
+            dim.name,
+            tuple(sorted({variant.sizes[number] for variant in description.variants})),
+            dim.padded_from,
+        )
+        for number, dim in enumerate(description.dims)
+    )
+
+
+def _described_specs(ports: Sequence[ModelPort], dims: Sequence[DimSpec]) -> tuple[TensorSpec, ...]:
+    """Inputs or outputs of a model as its manifest has them."""
+    found: list[TensorSpec] = []
+    for port in ports:
+        names = tuple("" if number < 0 else dims[number].name for number in port.dims)
+        dtype = np.dtype(to_numpy(port.element_type)).name
+        shape, bound = tuple(port.shape), tuple(port.bound)
+        found.append(TensorSpec(port.name, dtype, shape, bound, names if any(names) else ()))
+    return tuple(found)

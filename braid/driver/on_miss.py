@@ -82,7 +82,7 @@ class MissRule:
     def _searching(self, selecting: str, jobs: int | None) -> ModulePass:
         """What searches in the place of a pass that selects.
 
-        By name: what searches compiles, so that its module needs the one that needs this one.
+        Its pass is looked up in the registry, as in any pipeline: the driver imports no tuning.
         """
         levels = "levels=1 " if self.on_miss is OnMiss.PROBE else ""
         workers = "" if jobs is None else f" jobs={jobs}"

@@ -1,8 +1,9 @@
 """Which passes run on a model: the default pipeline for a target, with what a caller chose."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields, replace
+from typing import cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -92,7 +93,7 @@ def with_ordering(
         raise BraidError(f"there are {streams} inter-op threads, expected at least 1")
     if seconds is None and streams == 1:
         return tuple(passes)
-    # By name: the pass that measures compiles, so that it needs the module that needs this one.
+    # Looked up in the registry, as in any pipeline: what measures stands above the driver.
     (ordering,) = parse_pipeline("assign-inter-op-streams" if seconds is None else "measure-order")
     limit = {} if seconds is None else {"time_limit": float(seconds)}
     ordering = replace(ordering, streams=streams, **limit)
@@ -160,3 +161,28 @@ def with_search(
         replace(pass_, jobs=jobs or available_cpus(), **limit) if searches else pass_
         for pass_, searches in zip(passes, searching, strict=True)
     )
+
+
+def as_passes(passes: object) -> tuple[ModulePass, ...]:
+    """Passes, or the text of a pipeline, or texts of its parts, as passes.
+
+    Raises:
+        BraidError: it is none of these, or there is no such pass.
+
+    """
+    if isinstance(passes, str):
+        return tuple(parse_pipeline(passes))
+    if not isinstance(passes, Iterable):
+        raise BraidError(
+            f"passes is {passes!r}, expected a sequence of passes, or text",
+            hint='such as passes="canonicalize,cse"',
+        )
+    found: list[ModulePass] = []
+    for part in cast(Sequence[object], passes):
+        if isinstance(part, ModulePass):
+            found.append(part)
+        elif isinstance(part, str):
+            found.extend(parse_pipeline(part))
+        else:
+            raise BraidError(f"passes holds {part!r}, expected passes, or their names")
+    return tuple(found)

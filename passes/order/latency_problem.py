@@ -9,7 +9,7 @@ from braid.analysis.storage.memory_graph import value_bytes
 from braid.dialects.braid.order import blocks_of
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.buffer_reads import BufferReads, has_blocks
-from braid.solvers.ordering import LatencyProblem, Stage, Traffic, Value
+from braid.solvers.ordering import LatencyProblem, Traffic, UnitStage, Value
 from braid.targets.costs.backend_support import require_supported
 from braid.targets.costs.device_rates import DeviceRates
 from braid.targets.machines.target import BackendDescription
@@ -105,9 +105,11 @@ def _value(
     )
 
 
-def _stages(op: Operation, rates: DeviceRates, inner: Mapping[Block, float]) -> tuple[Stage, ...]:
+def _stages(
+    op: Operation, rates: DeviceRates, inner: Mapping[Block, float]
+) -> tuple[UnitStage, ...]:
     backend = rates.backend
     if has_blocks(op):
         expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
-        return tuple(Stage(kind[0], expected) for kind in backend.kinds[-1:])
-    return tuple(Stage(step.unit, step_seconds(step, rates)) for step in steps_of(op, backend))
+        return tuple(UnitStage(kind[0], expected) for kind in backend.kinds[-1:])
+    return tuple(UnitStage(step.unit, step_seconds(step, rates)) for step in steps_of(op, backend))

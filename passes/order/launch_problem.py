@@ -12,7 +12,7 @@ from braid.dialects.braid.clusters import device_name
 from braid.dialects.braid.launch import LaunchOp
 from braid.dialects.braid.order import blocks_of
 from braid.passes.order.block_graph import BlockGraph
-from braid.solvers.ordering import LatencyProblem, Stage
+from braid.solvers.ordering import LatencyProblem, UnitStage
 from braid.targets.costs.launch_times import LaunchTimes, is_control, link_seconds
 from braid.targets.machines.target import Device, Target
 
@@ -64,35 +64,37 @@ class _Units:
 
 def _stages(
     op: Operation, times: LaunchTimes, units: _Units, inner: Mapping[Block, float]
-) -> tuple[Stage, ...]:
+) -> tuple[UnitStage, ...]:
     target = times.target
     if is_control(op):
         expected = sum(inner.get(block, 0.0) for block in blocks_of(op))
-        return _kept(Stage(units.host, expected), op, times, units)
+        return _kept(UnitStage(units.host, expected), op, times, units)
     if not isinstance(op, LaunchOp):
         # A wait as well: the host issues what comes behind it when it is over.
-        return (Stage(units.host, times.of_op(op, target.host_device)),)
+        return (UnitStage(units.host, times.of_op(op, target.host_device)),)
     function = times.callee(op)
     seconds = times.of(function)
     name = device_name(function)
     if name is None or HOST_STAGE in function.attributes:
-        return _kept(Stage(units.host, seconds), function, times, units)
+        return _kept(UnitStage(units.host, seconds), function, times, units)
     device = target.device(name)
-    issued = Stage(units.host, 0.0, waits=False)
+    issued = UnitStage(units.host, 0.0, waits=False)
     into = _copies(target, target.host, name, op.inputs)
     out = _copies(target, name, target.host, op.outputs)
     return (
         issued,
-        Stage(units.copy_in(device), into),
-        Stage(units.device(device), seconds),
-        Stage(units.copy_out(device), out),
+        UnitStage(units.copy_in(device), into),
+        UnitStage(units.device(device), seconds),
+        UnitStage(units.copy_out(device), out),
     )
 
 
-def _kept(stage: Stage, around: Operation, times: LaunchTimes, units: _Units) -> tuple[Stage, ...]:
+def _kept(
+    stage: UnitStage, around: Operation, times: LaunchTimes, units: _Units
+) -> tuple[UnitStage, ...]:
     """`stage` of the host while it waits for what `around` launches, on devices kept for that."""
     devices = times.devices_inside(around)
-    kept = tuple(Stage(units.device(device), 0.0) for device in devices)
+    kept = tuple(UnitStage(units.device(device), 0.0) for device in devices)
     return (*kept, stage, *kept)
 
 

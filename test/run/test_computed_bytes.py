@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
-from braid.driver.elsewhere import missing_here
+from braid.driver.compile_source import missing_here
 from braid.targets.machines.cpus import cpu_machine
 
 Array = np.ndarray

@@ -11,8 +11,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from xdsl.dialects.builtin import ModuleOp
 
 import braid
-from braid.driver.compile_source import emit_model
-from braid.driver.elsewhere import missing_here
+from braid.driver.compile_source import emit_model, missing_here
 from braid.driver.options import CompileOptions
 from braid.driver.read_source import read_source
 from braid.runtime.artifact import read_artifact

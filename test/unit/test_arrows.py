@@ -296,7 +296,7 @@ def test_backends_share_only_what_is_common() -> None:
 # What compiles for any target.
 WITHOUT_BACKENDS = {
     "braid.compiler",
-    *({name for name in MODULES if package_of(name) == DRIVER} - {"braid.driver.emulation"}),
+    *(name for name in MODULES if package_of(name) == DRIVER),
     "braid.tuning.tune_model",
     "braid.tools.commands.compile",
     "braid.tools.commands.explain",

@@ -18,7 +18,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, RequantizeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
-from braid.driver.elsewhere import missing_here
+from braid.driver.compile_source import missing_here
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction import narrow_kernel
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, SingleArithmetic

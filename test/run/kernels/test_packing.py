@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.relayout import Array
-from braid.driver.elsewhere import missing_here
+from braid.driver.compile_source import missing_here
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
     ByteArithmetic,
     DotArithmetic,

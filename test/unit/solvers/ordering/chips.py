@@ -2,7 +2,7 @@
 
 from random import Random
 
-from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
+from braid.solvers.ordering import Graph, LatencyProblem, Traffic, UnitStage, Value
 
 
 def chip(random: Random, size: int) -> LatencyProblem:
@@ -35,7 +35,7 @@ def chip(random: Random, size: int) -> LatencyProblem:
         sum(value.size for value in values if op in (value.producer, *value.consumers))
         for op in range(size)
     ]
-    stages = tuple((Stage(1 + op % 2, float(random.randint(1, 5))),) for op in range(size))
+    stages = tuple((UnitStage(1 + op % 2, float(random.randint(1, 5))),) for op in range(size))
     capacity = max(needs) + random.randint(0, 6)
     counts = tuple(random.choice((1, 1, 1, 2, 3)) for _ in range(random.choice((0, 4))))
     store = random.choice((3, 3, 0))
@@ -50,5 +50,5 @@ def layered_chip(random: Random, layers: int, tiles: int) -> LatencyProblem:
     values = [Value(1, op, (), 2.0, 3.0, output=True) for op in range(size)]
     for op, sources in before.items():
         values.append(Value(random.randint(1, 4), None, (op,), 1.0, sources=tuple(sources)))
-    stages = tuple((Stage(1, float(random.randint(1, 5))),) for _ in range(size))
+    stages = tuple((UnitStage(1, float(random.randint(1, 5))),) for _ in range(size))
     return LatencyProblem(graph, stages, Traffic(tuple(values), 8, 0, 2))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.solvers.ordering import Graph, LatencyProblem, Stage, baselines
+from braid.solvers.ordering import Graph, LatencyProblem, UnitStage, baselines
 from braid.solvers.ordering.latency_annealing import anneal
 from braid.solvers.ordering.latency_list import list_orders, post_order
 from braid.solvers.ordering.latency_timeline import Cooling
@@ -74,13 +74,13 @@ def test_post_order_makes_what_is_needed_late() -> None:
 
 
 def test_annealing_ends_at_the_target() -> None:
-    problem = LatencyProblem(Graph.from_edges(3, []), ((Stage(0, 1.0),),) * 3)
+    problem = LatencyProblem(Graph.from_edges(3, []), ((UnitStage(0, 1.0),),) * 3)
     assert anneal(problem, [[0, 1, 2]], 3.0, inf, 0) == [0, 1, 2]
 
 
 def test_annealing_finds_the_least() -> None:
     """Two units that run side by side if the op that the long one needs is issued first."""
-    stages = (*((Stage(0, 1.0),),) * 8, (Stage(1, 8.0),))
+    stages = (*((UnitStage(0, 1.0),),) * 8, (UnitStage(1, 8.0),))
     problem = LatencyProblem(Graph.from_edges(9, [(7, 8)]), stages)
     assert problem.evaluate(range(9)) == 16.0
     found = anneal(problem, [range(9)], 0.0, inf, 0, 2000)

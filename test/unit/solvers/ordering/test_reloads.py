@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
+from braid.solvers.ordering import Graph, LatencyProblem, Traffic, UnitStage, Value
 from braid.solvers.ordering.graph import all_orders
 from braid.solvers.ordering.job_bounds import JobBounds
 from braid.solvers.ordering.job_graph import JobGraph
@@ -44,7 +44,7 @@ def joined_chip(random: Random, tiles: int, capacity: int) -> LatencyProblem:
         users = graph.successors[op]
         lies = tuple(place[other] for other in over)
         values.append(Value(amount, op, users, float(amount), 2.0, not users, over=lies))
-    stages = tuple((Stage(unit, float(random.randint(1, 4))),) for unit in units)
+    stages = tuple((UnitStage(unit, float(random.randint(1, 4))),) for unit in units)
     return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, random.choice((0, 3))))
 
 
@@ -68,7 +68,7 @@ def tiled(capacity: int, through: bool = False) -> LatencyProblem:
     graph = Graph.from_edges(last + 1, edges)
     values = [Value(5, None, (0, 1, 2), 5.0)]
     values += [Value(2, op, graph.successors[op], 3.0) for op in range(last)]
-    stages = tuple((Stage(1 if op < 3 or op == last else 2, 1.0),) for op in range(last + 1))
+    stages = tuple((UnitStage(1 if op < 3 or op == last else 2, 1.0),) for op in range(last + 1))
     return LatencyProblem(graph, stages, Traffic(tuple(values), capacity, 0, 3))
 
 
@@ -93,7 +93,7 @@ def test_a_weight_for_which_there_is_no_room_is_loaded_behind_an_ancestor() -> N
     """While the first op holds 4 and 2 bytes, the second's weight of 3 fits 9 bytes, but not 8."""
     graph = Graph.from_edges(2, [(0, 1)])
     values = (Value(4, None, (0,), 4.0), Value(2, 0, (1,)), Value(3, None, (1,), 6.0))
-    stages = ((Stage(1, 7.0),), (Stage(1, 1.0),))
+    stages = ((UnitStage(1, 7.0),), (UnitStage(1, 1.0),))
     for capacity, seconds in ((8, 4.0 + 7.0 + 6.0 + 1.0), (9, 12.0)):
         problem = LatencyProblem(graph, stages, Traffic(values, capacity, 0, 3))
         assert problem.lower_bound() == seconds

@@ -10,8 +10,8 @@ from braid.solvers.ordering import (
     Graph,
     LatencyProblem,
     Residency,
-    Stage,
     Traffic,
+    UnitStage,
     Value,
     baselines,
     search,
@@ -166,7 +166,7 @@ def test_a_result_lies_over_an_operand_that_dies() -> None:
 
 def test_an_op_that_does_not_fit() -> None:
     traffic = Traffic((Value(10, 0, ()),), 9, 0, 1)
-    problem = LatencyProblem(Graph.from_edges(1, []), ((Stage(0, 1.0),),), traffic)
+    problem = LatencyProblem(Graph.from_edges(1, []), ((UnitStage(0, 1.0),),), traffic)
     with pytest.raises(ValueError, match="op 0 does not fit 9 bytes"):
         problem.evaluate((0,))
 
@@ -174,6 +174,6 @@ def test_an_op_that_does_not_fit() -> None:
 def test_a_part_finds_present_what_was_made_before_it() -> None:
     graph = Graph.from_edges(3, [(0, 1), (1, 2)])
     values = tuple(Value(8, op, graph.successors[op], 5.0, 5.0) for op in range(3))
-    whole = LatencyProblem(graph, ((Stage(1, 1.0),),) * 3, Traffic(values, 16, 0, 2))
+    whole = LatencyProblem(graph, ((UnitStage(1, 1.0),),) * 3, Traffic(values, 16, 0, 2))
     part = restrict(whole, [1, 2])
     assert part.evaluate((0, 1)) == part.lower_bound() == 2.0

@@ -12,8 +12,8 @@ from braid.solvers.ordering import (
     Graph,
     LatencyProblem,
     MemoryProblem,
-    Stage,
     Tensor,
+    UnitStage,
     baselines,
     search,
 )
@@ -58,7 +58,7 @@ def random_latency(random: Random, graph: Graph) -> LatencyProblem:
         graph,
         tuple(
             tuple(
-                Stage(
+                UnitStage(
                     random.randrange(3),
                     random.randint(0, 9) * scale,
                     waits or random.random() < 0.5,
@@ -232,7 +232,7 @@ def test_a_branch_is_finished_before_the_next_begins() -> None:
 def test_the_long_branch_is_issued_first() -> None:
     graph = Graph.from_edges(4, [(1, 2), (2, 3)])
     units = [0, 0, 1, 2]
-    problem = LatencyProblem(graph, tuple((Stage(unit, 1.0),) for unit in units))
+    problem = LatencyProblem(graph, tuple((UnitStage(unit, 1.0),) for unit in units))
     assert problem.evaluate((0, 1, 2, 3)) == 4.0
     found = search(problem)
     assert (found.value, found.lower_bound) == (3.0, 3.0)
@@ -240,7 +240,7 @@ def test_the_long_branch_is_issued_first() -> None:
 
 def test_weights_load_while_a_predecessor_computes() -> None:
     graph = Graph.from_edges(2, [(0, 1)])
-    stages = ((Stage(1, 5.0),), (Stage(0, 4.0, waits=False), Stage(1, 1.0)))
+    stages = ((UnitStage(1, 5.0),), (UnitStage(0, 4.0, waits=False), UnitStage(1, 1.0)))
     assert LatencyProblem(graph, stages).evaluate((0, 1)) == 6.0
 
 

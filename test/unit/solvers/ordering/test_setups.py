@@ -6,7 +6,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
+from braid.solvers.ordering import Graph, LatencyProblem, Traffic, UnitStage, Value
 from braid.solvers.ordering.job_graph import Setup, setups
 
 
@@ -24,7 +24,7 @@ def grouped_chip(random: Random, size: int, capacity: int) -> LatencyProblem:
     ]
     values.append(Value(1, size - 1, (), 1.0, 1.0, output=True))
     units = [random.choice((1, 1, 1, 2)) for _ in range(size)]
-    stages = tuple((Stage(unit, float(random.randint(1, 4))),) for unit in units)
+    stages = tuple((UnitStage(unit, float(random.randint(1, 4))),) for unit in units)
     return LatencyProblem(
         Graph.from_edges(size, edges), stages, Traffic(tuple(values), capacity, 0, 3)
     )
@@ -46,7 +46,7 @@ def weighted(capacity: int) -> LatencyProblem:
         Value(2, None, (1, 2), 5.0),
         Value(2, None, (3, 4), 7.0),
     )
-    return LatencyProblem(graph, ((Stage(1, 1.0),),) * 6, Traffic(values, capacity, 0, 2))
+    return LatencyProblem(graph, ((UnitStage(1, 1.0),),) * 6, Traffic(values, capacity, 0, 2))
 
 
 def test_a_weight_for_which_there_is_no_room_is_waited_for() -> None:

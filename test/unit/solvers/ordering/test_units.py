@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from braid.solvers.ordering import Graph, LatencyProblem, Stage, all_orders, search
+from braid.solvers.ordering import Graph, LatencyProblem, UnitStage, all_orders, search
 from braid.solvers.ordering.latency_ideals import BranchAndBound
 from braid.solvers.ordering.latency_search import improve_latency
 from test.unit.solvers.ordering.chips import chip
@@ -27,7 +27,9 @@ def computing(random: Random, most_stages: int) -> LatencyProblem:
     counts = tuple(random.randint(1, 3) for _ in range(random.randint(1, 3)))
     stages = tuple(
         tuple(
-            Stage(random.randrange(len(counts)), float(random.randint(0, 9)), random.random() < 0.8)
+            UnitStage(
+                random.randrange(len(counts)), float(random.randint(0, 9)), random.random() < 0.8
+            )
             for _ in range(random.randint(1, most_stages))
         )
         for _ in range(size)

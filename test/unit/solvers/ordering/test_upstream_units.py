@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from braid.solvers.ordering import Graph, LatencyProblem, Stage, Traffic, Value
+from braid.solvers.ordering import Graph, LatencyProblem, Traffic, UnitStage, Value
 from braid.solvers.ordering.upstream_units import Flags, Side, upstream_unit_bound
 
 
@@ -50,7 +50,7 @@ def grouped(groups: int) -> LatencyProblem:
     edges = [(3 * group + part, 3 * group + 2) for group in range(groups) for part in range(2)]
     graph = Graph.from_edges(3 * groups, edges)
     values = tuple(Value(1, None, (op,), 4.0) for op in range(3 * groups) if op % 3 < 2)
-    stages = tuple((Stage(1, 9.0 if op % 3 == 2 else 1.0),) for op in range(3 * groups))
+    stages = tuple((UnitStage(1, 9.0 if op % 3 == 2 else 1.0),) for op in range(3 * groups))
     return LatencyProblem(graph, stages, Traffic(values, 100, 0, 2))
 
 
