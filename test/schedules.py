@@ -1,5 +1,6 @@
 """Schedules of candidates, as tests name them."""
 
+from dataclasses import MISSING, fields
 from typing import Any
 
 from braid.targets.kernels.kernel_family import Candidate, Kernel
@@ -7,11 +8,15 @@ from braid.targets.kernels.schedules import Entries, Schedule
 
 
 def schedule_of(candidate: Candidate[Any], named: Schedule | Entries | None = None) -> Schedule:
-    """The schedule of these entries, with those of the candidate's default one for the rest."""
+    """The schedule of these entries; a field without a value of its own has the candidate's."""
     default = next(candidate.space(0))
     if isinstance(named, Schedule):
         return named
-    return type(default).read({**default.entries, **(named or {})})
+    if not named:
+        return default
+    needed = {field.name for field in fields(default) if field.default is MISSING}
+    rest = {name: value for name, value in default.entries.items() if name in needed}
+    return type(default).read({**rest, **named})
 
 
 def emitted(

@@ -18,9 +18,9 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.kernels import sum_tile, wide_sums
 from braid.lowering.gpu.kernels.depthwise import DepthwiseFamily
 from braid.lowering.gpu.launch.gpu_kernel import GpuKernel
+from braid.lowering.gpu.nests import sum_tile, wide_sums
 from braid.lowering.gpu.nests.sum_tile import SumTile
 from braid.lowering.gpu.nests.wide_sums import WideSums
 from braid.lowering.gpu.nests.window_span import WindowSpan

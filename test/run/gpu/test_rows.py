@@ -16,7 +16,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.codegen.machine_code import assemble
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.kernels import emit_rows, row_program
+from braid.lowering.gpu.nests import emit_rows, row_program
 from braid.lowering.gpu.nests.row_program import ROWS_PER_BLOCK
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError

@@ -101,8 +101,8 @@ def test_few_tiles_are_split(shape: tuple[int, int, int], split: bool) -> None:
     found = GemmFamily(machine).match(product(bf16, shape, transposed=True))
     assert found is not None
     schedules = list(found.space(0))
-    assert (schedules[0]["splits"] > 1) == split
-    assert all(own["splits"] == 1 for own in schedules) or split
+    assert (schedules[0].splits > 1) == split
+    assert all(own.splits == 1 for own in schedules) or split
 
 
 # ---- Mutants ----

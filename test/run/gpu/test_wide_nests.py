@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import TensorType, bf16, f16, f32, f64, i1, i8
 from braid.dialects.braid.elementwise import elementwise
 from braid.lowering.gpu.codegen.compiler import compile_gpu_kernels
 from braid.lowering.gpu.fallback.emit_fallback import emit_fallback
-from braid.lowering.gpu.kernels import lanes, wide_nest
+from braid.lowering.gpu.nests import lanes, wide_nest
 from braid.lowering.host.codegen.target_machine import host_machine
 from braid.support.errors import BraidError
 from test.run.fallback.conftest import make_group

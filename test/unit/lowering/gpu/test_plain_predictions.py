@@ -42,7 +42,7 @@ def test_the_fastest_is_chosen_or_nearly() -> None:
     for name, rows in groupby(record["rows"], key=lambda row: row["case"]):
         if name not in known:
             continue
-        timed = {Tiles.of(row["schedule"]): row["seconds"] for row in rows if row["seconds"]}
+        timed = {Tiles.read(row["schedule"]): row["seconds"] for row in rows if row["seconds"]}
         chosen = min(timed, key=lambda tiles: seconds(known[name], tiles, machine))
         losses[name] = timed[chosen] / min(timed.values())
     assert losses.keys() == known.keys()
