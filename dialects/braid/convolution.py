@@ -33,6 +33,7 @@ from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply
+from braid.dialects.braid.size_limits import require_extents
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -139,6 +140,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         )
         require(min(zeros) >= 0, f"zeros are {zeros}, expected no negative numbers")
         spatial = self.windows.output_shape(x[2:])
+        require_extents((*x[:2], *self.windows.padded_shape(x[2:])))
         return [tensor_type(element_type, (x[0], w[0], *spatial))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

@@ -29,6 +29,7 @@ from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.numpy_functions import by_order, from_order
 from braid.dialects.braid.reduction import UFUNCS, neutral_of, require_sum
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_limits import require_extents
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -122,6 +123,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
             require_summable(element_type_of(self.input))
         require_sum(self.combine, self.accumulator)
         spatial = self.windows.output_shape(shape[2:])
+        require_extents((*shape[:2], *self.windows.padded_shape(shape[2:])))
         element_type = self.sum_type(element_type_of(self.input))
         return [tensor_type(element_type, (*shape[:2], *spatial))]
 

@@ -37,6 +37,13 @@ class Windows:
         """Whether windows reach over the edge."""
         return any(self.pad_low) or any(self.pad_high)
 
+    def padded_shape(self, spatial: Sequence[int]) -> tuple[int, ...]:
+        """Return the extents with padding, DYNAMIC where the input is open."""
+        return tuple(
+            DYNAMIC if extent == DYNAMIC else extent + low + high
+            for extent, low, high in zip(spatial, self.pad_low, self.pad_high, strict=True)
+        )
+
     def output_shape(self, spatial: Sequence[int]) -> tuple[int, ...]:
         """Output positions per dim, DYNAMIC where the input is open.
 

@@ -36,12 +36,15 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.test_value import create_ssa_value
 
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.base import DecomposableOp, IndirectOp, StructuredOp, TensorOp, shape_of
+from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.decomposition import decompose_all
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp
+from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import OperandSource, structure_fault
@@ -275,3 +278,20 @@ def test_operands_have_no_negative_extents() -> None:
     # Padded by 3, such a dim would have one element.
     mutant = ("negative", [TensorType(f32, [-2, 3])], None, dict(op.attributes))
     assert accepted(op, mutant) is None
+
+
+@pytest.mark.parametrize("of", ["conv", "pool"])
+def test_padding_makes_no_larger_tensor_than_there_are(of: str) -> None:
+    """Check the tensor that `expand-padding` makes: each dim alone would fit."""
+    x, w = (create_ssa_value(TensorType(f32, [2, 3, size, size])) for size in (9, 3))
+    fields = {
+        "strides": (1 << 39, 1 << 39),
+        "dilations": (1, 1),
+        "pad_low": (1 << 40, 1 << 40),
+        "pad_high": (1, 1),
+    }
+    with pytest.raises(VerifyException, match="elements"):
+        if of == "conv":
+            ConvOp.get(x, w, **fields, groups=1)
+        else:
+            PoolOp.get(x, "max", (3, 3), **fields)
