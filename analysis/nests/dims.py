@@ -53,20 +53,20 @@ class Stored:
     layout: Layout
 
     def stride(self, dim: int, step: int = 1) -> int:
-        """Elements that `step` along a logical dim advance by; 0 for a dim that is repeated.
+        """Return the elements that `step` along a logical dim advances by; 0 for a repeated dim.
 
         Exact as long as the walk does not leave the block that holds its first element.
         """
         return 0 if self.shape[dim] == 1 else self.distance(dim, step)
 
     def distance(self, dim: int, step: int = 1) -> int:
-        """The same as it is stored, where there is nothing to repeat: of a dim of 1 not 0."""
+        """Return the same as it is stored, where nothing is repeated: not 0 for an extent of 1."""
         unit, stride = max(unit for unit in self._units[dim] if unit[0] <= step)
         return stride * (step // unit)
 
     @cached_property
     def _units(self) -> list[list[tuple[int, int]]]:
-        """Per logical dim, the steps that its storage dims count in and their strides."""
+        """Return, per logical dim, the steps that its storage dims count in and their strides."""
         units: list[list[tuple[int, int]]] = [[] for _ in self.shape]
         strides = self.layout.storage_strides(self.shape)
         for stored, stride in zip(self.layout.dims, strides, strict=True):
@@ -75,7 +75,7 @@ class Stored:
 
 
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Elements between neighbours along each dim of a contiguous array."""
+    """Return the elements between neighbours along each dim of a contiguous array."""
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
 
 

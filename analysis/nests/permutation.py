@@ -30,16 +30,16 @@ class Movement:
 
     @staticmethod
     def of(shape: Sequence[int]) -> "Movement":
-        """Nothing moved yet."""
+        """Return the movement that leaves every element where it is."""
         digits = (Digit(extent, dim, 1) for dim, extent in enumerate(shape) if extent != 1)
         return Movement(tuple(shape), tuple(digits))
 
     def reshaped(self, shape: Sequence[int]) -> "Movement":
-        """The same order of elements under another shape."""
+        """Return the same order of elements under another shape."""
         return Movement(tuple(shape), self.digits)
 
     def transposed(self, permutation: Sequence[int]) -> "Movement | None":
-        """Dim i is dim `permutation[i]` of before; None where a digit crosses two dims."""
+        """Return the movement whose dim i was `permutation[i]`; None where a digit is cut."""
         groups = self.by_dim()
         if groups is None:
             return None
@@ -47,7 +47,7 @@ class Movement:
         return Movement(tuple(self.shape[dim] for dim in permutation), tuple(digits))
 
     def by_dim(self) -> list[list[Digit]] | None:
-        """The digits of each dim of `shape`, outermost first, cut where a dim begins."""
+        """Return the digits of each dim of `shape`, outermost first, cut where a dim begins."""
         left = list(self.digits)
         groups: list[list[Digit]] = []
         for extent in reversed(self.shape):
@@ -70,7 +70,7 @@ class Movement:
 def movement_nest(
     movement: Movement, source_shape: Sequence[int], source: Layout, target: Layout
 ) -> tuple[LoopDim, ...] | None:
-    """Merged loop dims with the strides of source and target, in the order of the target.
+    """Return merged loop dims with the strides of source and target, in the order of the target.
 
     None where a tensor is padded to whole blocks, or digits and blocks do not divide one another.
     """
@@ -102,7 +102,7 @@ def movement_nest(
 def _cut(
     source: Digit, source_layout: Layout, target: Digit, target_layout: Layout
 ) -> list[tuple[Digit, Digit]] | None:
-    """The pair of digits in pieces that begin where a block of either layout begins."""
+    """Return the pair of digits in pieces that begin where a block of either layout begins."""
     cuts = {1, source.extent}
     for digit, layout in ((source, source_layout), (target, target_layout)):
         for step in _steps_within(digit, layout):

@@ -12,7 +12,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 
 _MOST_RUNS = 8
-"""Along a dim: more are more code than it is worth."""
+"""The most runs along a dim: more are more code than they save time."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def known_runs(group: FusedOp) -> tuple[tuple[Run, ...], ...] | None:
 
 
 def _positions(op: GatherOp) -> list[int] | None:
-    """Those that are read along the dim, if they are known and one for each index of the result."""
+    """Return the positions that a gather reads, if known and one for each index of the result."""
     owner, extent = op.indices.owner, shape_of(op.data)[op.dim.value.data]
     if not isinstance(owner, ConstantOp) or len(shape_of(op.indices)) != 1:
         return None
@@ -67,7 +67,7 @@ def _positions(op: GatherOp) -> list[int] | None:
 
 
 def _runs(positions: Sequence[int]) -> list[Run]:
-    """The runs of positions, each as long as possible from its begin on."""
+    """Return the runs of positions, each as long as possible from its begin on."""
     runs: list[Run] = []
     begin = 0
     while begin < len(positions) and len(runs) <= _MOST_RUNS:

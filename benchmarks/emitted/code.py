@@ -59,7 +59,7 @@ def emitted(source: ModelSource, target: str, cpu: str, *, compiled: bool) -> li
 
 
 def emitted_floats(kernel: str, dsps: int) -> list[File]:
-    """Return the HLS C++ of a kernel of Polybench, within so many DSPs."""
+    """Return the HLS C++ of a kernel of Polybench, within a budget of DSPs."""
     return [("hls-cpp", text_of(selected(kernel, dsps, vitis_operators()).design))]
 
 

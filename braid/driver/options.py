@@ -173,7 +173,7 @@ class CompileOptions:
     inter_op_threads: int = field(
         default=1,
         metadata=_option(
-            "Run kernels that do not need each other side by side, on up to so many threads; run "
+            "Run kernels that do not need each other side by side, on up to this many threads; run "
             "the model on as many.",
             int,
             metavar="N",

@@ -79,7 +79,7 @@ class _Forest:
 
 
 def _forest(node: Node, features: int) -> _Forest:
-    """Return the tables of the node's trees, which decide by so many features.
+    """Return the tables of the node's trees, which decide by `features` features.
 
     Raises BraidError where the attributes contradict each other.
     """

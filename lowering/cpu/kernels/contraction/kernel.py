@@ -123,7 +123,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
         column_block: Index,
         row_tile: Index,
     ) -> None:
-        """A whole tile, or the rows that are left: tiles of a power of two of rows each."""
+        """Emit a whole tile, or the rows that are left: tiles of a power of two of rows each."""
         assert not self.problem.framed, "windows along open dims"
         whole, left = e.divmod(e.extent(self.problem.row.extent), self.tile.rows)
 
@@ -141,7 +141,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
         e.branch(row_tile, whole, partial(write, self.tile.rows, 0), rest)
 
     def _advanced(self, e: Emitter, bases: Sequence[Index], rows: Index) -> list[Index]:
-        """The places of A, B, the leaves and C after so many rows."""
+        """Return the places of A, B, the leaves and C that lie `rows` rows further."""
         strides = self.problem.row.strides
         return [e.add(b, e.mul(rows, e.extent(s))) for b, s in zip(bases, strides, strict=True)]
 

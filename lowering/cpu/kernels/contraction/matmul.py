@@ -15,7 +15,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.elementwise import ELEMENTWISE
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.problem import Contraction
@@ -126,7 +126,7 @@ def has_types(op: ConvOp | MatmulOp, narrow: bool) -> bool:
 def matmul_contraction(
     match: MatmulMatch, choice: LayoutChoice, block: int, lanes: int, step: int = 1
 ) -> Contraction:
-    """The loop dims and strides of the group in these layouts, for column blocks of `block`.
+    """Return the nest of the group in these layouts, for column blocks of `block` columns.
 
     A step of the reduction is over `step` rows of B, which are neighbours in its blocks.
     """
@@ -141,7 +141,7 @@ def open_contraction(
     step: int,
     extents_of: ExtentsOf,
 ) -> Contraction[Extent]:
-    """As `matmul_contraction`, with the extents of tensors as `extents_of` gives them.
+    """Return the nest as `matmul_contraction` does, with extents as `extents_of` gives them.
 
     Those of B, and the last ones of A and the results, are known.
     """
@@ -172,14 +172,8 @@ def open_contraction(
     row = LoopDim[Extent](1, (0,) * len(columns))
     if outer and outer[-1].strides[1] == 0:
         outer, row = outer[:-1], outer[-1]
-    steps, column_stride = -(-a_shape[-1] // step), 1
-    if layout.is_row_major:
-        k_stride, block_stride = stored[-2], block
-    elif layout.is_permutation:
-        column_stride, k_stride = stored[-2:]
-        block_stride = block * column_stride
-    else:
-        k_stride, block_stride = block * step, block * step * steps
+    steps = -(-a_shape[-1] // step)
+    column_stride, k_stride, block_stride = _weight_strides(layout, stored, block, step, steps)
     return Contraction(
         outer=outer,
         row=row,
@@ -197,6 +191,18 @@ def open_contraction(
     )
 
 
+def _weight_strides(
+    layout: Layout, stored: Sequence[int], block: int, step: int, steps: int
+) -> tuple[int, int, int]:
+    """Return the elements of B to the next column, step of the reduction and column block."""
+    if layout.is_row_major:
+        return 1, stored[-2], block
+    if layout.is_permutation:
+        column_stride, k_stride = stored[-2:]
+        return column_stride, k_stride, block * column_stride
+    return 1, block * step, block * step * steps
+
+
 def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
     """Whether results lie alike, and elements along the innermost stored dims are neighbours."""
     values = (*group.inputs, *group.outputs)
@@ -210,5 +216,5 @@ def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
 
 
 def _repeated(shape: Sequence[Extent], strides: Sequence[Extent]) -> tuple[Extent, ...]:
-    """Strides with 0 for the dims that are repeated."""
+    """Return the strides, with 0 for the dims that are repeated."""
     return tuple(0 if e == 1 else s for e, s in zip(shape, strides, strict=False))

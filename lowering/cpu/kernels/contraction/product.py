@@ -43,7 +43,7 @@ class Product(ABC):
     """Whether the result may be written over A."""
 
     def has_whole(self, columns: int, step: int) -> bool:
-        """Whether no block of so many columns, and no step of so many rows, is of two groups."""
+        """Return whether no block of columns, and no step of rows, is of two groups."""
         whole = self.columns % columns == self.depth % step == 0
         return self.groups == 1 or whole
 
@@ -60,7 +60,7 @@ class Product(ABC):
     def stepped_choice(
         self, group: FusedOp, block: int, step: int, in_pairs: bool = False
     ) -> LayoutChoice:
-        """Layouts with B in blocks of so many columns and of a step's rows, A in whole steps."""
+        """Return layouts with B in blocks of columns and of a step's rows, and A in whole steps."""
 
     @abstractmethod
     def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
