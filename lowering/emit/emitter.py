@@ -24,13 +24,15 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import vector
 from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import maximum, minimum
 
-Index: TypeAlias = int | SSAValue
-"""An index known now, or a value of type `index`."""
+Index: TypeAlias = Extent | SSAValue
+"""An index known now or when a kernel is called, or a value of type `index`."""
 
 Value: TypeAlias = SSAValue
 
 _INDEX = IndexType()
+_KNOWN = int, Size
 
 
 class Vectors(Protocol):
@@ -55,17 +57,16 @@ class Vectors(Protocol):
 class Emitter:
     """Appends ops to a function; every vector has as many elements as `unit` has lanes.
 
-    Arithmetic on known indices is done here and leaves no ops. Constants stand once each at the
-    top of the function.
+    Arithmetic on numbers and sizes is done here and leaves no ops. Constants stand once each at the
+    top of the function; a size that code reads becomes an argument of it, behind all others.
     """
 
-    def __init__(self, entry: Block, unit: Vectors, sizes: Sequence[Size] = ()) -> None:
-        """Begin at the end of `entry`, whose last arguments are the values of `sizes`."""
+    def __init__(self, entry: Block, unit: Vectors) -> None:
+        """Begin at the end of `entry`, whose last arguments are a range of iterations."""
         self.unit = unit
-        first = len(entry.args) - len(sizes)
-        self.iterations = entry.args[first - 2], entry.args[first - 1]
+        self.iterations = entry.args[-2], entry.args[-1]
         """The first iteration of the grid that a call computes, and the one after its last."""
-        self._sizes = dict(zip(sizes, entry.args[first:], strict=True))
+        self._sizes: dict[Size, Value] = {}
         self.lanes = unit.lanes
         self._entry = entry
         self._block = entry
@@ -122,8 +123,17 @@ class Emitter:
             self._constants[key] = op.result
         return self._constants[key]
 
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes whose values are the last arguments, in their order."""
+        return tuple(self._sizes)
+
     def index(self, value: Index) -> Value:
         """`value` as an SSA value."""
+        if isinstance(value, Size):
+            if value not in self._sizes:
+                self._sizes[value] = self._entry.insert_arg(_INDEX, len(self._entry.args))
+            return self._sizes[value]
         if not isinstance(value, int):
             return value
         known = self._numbers.get(value)
@@ -131,13 +141,9 @@ class Emitter:
             known = self._numbers[value] = self.constant(value, _INDEX)
         return known
 
-    def extent(self, extent: Extent) -> Index:
-        """Return an extent or a stride, which is an argument of the function where it is open."""
-        return extent if isinstance(extent, int) else self._sizes[extent]
-
     def add(self, a: Index, b: Index) -> Index:
         """a + b."""
-        if isinstance(a, int) and isinstance(b, int):
+        if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a + b
         if a == 0 or b == 0:
             return b if a == 0 else a
@@ -145,7 +151,7 @@ class Emitter:
 
     def mul(self, a: Index, b: Index) -> Index:
         """a · b."""
-        if isinstance(a, int) and isinstance(b, int):
+        if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a * b
         if a == 0 or b == 0:
             return 0
@@ -155,20 +161,20 @@ class Emitter:
 
     def sub(self, a: Index, b: Index) -> Index:
         """a - b."""
-        if isinstance(a, int) and isinstance(b, int):
+        if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a - b
         return a if b == 0 else self._computed(arith.SubiOp, a, b)
 
     def minimum(self, a: Index, b: Index) -> Index:
         """The smaller one."""
-        if isinstance(a, int) and isinstance(b, int):
-            return min(a, b)
+        if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
+            return minimum(a, b)
         return self._computed(arith.MinUIOp, a, b)
 
     def maximum(self, a: Index, b: Index) -> Index:
         """The larger one."""
-        if isinstance(a, int) and isinstance(b, int):
-            return max(a, b)
+        if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
+            return maximum(a, b)
         if a == 0 or b == 0:
             return b if a == 0 else a
         return self._computed(arith.MaxUIOp, a, b)
@@ -177,15 +183,15 @@ class Emitter:
         """The multi-index of a row-major position."""
         result: list[Index] = []
         for extent in reversed(extents[1:]):
-            index, coordinate = self.divmod(index, self.extent(extent))
+            index, coordinate = self.divmod(index, extent)
             result.insert(0, coordinate)
         return [index, *result] if extents else []
 
     def divmod(self, a: Index, b: Index) -> tuple[Index, Index]:
         """Quotient and remainder of non-negative numbers."""
-        if isinstance(a, int) and isinstance(b, int):
-            return divmod(a, b)
-        if b == 1:
+        if isinstance(a, _KNOWN) and isinstance(b, int):
+            return a // b, a % b
+        if a == 0 or b == 1:
             return a, 0
         return self._computed(arith.DivUIOp, a, b), self._computed(arith.RemUIOp, a, b)
 
@@ -201,7 +207,7 @@ class Emitter:
         """Σ indices[i] · strides[i]."""
         total: Index = 0
         for index, stride in zip(indices, strides, strict=True):
-            total = self.add(total, self.mul(index, self.extent(stride)))
+            total = self.add(total, self.mul(index, stride))
         return total
 
     def loop(self, lower: Index, upper: Index, step: int, body: Callable[[Index], None]) -> None:
@@ -303,7 +309,7 @@ class Emitter:
         """The same index, about which LLVM knows nothing: it takes no addresses apart across it."""
         if isinstance(index, int):
             return index
-        bits = self.make(arith.IndexCastOp, [index], i64)
+        bits = self.make(arith.IndexCastOp, [self.index(index)], i64)
         same = self.insert(llvm.InlineAsmOp("", "=r,0", [bits], [i64]))
         return self.make(arith.IndexCastOp, [same], _INDEX)
 

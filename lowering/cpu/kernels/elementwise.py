@@ -84,9 +84,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = PointwiseLoops(nest, self.unit, schedule.unroll)
         body, in_place = loops.iteration, nest.in_place
-        return grid_kernel(
-            self.group, symbol, self.unit, loops.grid, body, in_place, sizes=loops.sizes
-        )
+        return grid_kernel(self.group, symbol, self.unit, loops.grid, body, in_place)
 
 
 def _candidates(shape: Sequence[int]) -> list[Layout]:

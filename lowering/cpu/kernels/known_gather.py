@@ -92,7 +92,7 @@ def _position(e: Emitter, index: Index, runs: Sequence[Run]) -> Index:
         if isinstance(index, int):
             found = within(run) if index >= run.begin else found
             continue
-        is_within = e.insert(arith.CmpiOp(index, e.index(run.begin), "uge"))
+        is_within = e.insert(arith.CmpiOp(e.index(index), e.index(run.begin), "uge"))
         pair = (e.index(within(run)), e.index(found))
         found = e.insert(arith.SelectOp(is_within, *pair))
     return found

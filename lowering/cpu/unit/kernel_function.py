@@ -88,17 +88,16 @@ def grid_kernel(
     prepared: Prepared | None = None,
     *,
     is_unrolled: bool = False,
-    sizes: tuple[Size, ...] = (),
 ) -> Kernel:
     """A kernel of `group` that runs `body` for each of its iterations [begin, end).
 
     The last of the body's buffers is scratch of floats as wide as the unit's elements, if there is
     any: a multiple of 64 bytes. A call runs the two parts of `around` before its first iteration
     and after its last one, and `prepared` before the iterations that share it. LLVM leaves the
-    loops of a kernel that `is_unrolled` as they are. The values of `sizes` are arguments.
+    loops of a kernel that `is_unrolled` as they are.
     """
-    module = _grid_module(
-        group, symbol, unit, body, in_place, scratch_bytes, around, prepared, sizes
+    module, sizes = _grid_module(
+        group, symbol, unit, body, in_place, scratch_bytes, around, prepared
     )
     if is_unrolled:
         mark_unrolled(cast(func.FuncOp, module.body.block.first_op))
@@ -138,7 +137,7 @@ def overlapping_kernel(
 ) -> Kernel:
     """A kernel whose operand `body.operand` may begin where its result does."""
     pairs = ((body.operand, 0),)
-    module = _grid_module(group, symbol, unit, body.iteration, pairs, body.scratch_bytes)
+    module, _ = _grid_module(group, symbol, unit, body.iteration, pairs, body.scratch_bytes)
     return Kernel(
         symbol,
         module,
@@ -158,9 +157,11 @@ def _grid_module(
     scratch_bytes: int,
     around: Around | None = None,
     prepared: Prepared | None = None,
-    sizes: Sequence[Size] = (),
-) -> ModuleOp:
-    """The function of a kernel; the buffers of `aliases` may be the same memory."""
+) -> tuple[ModuleOp, tuple[Size, ...]]:
+    """The function of a kernel, and the sizes that it takes.
+
+    The buffers of `aliases` may be the same memory.
+    """
     values: list[SSAValue] = [*group.inputs, *group.outputs]
     choice = stored_choice(group)
     layouts = (*choice.operands, *choice.results)
@@ -168,8 +169,8 @@ def _grid_module(
     if scratch_bytes:
         bytes = unit.element_bytes
         memrefs.append(MemRefType(_SCRATCH[bytes], [scratch_bytes // bytes]))
-    entry = Block(arg_types=[*memrefs, *[IndexType()] * (2 + len(sizes))])
-    emitter = Emitter(entry, unit, sizes)
+    entry = Block(arg_types=[*memrefs, IndexType(), IndexType()])
+    emitter = Emitter(entry, unit)
     buffers = [Buffer.of(emitter, argument) for argument in entry.args[: len(memrefs)]]
     begin, end = emitter.iterations
     if around is not None:
@@ -189,9 +190,9 @@ def _grid_module(
         symbol,
         ([argument.type for argument in entry.args], []),
         Region(entry),
-        arg_attrs=argument_attributes(len(group.inputs), results, aliases, len(sizes)),
+        arg_attrs=argument_attributes(len(group.inputs), results, aliases, len(emitter.sizes)),
     )
-    return ModuleOp([function])
+    return ModuleOp([function]), emitter.sizes
 
 
 def _prepare(

@@ -63,9 +63,7 @@ def pointwise_kernel(shapes: Sequence[Sequence[Extent]], build: Any) -> Callable
 
 def compiled(group: FusedOp, loops: PointwiseLoops) -> CallableKernel:
     body, in_place = loops.iteration, loops.nest.in_place
-    return CallableKernel(
-        grid_kernel(group, "kernel", unit(), loops.grid, body, in_place, sizes=loops.sizes)
-    )
+    return CallableKernel(grid_kernel(group, "kernel", unit(), loops.grid, body, in_place))
 
 
 def sum_and_product(x: Any, bias: Any) -> Any:
@@ -164,7 +162,7 @@ def product(request: pytest.FixtureRequest) -> tuple[CallableKernel, LayoutChoic
     )
     kernel = ContractionKernel(problem, Tile(6, 2, 3), lanes, columns_outside=False)
     body, in_place = kernel.iteration, problem.in_place
-    made = grid_kernel(group, "kernel", unit(), kernel.grid, body, in_place, sizes=kernel.sizes)
+    made = grid_kernel(group, "kernel", unit(), kernel.grid, body, in_place)
     assert made.in_place == ((3, 0),)
     return CallableKernel(made), choice
 

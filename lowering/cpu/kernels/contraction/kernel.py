@@ -18,7 +18,7 @@ from braid.lowering.cpu.kernels.contraction.zeros import TileRun, tile_runs
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
-from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
 
@@ -55,13 +55,6 @@ class ContractionKernel(Generic[KnownOrOpen]):
     def grid(self) -> KnownOrOpen:
         """Iterations of the grid."""
         return cast(KnownOrOpen, product_of(self.grid_extents))
-
-    @property
-    def sizes(self) -> tuple[Size, ...]:
-        """The sizes that the code reads."""
-        strides = (stride for dim in self.problem.outer for stride in dim.strides)
-        read = (*self.grid_extents, self.problem.row.extent, *strides)
-        return tuple(dict.fromkeys(extent for extent in read if isinstance(extent, Size)))
 
     @property
     def reads_rows_once(self) -> bool:
@@ -125,7 +118,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
     ) -> None:
         """Emit a whole tile, or the rows that are left: tiles of a power of two of rows each."""
         assert not self.problem.framed, "windows along open dims"
-        whole, left = e.divmod(e.extent(self.problem.row.extent), self.tile.rows)
+        whole, left = e.divmod(self.problem.row.extent, self.tile.rows)
 
         def write(rows: int, first: Index) -> None:
             own = self._advanced(e, bases, first)
@@ -143,7 +136,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
     def _advanced(self, e: Emitter, bases: Sequence[Index], rows: Index) -> list[Index]:
         """Return the places of A, B, the leaves and C that lie `rows` rows further."""
         strides = self.problem.row.strides
-        return [e.add(b, e.mul(rows, e.extent(s))) for b, s in zip(bases, strides, strict=True)]
+        return [e.add(b, e.mul(rows, s)) for b, s in zip(bases, strides, strict=True)]
 
     def _bounds(self, e: Emitter, outer: Sequence[Index]) -> tuple[tuple[Index, Index], ...]:
         """Of the dims of the reduction before the last framed one, and of that if it is outer."""

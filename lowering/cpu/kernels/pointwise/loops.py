@@ -16,7 +16,7 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.math.points import evaluate
-from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 from braid.targets.kernels.schedules import Schedule
 
@@ -80,13 +80,6 @@ class PointwiseLoops:
         """Iterations of the grid."""
         return product_of(self.grid_extents)
 
-    @property
-    def sizes(self) -> tuple[Size, ...]:
-        """The sizes that the code reads."""
-        strides = (stride for dim in self.nest.dims for stride in dim.strides)
-        read = (*self.grid_extents, self.extent, *strides)
-        return tuple(dict.fromkeys(extent for extent in read if isinstance(extent, Size)))
-
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One chunk: whole vectors, then what is left under a mask."""
         *outer, chunk = e.coordinates(index, self.grid_extents)
@@ -95,7 +88,7 @@ class PointwiseLoops:
             e.dot(outer, [strides[tensor] for strides in outer_strides])
             for tensor in range(len(self.nest.dims[-1].strides))
         ]
-        extent = e.extent(self.extent)
+        extent = self.extent
         tail = e.divmod(extent, self.step)[1]
         whole_end = e.sub(extent, tail)
         start = e.mul(chunk, self.chunk)
@@ -130,7 +123,7 @@ class PointwiseLoops:
             else:
                 e.loop(start, stop, self.step, whole)
         if tail != 0:
-            last = e.sub(e.extent(self.grid_extents[-1]), 1)
+            last = self.grid_extents[-1] - 1
             e.branch(chunk, last, lambda: None, rest)
 
     @property
