@@ -5,6 +5,8 @@ nothing. Each class of nests is one file:
 
 - `pointwise`: elementwise ops, one result element per iteration
 - `rows`: a reduction, with elementwise ops before and after it
+- `normalization`: softmax and layer normalization, and where scales lie
+- `lines`: what softmax, scans and selections go through
 - `permutation`: copies that bring elements into another order
 - `padding`: the operand inside of the result, and the border around it
 - `runs`: gathers at known positions

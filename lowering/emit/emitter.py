@@ -341,9 +341,9 @@ class Emitter:
             self._unknown_mask = mask.results[0]
         return self._unknown_mask
 
-    def tail_mask(self, count: int) -> Value | None:
-        """A mask whose first `count` lanes are on, None where that is all of them."""
-        return self.mask(count) if count < self.lanes else None
+    def tail_mask(self, count: Index) -> Value | None:
+        """A mask whose first `count` lanes are on, None where that is known to be all of them."""
+        return None if isinstance(count, int) and count >= self.lanes else self.mask(count)
 
     @contextmanager
     def _inside(self, block: Block) -> Generator[None]:

@@ -12,6 +12,9 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 
 _f32 = Float32Type()
 
+_MOST_OPEN = 1 << 32
+"""Steps along an open dim: for as many, sums are parts of parts, which costs next to nothing."""
+
 
 def carry_sums(
     e: Emitter,
@@ -25,11 +28,13 @@ def carry_sums(
 ) -> Sequence[Value]:
     """As `Emitter.carry`, of values to which each iteration adds so many numbers, one by one.
 
-    `most` is the most that `upper - lower` may be where these are not known.
+    `most` is the most that `upper - lower` may be where these are not known: sums of more numbers
+    are right too, but less exact.
     """
     if most is None:
-        assert isinstance(lower, int) and isinstance(upper, int)
-        most = upper - lower
+        most = _MOST_OPEN
+        if isinstance(lower, int) and isinstance(upper, int):
+            most = upper - lower
     iterations = -(-most // step)
     if not (is_long(iterations, added) and all(map(_is_rounded, initial))):
         return e.carry(lower, upper, step, initial, body)

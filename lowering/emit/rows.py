@@ -10,6 +10,7 @@ from braid.lowering.emit.compare import choose, compare
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.long_sums import carry_sums
 from braid.lowering.emit.register_transpose import shuffled
+from braid.support.sizes.expression import Extent
 
 _f32 = Float32Type()
 
@@ -35,7 +36,7 @@ def larger(e: Emitter, a: Value, b: Value) -> Value:
 
 def fold(
     e: Emitter,
-    length: int,
+    length: Extent,
     neutral: float,
     step: Step,
     join: Join,
@@ -54,12 +55,21 @@ def fold(
     def body(position: Index, values: Sequence[Value]) -> Sequence[Value]:
         return [step(e.add(position, i * e.lanes), None, v) for i, v in enumerate(values)]
 
-    if whole:
+    if whole != 0:
         carry = carry_sums if join is added else Emitter.carry
         values = carry(e, 0, whole, block, values, body)
     rest = list(values)
-    for chain, position in enumerate(range(whole, length, e.lanes)):
-        rest[chain] = step(position, e.tail_mask(length - position), rest[chain])
+    if isinstance(length, int):
+        for chain, position in enumerate(range(length - length % block, length, e.lanes)):
+            rest[chain] = step(position, e.tail_mask(length - position), rest[chain])
+    else:
+        rest[:1] = e.carry(
+            whole,
+            length,
+            e.lanes,
+            rest[:1],
+            lambda at, found: [step(at, e.tail_mask(e.sub(length, at)), found[0])],
+        )
     return across(e, join(e, join(e, rest[0], rest[1]), join(e, rest[2], rest[3])), join)
 
 
@@ -73,10 +83,11 @@ def across(e: Emitter, value: Value, join: Join) -> Value:
     return value
 
 
-def each(e: Emitter, length: int, body: Callable[[Index, Value | None], None]) -> None:
+def each(e: Emitter, length: Extent, body: Callable[[Index, Value | None], None]) -> None:
     """`body` for every vector of the row, the last one perhaps masked."""
-    whole = length - length % e.lanes
-    if whole:
+    rest = length % e.lanes
+    whole = length - rest
+    if whole != 0:
         e.loop(0, whole, e.lanes, lambda position: body(position, None))
-    if whole < length:
-        body(whole, e.tail_mask(length - whole))
+    if rest != 0:
+        e.loop(whole, length, e.lanes, lambda at: body(at, e.tail_mask(e.sub(length, at))))

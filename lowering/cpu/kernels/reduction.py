@@ -16,7 +16,7 @@ from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
-from braid.lowering.cpu.kernels.pointwise.reduction_loops import ReductionLoops
+from braid.lowering.cpu.kernels.rows.reduction_loops import ReductionLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.lowering.emit.math.points import emittable

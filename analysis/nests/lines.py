@@ -1,0 +1,39 @@
+"""Lines of a tensor along one dim, which softmax, scans and selections go through one by one."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from xdsl.ir import Operation
+
+from braid.analysis.nests.dims import KnownOrOpen
+from braid.analysis.storage.strided_storage import boxes_of, overlap_of
+from braid.dialects.braid.regions import FusedOp
+from braid.support.sizes.expression import ExtentT
+
+OpT = TypeVar("OpT", bound=Operation)
+
+
+@dataclass(frozen=True)
+class Lines(Generic[KnownOrOpen]):
+    """A row-major tensor: `outer` × `inner` lines of `extent` elements, which are `inner` apart."""
+
+    outer: KnownOrOpen
+    extent: KnownOrOpen
+    inner: KnownOrOpen
+
+    @staticmethod
+    def along(shape: Sequence[ExtentT], dim: int) -> "Lines[ExtentT]":
+        """Return the lines along `dim` of a tensor of this shape."""
+        known = cast(Sequence[int], shape)  # or sizes: products of either
+        outer, inner = math.prod(known[:dim]), math.prod(known[dim + 1 :])
+        return Lines(cast(ExtentT, outer), shape[dim], cast(ExtentT, inner))
+
+
+def single_op(group: FusedOp, kind: type[OpT]) -> OpT | None:
+    """Return the only op of a group, if it is one of `kind` whose tensors have their own memory."""
+    op = group.body.block.first_op
+    if not isinstance(op, kind) or op.next_op is not group.terminator:
+        return None
+    return None if boxes_of(group) or overlap_of(group) is not None else op

@@ -1,0 +1,101 @@
+"""Softmax, layer normalization and reductions with open dims, at any sizes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.dialects.builtin import FloatAttr, f32, f64
+from xdsl.ir import Attribute
+
+from braid.analysis.nests.normalization import normalization_nest
+from braid.analysis.nests.pointwise import ExtentsOf
+from braid.dialects.braid.base import integer
+from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.normalization import Normalization
+from braid.support.sizes.expression import symbol
+from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
+from test.run.kernels.open_groups import SIZES, OpenKernel, unit
+
+LONG = 3_000_017
+ROWS, COLUMNS, LENGTH = symbol("rows"), symbol("columns"), symbol("length")
+
+
+def normalization(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
+    nest = normalization_nest(group, extents_of)
+    assert nest is not None
+    own = unit().for_elements(8 if group.inputs[0].type.element_type == f64 else 4)
+    return Normalization(group, own, nest).emit("kernel", Schedule())
+
+
+def softmax(dim: int) -> Any:
+    return lambda x: ([op := SoftmaxOp.get(x, dim)], [op.output])
+
+
+def layer_norm(first_dim: int) -> Any:
+    """Build one of open rows, which the op does not verify."""
+
+    def build(x: Any, scale: Any, bias: Any) -> Any:
+        attributes = {"first_dim": integer(first_dim), "epsilon": FloatAttr(1e-5, f64)}
+        op = LayerNormOp.create(
+            operands=[x, scale, bias], result_types=[x.type], attributes=attributes
+        )
+        return [op], [op.output]
+
+    return build
+
+
+@pytest.fixture(scope="module", params=[f32, f64], ids=["f32", "f64"])
+def softmax_of_rows(request: pytest.FixtureRequest) -> OpenKernel:
+    kind: Attribute = request.param
+    return OpenKernel([(ROWS, LENGTH)], softmax(1), normalization, types=[kind])
+
+
+@pytest.mark.parametrize("length", [*SIZES, 300, 4099, 70001])
+def test_softmax_of_any_rows(softmax_of_rows: OpenKernel, length: int) -> None:
+    for rows in (0, 1, 5):
+        softmax_of_rows.check(rows=rows, length=length)
+
+
+def test_softmax_of_any_number_of_known_rows() -> None:
+    kernel = OpenKernel([(ROWS, 37)], softmax(1), normalization)
+    for rows in SIZES:
+        kernel.check(rows=rows)
+
+
+@pytest.fixture(scope="module", params=[2, 5, 37, COLUMNS], ids=str)
+def softmax_down(request: pytest.FixtureRequest) -> OpenKernel:
+    return OpenKernel([(ROWS, LENGTH, request.param)], softmax(1), normalization)
+
+
+@pytest.mark.parametrize("length", [0, 1, 13, 97])
+def test_softmax_down_any_columns(softmax_down: OpenKernel, length: int) -> None:
+    for columns in SIZES:
+        softmax_down.check(rows=3, length=length, columns=columns)
+
+
+@pytest.fixture(scope="module", params=["elements", "sections", "one number", "rows"])
+def layer_norm_of_rows(request: pytest.FixtureRequest) -> OpenKernel:
+    scale: Any = {
+        "elements": (1, COLUMNS, LENGTH),
+        "sections": (1, COLUMNS, 1),
+        "one number": (1, 1, 1),
+        "rows": (ROWS, COLUMNS, 1),
+    }[request.param]
+    return OpenKernel([(ROWS, COLUMNS, LENGTH), scale, scale], layer_norm(1), normalization)
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
+@pytest.mark.parametrize("length", [0, 1, 2, 17, 300])
+@pytest.mark.parametrize("columns", [0, 1, 7])
+def test_layer_norm_of_any_rows(layer_norm_of_rows: OpenKernel, columns: int, length: int) -> None:
+    for rows in (0, 1, 3):
+        layer_norm_of_rows.check(2e-5, rows=rows, columns=columns, length=length)
+
+
+def test_sums_of_a_long_open_row_are_added_up_in_parts() -> None:
+    kernel = OpenKernel([(ROWS, LENGTH), (1, 1), (1, 1)], layer_norm(1), normalization)
+    tenths, one, zero = (np.full(n, x, np.float32) for n, x in ((LONG, 0.1), (1, 1), (1, 0)))
+    arrays = [tenths[None], one[None], zero[None]]
+    kernel.check(1e-3, arrays, rows=1, length=LONG)
