@@ -74,6 +74,11 @@ class Stored:
         return units
 
 
+def is_repeated(extents: Sequence[Extent], shape: Sequence[Extent]) -> bool:
+    """Return whether a tensor is known to be repeated or as long as `shape` along every dim."""
+    return all(own in (1, whole) for own, whole in zip(extents, shape, strict=True))
+
+
 def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the elements between neighbours along each dim of a contiguous array."""
     return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))

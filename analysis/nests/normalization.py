@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, SSAValue
 
+from braid.analysis.nests.dims import is_repeated
 from braid.analysis.nests.lines import Lines
 from braid.analysis.nests.pointwise import ExtentsOf
 from braid.dialects.braid.base import shape_of
@@ -99,7 +100,7 @@ def _row_factors(
 ) -> RowFactors | None:
     """Return None where numbers belong to others than neighbours, or are in no argument."""
     extents, first = extents_of(value), op.first_dim.value.data
-    if any(extent not in (1, whole) for extent, whole in zip(extents, shape, strict=True)):
+    if not is_repeated(extents, shape):
         return None
     last = max((dim + 1 for dim, e in enumerate(extents) if e != 1 and dim >= first), default=first)
     if tuple(extents[first:last]) != tuple(shape[first:last]):

@@ -8,7 +8,7 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import i1
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from braid.analysis.nests.dims import LoopDim, merged, strides_along
+from braid.analysis.nests.dims import LoopDim, is_repeated, merged, strides_along
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -174,7 +174,7 @@ def pointwise_nest(
     if any(shape[dim] % order.block(dim) != 0 for dim in range(order.rank)):
         return None
     tensors = [(extents_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
-    if any(e not in (1, whole) for own, _ in tensors for e, whole in zip(own, shape, strict=True)):
+    if not all(is_repeated(own, shape) for own, _ in tensors):
         return None
     strides = [strides_along(s, layout, order) for s, layout in tensors]
     strides += [_slice_strides(op, choice.operands, order) for op in points.slices]

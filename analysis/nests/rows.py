@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.nests.dims import LoopDim, merged, strides_along
-from braid.analysis.nests.pointwise import Pointwise, points_of
+from braid.analysis.nests.dims import LoopDim, is_repeated, merged, strides_along
+from braid.analysis.nests.pointwise import ExtentsOf, Pointwise, points_of
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.support.sizes.expression import Extent
 
 _SHORTEST_ROWS = range(2, 5)
 """Elements of rows that are taken apart: the shuffles for one are as many as its square."""
@@ -29,14 +30,14 @@ class Reduction:
 
 @dataclass(frozen=True)
 class ReductionNest:
-    """The dims that stay and those that are reduced, outermost first.
+    """The dims that stay and those that are reduced, outermost first; sizes where they are open.
 
     Strides are those of all tensors that are reduced, of which there are `reads`, then of the
     operands of the ops on the result, then of the results.
     """
 
-    kept: tuple[LoopDim, ...]
-    reduced: tuple[LoopDim, ...]
+    kept: tuple[LoopDim[Extent], ...]
+    reduced: tuple[LoopDim[Extent], ...]
     reads: int
     has_columns: bool
 
@@ -49,23 +50,27 @@ class ReductionNest:
         return not self.has_columns and length in _SHORTEST_ROWS and is_dense
 
     def used_lanes(self, lanes: int) -> float:
-        """Return the part of the lanes of all vectors that hold something."""
-        if self.is_interleaved:
-            return 1.0
+        """Return the part of the lanes of all vectors that hold something, 1 of open dims."""
         extent = (self.kept if self.has_columns else self.reduced)[-1].extent
+        if self.is_interleaved or not isinstance(extent, int):
+            return 1.0
         return extent / (-(-extent // lanes) * lanes)
 
 
-def reduction(group: FusedOp) -> Reduction | None:
-    """Return the only reduction of a static group; None unless all else is elementwise."""
+def reduction(group: FusedOp, *, is_open: bool = False) -> Reduction | None:
+    """Return the only reduction of a group; None unless all else is elementwise.
+
+    Its shapes are static unless the group `is_open`.
+    """
     ops = [op for op in group.body.block.ops if isinstance(op, ReduceOp)]
     values = (*group.inputs, *group.outputs)
-    if len(ops) != 1 or any(DYNAMIC in shape_of(value) for value in values):
+    if len(ops) != 1 or (not is_open and any(DYNAMIC in shape_of(value) for value in values)):
         return None
     op = ops[0]
     before, after = _parts(group, op)
-    reads = points_of(before, [op.input], shape_of(op.input))
-    points = points_of(after, tuple(group.terminator.arguments), shape_of(op.output))
+    reads = points_of(before, [op.input], shape_of(op.input), is_open=is_open)
+    results = tuple(group.terminator.arguments)
+    points = points_of(after, results, shape_of(op.output), is_open=is_open)
     if reads is None or points is None or not reads.leaves:
         return None
     if not _is_self_contained(points, op, op.output) or not _is_self_contained(reads, op):
@@ -73,16 +78,28 @@ def reduction(group: FusedOp) -> Reduction | None:
     return Reduction(op, reads, points)
 
 
-def reduction_nest(found: Reduction, choice: LayoutChoice) -> ReductionNest | None:
-    """Return the merged loop dims, the innermost one contiguous; None in layouts that have none."""
-    shape, kept = found.reads.shape, found.points.shape
-    leaves = [(shape_of(leaf), choice.operands[leaf.index]) for leaf in found.reads.leaves]
-    whole = [layout for extents, layout in leaves if extents == shape]
-    order = whole[0] if whole else Layout.row_major(len(shape))
-    if any(shape[dim] % order.block(dim) for dim in range(order.rank)):
+def reduction_nest(
+    found: Reduction, choice: LayoutChoice, extents_of: ExtentsOf = shape_of
+) -> ReductionNest | None:
+    """Return the merged loop dims, the innermost one contiguous; `extents_of` gives the shapes.
+
+    None in layouts that have no such nest, and where a tensor is not known to be repeated or as
+    long as the others along some dim.
+    """
+    shape, kept = extents_of(found.op.input), extents_of(found.op.output)
+    reads, points = (
+        [(extents_of(leaf), choice.operands[leaf.index]) for leaf in part.leaves]
+        for part in (found.reads, found.points)
+    )
+    if not all(is_repeated(own, shape) for own, _ in reads):
         return None
-    leaves += [(shape_of(leaf), choice.operands[leaf.index]) for leaf in found.points.leaves]
-    leaves += [(kept, layout) for layout in choice.results]
+    if not all(is_repeated(own, kept) for own, _ in points):
+        return None
+    whole = [layout for extents, layout in reads if extents == shape]
+    order = whole[0] if whole else Layout.row_major(len(shape))
+    if any(shape[dim] % order.block(dim) != 0 for dim in range(order.rank)):
+        return None
+    leaves = [*reads, *points, *((kept, layout) for layout in choice.results)]
     strides = [strides_along(extents, layout, order) for extents, layout in leaves]
     known = [each for each in strides if each is not None]
     if len(known) < len(strides):
@@ -90,7 +107,7 @@ def reduction_nest(found: Reduction, choice: LayoutChoice) -> ReductionNest | No
     columns = zip(*known, strict=True)
     extents = order.storage_shape(shape)
     is_reduced = [target.dim in found.op.dims.get_values() for target in order.dims]
-    dims = [LoopDim(e, tuple(c)) for e, c in zip(extents, columns, strict=True)]
+    dims = [LoopDim[Extent](e, tuple(c)) for e, c in zip(extents, columns, strict=True)]
     kept_dims, reduced_dims = (
         merged([dim for dim, own in zip(dims, is_reduced, strict=True) if own == wanted])
         for wanted in (False, True)
@@ -99,10 +116,10 @@ def reduction_nest(found: Reduction, choice: LayoutChoice) -> ReductionNest | No
 
 
 def _contiguous(
-    kept: Sequence[LoopDim], reduced: Sequence[LoopDim], tensors: int, reads: int
+    kept: Sequence[LoopDim[Extent]], reduced: Sequence[LoopDim[Extent]], tensors: int, reads: int
 ) -> ReductionNest | None:
     """Return None where neither vectors of what is read nor those of the results are contiguous."""
-    single = LoopDim(1, (0,) * tensors)
+    single = LoopDim[Extent](1, (0,) * tensors)
     kept, reduced = tuple(kept) or (single,), tuple(reduced) or (single,)
     if any(stride not in (0, 1) for stride in kept[-1].strides[reads:]):
         return None
@@ -113,9 +130,9 @@ def _contiguous(
     return None
 
 
-def _are_contiguous(strides: Sequence[int]) -> bool:
+def _are_contiguous(strides: Sequence[Extent]) -> bool:
     """Return whether vectors of all tensors are neighbours or one number, and some neighbours."""
-    return any(strides) and all(stride in (0, 1) for stride in strides)
+    return 1 in strides and all(stride in (0, 1) for stride in strides)
 
 
 def _parts(group: FusedOp, op: ReduceOp) -> tuple[list[Operation], list[Operation]]:

@@ -8,6 +8,8 @@ Summation", SIAM J. Sci. Comput. 1993).
 
 from collections.abc import Sequence
 
+from braid.support.sizes.expression import Extent
+
 LONGEST = 4096
 """Numbers that are added one by one: equal ones in f32 then give errors of 5e-5, random ones
 between 0 and 1 of 1e-6."""
@@ -31,10 +33,12 @@ def part_steps(steps: int, added: int) -> int:
     return -(-steps // parts)
 
 
-def additions_of(extents: Sequence[int]) -> int:
+def additions_of(extents: Sequence[Extent]) -> int:
     """What loops of these extents, the outermost first, add one by one to the sum of all."""
     added = 1
     for extent in reversed(extents):
+        if not isinstance(extent, int):
+            return LONGEST
         steps = extent
         while is_long(steps, added):
             steps, added = -(-steps // part_steps(steps, added)), OF_PART

@@ -1,18 +1,25 @@
 """Softmax, layer normalization and reductions with open dims, at any sizes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import FloatAttr, f32, f64
+from xdsl.dialects.builtin import FloatAttr, f32, f64, i64
 from xdsl.ir import Attribute
 
 from braid.analysis.nests.normalization import normalization_nest
 from braid.analysis.nests.pointwise import ExtentsOf
+from braid.analysis.nests.rows import reduction, reduction_nest
 from braid.dialects.braid.base import integer
+from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.normalization import Normalization
+from braid.lowering.cpu.kernels.rows.reduction_loops import ReductionLoops
+from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.support.sizes.expression import symbol
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
@@ -99,3 +106,71 @@ def test_sums_of_a_long_open_row_are_added_up_in_parts() -> None:
     tenths, one, zero = (np.full(n, x, np.float32) for n, x in ((LONG, 0.1), (1, 1), (1, 0)))
     arrays = [tenths[None], one[None], zero[None]]
     kernel.check(1e-3, arrays, rows=1, length=LONG)
+
+
+def reduction_kernel(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
+    found = reduction(group, is_open=True)
+    assert found is not None
+    nest = reduction_nest(found, row_major_choice(group), extents_of)
+    assert nest is not None
+    loops = ReductionLoops(found, nest, unit())
+    return grid_kernel(group, "kernel", unit(), loops.grid, loops.iteration)
+
+
+def reduced(kind: str, dims: Sequence[int]) -> Any:
+    return lambda x: ([op := ReduceOp.get(x, kind, dims)], [op.output])
+
+
+def with_neighbours(x: Any, y: Any, bias: Any) -> Any:
+    """Build a maximum of differences, to which one number a row is added."""
+    difference = elementwise("sub", x, y)
+    largest = ReduceOp.get(difference.output, "maximum", (1,))
+    result = elementwise("add", largest.output, bias)
+    return [difference, largest, result], [result.output]
+
+
+REDUCTIONS = {
+    "rows": ((ROWS, LENGTH), (1,), "add", f32),
+    "rows of integers": ((ROWS, LENGTH), (1,), "maximum", i64),
+    "rows of doubles": ((ROWS, LENGTH), (1,), "add", f64),
+    "rows of 40": ((ROWS, 40), (1,), "minimum", f32),
+    "rows of 3": ((ROWS, 3), (1,), "add", f32),
+    "columns": ((LENGTH, COLUMNS), (0,), "maximum", f32),
+    "37 columns": ((LENGTH, 37), (0,), "add", f32),
+    "columns of images": ((ROWS, LENGTH, COLUMNS), (1,), "add", f32),
+    "channels": ((ROWS, COLUMNS, LENGTH), (0, 2), "add", f32),
+    "all": ((ROWS, LENGTH), (0, 1), "add", f32),
+}
+
+
+@pytest.fixture(scope="module", params=REDUCTIONS)
+def reduction_of(request: pytest.FixtureRequest) -> OpenKernel:
+    shape, dims, kind, type = REDUCTIONS[request.param]
+    result = [1 if dim in dims else extent for dim, extent in enumerate(shape)]
+    return OpenKernel(
+        [shape], reduced(kind, dims), reduction_kernel, results=[result], types=[type]
+    )
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 16, 97, 300, 4099])
+def test_reduction_of_any_sizes(reduction_of: OpenKernel, length: int) -> None:
+    for rows in (0, 1, 4, 13):
+        for columns in (0, 1, 37, 300):
+            bound = 2e-6 * ((rows + 1) * (length + 1)) ** 0.5
+            reduction_of.check(bound, rows=rows, length=length, columns=columns)
+
+
+def test_reduction_with_ops_before_and_after_it() -> None:
+    shapes = [(ROWS, LENGTH), (1, LENGTH), (ROWS, 1)]
+    kernel = OpenKernel(shapes, with_neighbours, reduction_kernel, results=[(ROWS, 1)])
+    for length in (1, 5, 64, 97, 1000):
+        for rows in (0, 1, 6):
+            kernel.check(rows=rows, length=length)
+
+
+def test_sums_down_long_open_columns_are_added_up_in_parts() -> None:
+    kernel = OpenKernel(
+        [(LENGTH, COLUMNS)], reduced("add", (0,)), reduction_kernel, results=[(1, COLUMNS)]
+    )
+    tenths = np.full((LONG, 2), 0.1, np.float32)
+    kernel.check(3e-5, [tenths], length=LONG, columns=2)

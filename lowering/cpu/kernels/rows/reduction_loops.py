@@ -6,14 +6,12 @@ vectors into one as a transpose has rows. Rows of two to four elements that lie 
 are taken apart as they are read, so that every lane is a result again.
 """
 
-import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from xdsl.ir import BlockArgument
+from xdsl.ir import Attribute, BlockArgument
 
-from braid.analysis.nests.dims import LoopDim
 from braid.analysis.nests.rows import Reduction, ReductionNest
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import bytes_of
@@ -27,6 +25,8 @@ from braid.lowering.emit.long_sums import carry_sums
 from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.lowering.emit.math.points import evaluate
 from braid.lowering.emit.register_transpose import deinterleaved, exchanged
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import maximum, product_of
 
 _CHAINS = 8
 """Accumulators that do not wait for each other: two additions a cycle, of four cycles each."""
@@ -40,6 +40,9 @@ _LONG_ROW = 64
 _SHORT_ROW = 16
 """… and up to which as many rows as there are lanes go together; else four."""
 
+_OPEN_ROWS = 4
+"""Rows that go together where nobody knows how long they are."""
+
 Join = Callable[[Value, Value], Value]
 """The accumulator from a value and an accumulator."""
 
@@ -49,51 +52,65 @@ class ReductionLoops:
     """Emits the loops: grid = outer kept dims × blocks of the innermost kept one.
 
     Blocks are of one size: the last one begins where it ends with the dim, and computes again what
-    the one before it has computed.
+    the one before it has computed. Where that dim is open, the last block has what is left: columns
+    under masks, or one row after the other.
     """
 
     found: Reduction
     nest: ReductionNest
     unit: VectorUnit
+    rows: int | None = None
+    """Of a block, where that is not for the length of rows to say."""
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> Extent:
         """Iterations of the grid."""
-        return math.prod(self._grid_extents)
+        return product_of(self._grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One block of results."""
-        *outer, block = e.coordinates(index, self._grid_extents)
-        begin = e.minimum(e.mul(block, self._block), self._columns.extent - self._block)
-        dims = (*self.nest.kept[:-1], self._columns)
-        bases = [
-            e.dot([*outer, begin], [dim.strides[tensor] for dim in dims])
-            for tensor in range(len(self._columns.strides))
-        ]
-        totals = self._totals(e, buffers, bases[: self.nest.reads])
-        for number, total in enumerate(totals):
-            first = number * e.lanes
-            mask = e.tail_mask(self._block - first)
-            self._store(e, buffers, bases[self.nest.reads :], first, total, mask)
+        *outer, number = e.coordinates(index, self._grid_extents)
+        extent, size = self.nest.kept[-1].extent, self._block
+        begin = e.mul(number, size)
+
+        def results(first: Index, count: Extent) -> None:
+            _Block(self, e, buffers, count).emit([*outer, first])
+
+        def row(place: Index) -> None:
+            one = replace(self, rows=1)
+            _Block(one, e, buffers, 1).emit([*outer, e.add(begin, place)])
+
+        def left() -> None:
+            if self.has_results:
+                results(begin, extent % size)
+            else:
+                e.loop(0, extent % size, 1, row)
+
+        if isinstance(extent, int):
+            results(e.minimum(begin, extent - size), size)
+        else:
+            e.branch(number, extent // size, lambda: results(begin, size), left)
 
     @property
-    def _columns(self) -> LoopDim:
-        """The kept dim that results of a block are neighbours along."""
-        return self.nest.kept[-1]
+    def has_results(self) -> bool:
+        """Whether each lane of an accumulator is a result."""
+        return self.nest.has_columns or self.nest.is_interleaved
 
     @property
-    def _grid_extents(self) -> tuple[int, ...]:
-        blocks = -(-self._columns.extent // self._block)
-        return (*(dim.extent for dim in self.nest.kept[:-1]), blocks)
+    def _grid_extents(self) -> tuple[Extent, ...]:
+        *outer, extent = (dim.extent for dim in self.nest.kept)
+        return (*outer, -(-extent // self._block))
 
     @cached_property
     def _block(self) -> int:
         """Results of a grid iteration, as equal as can be: whole vectors, or one for each row."""
-        extent, lanes = self._columns.extent, self.unit.lanes
+        extent, lanes = self.nest.kept[-1].extent, self.unit.lanes
+        most = self._registers * lanes if self.nest.has_columns else self._most_rows
         if self.nest.is_interleaved:
-            return min(lanes, extent)
-        most = self._most_vectors * lanes if self.nest.has_columns else self._most_rows
-        size = -(-extent // -(-extent // most))
+            most = lanes
+        if not isinstance(extent, int):
+            return most
+        size = most if self.nest.is_interleaved else -(-extent // -(-extent // most))
         if self.nest.has_columns:
             size = -(-size // lanes) * lanes
         return min(size, extent)
@@ -105,60 +122,81 @@ class ReductionLoops:
         return max(1, self.unit.registers // 2 // words)
 
     @property
-    def _most_vectors(self) -> int:
-        return self._registers
-
-    @property
     def _most_rows(self) -> int:
         """Fewer for long ones, of which many at a time would need too much of the first cache."""
+        rows = self.rows or _OPEN_ROWS
         steps = -(-self.nest.reduced[-1].extent // self.unit.lanes)
-        rows = 1 if steps >= _LONG_ROW else 4 if steps > _SHORT_ROW else self.unit.lanes
+        if self.rows is None and isinstance(steps, int):
+            rows = 1 if steps >= _LONG_ROW else 4 if steps > _SHORT_ROW else self.unit.lanes
         return min(rows, self._registers)
 
     @property
-    def _accumulators(self) -> int:
+    def accumulators(self) -> int:
         """Vectors that one step adds to."""
         if self.nest.is_interleaved:
             return 1
         return -(-self._block // self.unit.lanes) if self.nest.has_columns else self._block
 
     @property
-    def _width(self) -> int:
+    def width(self) -> int:
         """Elements along the innermost reduced dim that a step adds to an accumulator."""
-        if self.nest.is_interleaved:
-            return self.nest.reduced[-1].extent
+        length = self.nest.reduced[-1].extent
+        if self.nest.is_interleaved and isinstance(length, int):
+            return length
         return 1 if self.nest.has_columns else self.unit.lanes
 
     @cached_property
-    def _unroll(self) -> int:
+    def unroll(self) -> int:
         """Steps along that dim that have accumulators of their own."""
-        steps = -(-self.nest.reduced[-1].extent // self._width)
-        chains = min(_CHAINS, self._registers)
-        return max(1, min(steps, chains // self._accumulators))
+        steps = -(-self.nest.reduced[-1].extent // self.width)
+        most = min(_CHAINS, self._registers) // self.accumulators
+        return max(1, min(steps, most) if isinstance(steps, int) else most)
 
-    def _totals(self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index]) -> list[Value]:
+
+@dataclass(frozen=True)
+class _Block:
+    """Computes and stores the first `count` results of a block."""
+
+    loops: ReductionLoops
+    e: Emitter
+    buffers: Sequence[Buffer]
+    count: Extent
+
+    def emit(self, place: Sequence[Index]) -> None:
+        """Of the block at this place along all kept dims."""
+        e, nest = self.e, self.loops.nest
+        bases = [
+            e.dot(place, [dim.strides[tensor] for dim in nest.kept])
+            for tensor in range(len(nest.kept[-1].strides))
+        ]
+        totals = self._totals(bases[: nest.reads])
+        for number, total in enumerate(totals):
+            first = number * e.lanes
+            self._store(bases[nest.reads :], first, total, e.tail_mask(self._left(first)))
+
+    def _left(self, first: int, numbers: int = 1) -> Extent:
+        """The results that come after the first ones, of which each is so many numbers."""
+        return maximum(0, self.count * numbers - first)
+
+    def _totals(self, bases: Sequence[Index]) -> list[Value]:
         """The results of a block, in vectors."""
-        kind = element_type_of(self.found.op.output)
-        neutral = e.constant(neutral_of(self.found.op.kind.data, kind), e.vector_type(kind))
-        count = self._accumulators
-        values = self._reduce(e, buffers, bases, [neutral] * (count * self._unroll), 0)
-        join = self._join(e)
+        e, loops = self.e, self.loops
+        neutral = e.constant(self._neutral, e.vector_type(self._kind))
+        count = loops.accumulators
+        values = self._reduce(bases, [neutral] * (count * loops.unroll), 0)
+        join = self._join
         chains = [values[start : start + count] for start in range(0, len(values), count)]
         joined = [_tree(join, list(own)) for own in zip(*chains, strict=True)]
-        has_results = self.nest.has_columns or self.nest.is_interleaved
-        return joined if has_results else [_joined_lanes(e, joined, join)]
+        return joined if loops.has_results else [_joined_lanes(e, joined, join)]
 
     def _reduce(
-        self,
-        e: Emitter,
-        buffers: Sequence[Buffer],
-        bases: Sequence[Index],
-        values: Sequence[Value],
-        depth: int,
+        self, bases: Sequence[Index], values: Sequence[Value], depth: int
     ) -> Sequence[Value]:
         """The accumulators after all that the reduced dims from `depth` on reach."""
-        dim, inner = self.nest.reduced[depth], self.nest.reduced[depth + 1 :]
-        carry = carry_sums if self.found.op.kind.data == "add" else _carry
+        e, loops, reduced = self.e, self.loops, self.loops.nest.reduced
+        dim, inner = reduced[depth], reduced[depth + 1 :]
+        carry = carry_sums if loops.found.op.kind.data == "add" else _carry
+        size = loops.width * loops.unroll
 
         def at(position: Index) -> list[Index]:
             own = zip(bases, dim.strides, strict=False)
@@ -166,134 +204,126 @@ class ReductionLoops:
 
         if inner:
             # Each step of the innermost loop adds one number to an accumulator.
-            steps = -(-inner[-1].extent // (self._width * self._unroll))
+            steps = -(-inner[-1].extent // size)
             added = additions_of([*(each.extent for each in inner[:-1]), steps])
 
             def outer(position: Index, values: Sequence[Value]) -> Sequence[Value]:
-                return self._reduce(e, buffers, at(position), values, depth + 1)
+                return self._reduce(at(position), values, depth + 1)
 
             return carry(e, 0, dim.extent, 1, values, outer, added)
 
         def step(position: Index, values: Sequence[Value]) -> Sequence[Value]:
-            return self._step(e, buffers, at(position), values, None)
+            return self._step(at(position), values, None)
 
-        size = self._width * self._unroll
-        whole = dim.extent - dim.extent % size
-        if whole:
+        def last(position: Index, values: Sequence[Value]) -> Sequence[Value]:
+            return self._step(at(position), values, e.sub(dim.extent, position))
+
+        left = dim.extent % size
+        whole = dim.extent - left
+        if whole != 0:
             values = carry(e, 0, whole, size, values, step, 1)
-        if whole < dim.extent:
-            values = self._step(e, buffers, at(whole), values, dim.extent - whole)
-        return values
+        if isinstance(left, int):
+            return last(whole, values) if left else values
+        some = loops.accumulators
+        return [*e.carry(whole, dim.extent, loops.width, values[:some], last), *values[some:]]
 
     def _step(
-        self,
-        e: Emitter,
-        buffers: Sequence[Buffer],
-        bases: Sequence[Index],
-        values: Sequence[Value],
-        left: int | None,
+        self, bases: Sequence[Index], values: Sequence[Value], left: Index | None
     ) -> Sequence[Value]:
         """One vector more in each accumulator, as far as `left` elements of the dim go."""
-        along, columns = self.nest.reduced[-1].strides, self._columns.strides
-        if self.nest.is_interleaved:
-            parts = self._rows_apart(e, buffers, bases)
-            return [self._join(e)(_tree(self._join(e), parts), values[0])]
-        results, count, join = list(values), self._accumulators, self._join(e)
+        e, nest = self.e, self.loops.nest
+        along, columns = nest.reduced[-1].strides, nest.kept[-1].strides
+        if nest.is_interleaved:
+            return [self._join(_tree(self._join, self._rows_apart(bases)), values[0])]
+        results, count = list(values), self.loops.accumulators
         for number in range(len(values)):
             chain, place = divmod(number, count)
-            first = chain * self._width
-            if left is not None and first >= left:
+            first = chain * self.loops.width
+            if isinstance(left, int) and first >= left:
                 break
-            if self.nest.has_columns:
-                offset, lanes = place * e.lanes, self._block - place * e.lanes
-                lane_strides = columns
+            if nest.has_columns:
+                offset, lane_strides = place * e.lanes, columns
+                lanes = self._left(offset)
             else:
-                offset, lanes = place, e.lanes if left is None else left - first
-                lane_strides = along
+                offset, lane_strides = place, along
+                lanes = e.lanes if left is None else e.sub(left, first)
             offsets = [
                 e.add(base, first * step + offset * across)
                 for base, step, across in zip(bases, along, columns, strict=False)
             ]
-            mask = e.tail_mask(lanes)
-            value = self._read(e, buffers, offsets, lane_strides, mask)
-            results[number] = join(value, results[number])
+            value = self._read(offsets, lane_strides, e.tail_mask(lanes))
+            results[number] = self._join(value, results[number])
         return results
 
-    def _rows_apart(
-        self, e: Emitter, buffers: Sequence[Buffer], bases: Sequence[Index]
-    ) -> list[Value]:
+    def _rows_apart(self, bases: Sequence[Index]) -> list[Value]:
         """A vector for each element of a row, whose lanes are rows."""
-        length = self.nest.reduced[-1].extent
+        e, length = self.e, self.loops.width
         vectors: list[Value] = []
         for first in range(0, length * e.lanes, e.lanes):
-            mask = e.tail_mask(max(0, length * self._block - first))
+            mask = e.tail_mask(self._left(first, length))
             offsets = [e.add(base, first) for base in bases]
-            vectors.append(self._read(e, buffers, offsets, self.nest.reduced[-1].strides, mask))
+            vectors.append(self._read(offsets, self.loops.nest.reduced[-1].strides, mask))
         return deinterleaved(e, vectors)
 
     def _read(
-        self,
-        e: Emitter,
-        buffers: Sequence[Buffer],
-        offsets: Sequence[Index],
-        lane_strides: Sequence[int],
-        mask: Value | None,
+        self, offsets: Sequence[Index], lane_strides: Sequence[Extent], mask: Value | None
     ) -> Value:
         """A vector of what is reduced, neutral where the mask is off."""
-        place = {leaf: number for number, leaf in enumerate(self.found.reads.leaves)}
+        e, reads = self.e, self.loops.found.reads
+        place = {leaf: number for number, leaf in enumerate(reads.leaves)}
 
         def leaf(argument: BlockArgument) -> Value:
-            buffer, offset = buffers[argument.index], offsets[place[argument]]
+            buffer, offset = self.buffers[argument.index], offsets[place[argument]]
             if lane_strides[place[argument]] == 0:
                 return buffer.splat(e, offset)
             return buffer.load(e, offset, mask)
 
-        (value,) = evaluate(e, self.found.reads, leaf, {})
-        kind = element_type_of(self.found.op.output)
-        cast = emitter_of("cast", [element_type_of(self.found.op.input)], kind)
+        (value,) = evaluate(e, reads, leaf, {})
+        cast = emitter_of("cast", [element_type_of(self.loops.found.op.input)], self._kind)
         assert cast is not None
         value = cast(e, [value])
-        neutral = neutral_of(self.found.op.kind.data, kind)
-        if mask is None or self.nest.has_columns or (neutral == 0 and not self.found.reads.ops):
+        is_neutral = self.loops.nest.has_columns or (self._neutral == 0 and not reads.ops)
+        if mask is None or is_neutral:
             return value
-        return choose(e, mask, value, e.constant(neutral, value.type))
+        return choose(e, mask, value, e.constant(self._neutral, value.type))
 
-    def _store(
-        self,
-        e: Emitter,
-        buffers: Sequence[Buffer],
-        bases: Sequence[Index],
-        first: int,
-        total: Value,
-        mask: Value | None,
-    ) -> None:
+    def _store(self, bases: Sequence[Index], first: int, total: Value, mask: Value | None) -> None:
         """Computes and stores the results that a vector of totals leads to."""
-        strides = self._columns.strides[self.nest.reads :]
+        e, found, nest = self.e, self.loops.found, self.loops.nest
+        strides = nest.kept[-1].strides[nest.reads :]
         offsets = [e.add(base, first * stride) for base, stride in zip(bases, strides, strict=True)]
-        place = {leaf: number for number, leaf in enumerate(self.found.points.leaves)}
+        place = {leaf: number for number, leaf in enumerate(found.points.leaves)}
 
         def leaf(argument: BlockArgument) -> Value:
-            number, buffer = place[argument], buffers[argument.index]
+            number, buffer = place[argument], self.buffers[argument.index]
             if strides[number] == 0:
                 return buffer.splat(e, offsets[number])
             return buffer.load(e, offsets[number], mask)
 
-        values = evaluate(e, self.found.points, leaf, {self.found.op.output: total})
-        stored = zip(values, buffers[-len(values) :], offsets[len(place) :], strict=True)
+        values = evaluate(e, found.points, leaf, {found.op.output: total})
+        stored = zip(values, self.buffers[-len(values) :], offsets[len(place) :], strict=True)
         for value, buffer, offset in stored:
             buffer.store(e, value, offset, mask)
 
-    def _join(self, e: Emitter) -> Join:
-        kind = element_type_of(self.found.op.output)
-        emit = emitter_of(self.found.op.kind.data, [kind] * 2, kind)
+    @property
+    def _kind(self) -> Attribute:
+        """The type of accumulators."""
+        return element_type_of(self.loops.found.op.output)
+
+    @property
+    def _neutral(self) -> float | int:
+        return neutral_of(self.loops.found.op.kind.data, self._kind)
+
+    def _join(self, value: Value, accumulator: Value) -> Value:
+        emit = emitter_of(self.loops.found.op.kind.data, [self._kind] * 2, self._kind)
         assert emit is not None
-        return lambda value, accumulator: emit(e, [value, accumulator])
+        return emit(self.e, [value, accumulator])
 
 
 def _carry(
     e: Emitter,
-    lower: int,
-    upper: int,
+    lower: Index,
+    upper: Index,
     step: int,
     initial: Sequence[Value],
     body: Callable[[Index, Sequence[Value]], Sequence[Value]],
