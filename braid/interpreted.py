@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from braid.analysis.interpreter import interpret as interpret_function
-from braid.driver.read_source import ModelSource, Shapes, read_source
+from braid.driver.read_source import Constants, Dims, ModelSource, Shapes, read_source
 from braid.driver.sources.signature import entry_of, signature_of
 from braid.driver.sources.source_model import Parameters
 from braid.passes.infrastructure.context import make_context
@@ -23,13 +23,22 @@ def interpret(
     source: ModelSource,
     *,
     shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    constants: Constants | None = None,
     parameters: Parameters | str | os.PathLike[str] | None = None,
 ) -> Model:
     """Return the model to be run by the numpy interpreter: slow, and the reference.
 
     Takes what `compile` takes; raises as it does.
     """
-    model = read_source(make_context(), source, shapes=shapes, parameters=parameters)
+    model = read_source(
+        make_context(),
+        source,
+        shapes=shapes,
+        dims=dims,
+        constants=constants,
+        parameters=parameters,
+    )
     inputs, outputs = signature_of(model.module)
     function = entry_of(model.module).sym_name.data
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints
@@ -108,8 +109,9 @@ def installed_backend(name: str) -> object:
         raise BraidError(
             f"there is no backend '{name}', only {known}",
             hint=f"install the package that has an entry point '{name}' of '{BACKENDS_GROUP}'; "
-            "braid's own are found where braid is installed (`make build`); with --emulate "
-            "(emulate=True) the host computes instead, no faster than the target says",
+            "braid's own are found where braid is installed (`make build`); with "
+            f"{option_text('emulate', True)} the host computes instead, no faster than the target "
+            "says",
         )
     if len({entry.value for entry in found}) > 1:
         values = ", ".join(sorted(f"'{entry.value}'" for entry in found))

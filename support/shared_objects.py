@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 
 
 def find_built(name: str, packages: Iterable[str]) -> Path:
@@ -139,6 +140,6 @@ def missing_library(name: str, what: str) -> BraidError:
     install = f"pip install 'braid[{extra}]'" if extra else f"install what has '{name}'"
     return BraidError(
         f"{what} needs the library '{name}', which cannot be loaded",
-        hint=f"{install}, or put its directory into LD_LIBRARY_PATH; braid compile "
-        "--kernels=generated makes code that needs none",
+        hint=f"{install}, or put its directory into LD_LIBRARY_PATH; what is compiled with "
+        f"{option_text('kernels', 'generated')} needs none",
     )

@@ -10,6 +10,7 @@ import typer
 from braid import __version__
 from braid.support.collector import rare_collections
 from braid.support.errors import BraidError, was_interrupted
+from braid.support.option_names import naming_flags
 from braid.tools.commands.bench import bench
 from braid.tools.commands.cache import cache
 from braid.tools.commands.compile import compile_model
@@ -72,7 +73,7 @@ def _main_options(  # pyright: ignore[reportUnusedFunction]  typer calls it
 def run_command(arguments: Sequence[str]) -> int:
     """Run `braid` with these; returns the exit status, after a diagnostic where that is 1."""
     try:
-        with checked_output(), rare_collections():
+        with checked_output(), rare_collections(), naming_flags():
             status = app(list(arguments) or ["--help"], prog_name="braid", standalone_mode=False)
         return status if isinstance(status, int) else 0
     except BraidError as error:

@@ -12,6 +12,7 @@ from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.context import make_context
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 from braid.targets.backends import backend
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -78,5 +79,5 @@ def _require_machine(target: Target, name: str) -> None:
     if here not in (None, wanted):
         raise BraidError(
             f"'{name}' of target '{target.name}' is {wanted}, and what is here is {here}",
-            hint="name the target that is here, or its architecture (--gpu-arch)",
+            hint=f"name the target that is here, or its architecture ({option_text('gpu_arch')})",
         )

@@ -10,13 +10,14 @@ once.
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from xdsl.ir import Operation
 
 from braid.driver.lower_source import known_target
-from braid.driver.read_source import read_source
+from braid.driver.options import DEFAULTS, CompileOptions
+from braid.driver.read_source import read_to_compile
 from braid.passes.infrastructure.context import make_context
 from braid.support.worker_process import WorkerEndedError, WorkerProcess, worker_process
 from braid.targets.backends import backend_names
@@ -36,7 +37,6 @@ from braid.tuning.probe_runs import (
     ModelTrial,
     OpTrial,
     Outcome,
-    Shapes,
     middle_and_spread,
 )
 
@@ -109,17 +109,18 @@ def probe_model(
     path: Path,
     *,
     target: str | None = None,
-    shapes: Shapes | None = None,
+    options: CompileOptions = DEFAULTS,
     limits: Limits = Limits(),
     alone: bool = True,
     notify: Notify = lambda text: None,
 ) -> list[DeviceReport]:
     """Tries the ops of the model at `path` on the devices of `target`; what was found is kept.
 
-    Without `alone`, only the model as a whole.
+    `options` fix its open dims and inputs. Without `alone`, only the model as a whole.
     Raises BraidError for a model or target that cannot be read, and where nothing can be kept.
     """
-    source = read_source(make_context(), path, shapes=shapes, target=target, settings={})
+    options = replace(options, target=target)
+    source = read_to_compile(make_context(), path, options)
     found = known_target(source.module)
     name = target_name(source.module)
     simplify(make_context(), source.module)
@@ -133,7 +134,7 @@ def probe_model(
             if scope not in seen:
                 seen.add(scope)
                 trials = _Trials(found, name, device, worker, limits, notify)
-                reports.append(trials.run(ops, path, shapes))
+                reports.append(trials.run(ops, path, options))
     return reports
 
 
@@ -148,7 +149,9 @@ class _Trials:
     limits: Limits
     notify: Notify
 
-    def run(self, ops: Mapping[str, Operation], path: Path, shapes: Shapes | None) -> DeviceReport:
+    def run(
+        self, ops: Mapping[str, Operation], path: Path, options: CompileOptions
+    ) -> DeviceReport:
         """Tries all of it, and keeps what was found."""
         report = DeviceReport(self.device.name)
         if self.device.backend not in backend_names():
@@ -156,7 +159,7 @@ class _Trials:
             return report
         self._try_ops(ops, report)
         if not report.absent and self.target.backend_of(self.device).issue is None:
-            self._try_model(path, shapes, report)
+            self._try_model(path, options, report)
         return report
 
     def _try_ops(self, ops: Mapping[str, Operation], report: DeviceReport) -> None:
@@ -183,12 +186,11 @@ class _Trials:
         report.ops = len(found)
         report.failures |= {probe.what: probe.message for probe in found if not probe.works}
 
-    def _try_model(self, path: Path, shapes: Shapes | None, report: DeviceReport) -> None:
+    def _try_model(self, path: Path, options: CompileOptions, report: DeviceReport) -> None:
         self.notify(f"{self.device.name}: the model as a whole")
         trial = ModelTrial(
             path,
-            shapes,
-            self.name,
+            replace(options, target=self.name),
             self.device.name,
             self.limits.model_timed,
         )

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -22,8 +22,9 @@ from braid.dialects.braid.attribute_names import DEVICE
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.settings import write_settings
+from braid.driver.options import CompileOptions
 from braid.driver.pipeline import passes_for
-from braid.driver.read_source import chain_parameters, read_source
+from braid.driver.read_source import chain_parameters, read_to_compile
 from braid.driver.sources.source_model import SourceModel
 from braid.frontends.mlir import parse_mlir
 from braid.passes.infrastructure.context import make_context
@@ -42,8 +43,6 @@ _KERNELS = "outline-kernels"
 """Behind it, kernels are not ops any more that costs could be asked of."""
 _FEWEST, _MOST = 3, 25
 
-Shapes = Mapping[str, tuple[int, ...]]
-
 
 @dataclass(frozen=True)
 class OpTrial:
@@ -60,8 +59,7 @@ class ModelTrial:
     """Run the model at `path` with all ops on `device` that it takes, for some seconds."""
 
     path: Path
-    shapes: Shapes | None
-    target: str
+    options: CompileOptions
     device: str
     seconds: float
 
@@ -109,9 +107,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
     if isinstance(trial, OpTrial):
         source = _parsed(context, trial)
     else:
-        source = read_source(
-            context, trial.path, shapes=trial.shapes, target=trial.target, settings={}
-        )
+        source = read_to_compile(context, trial.path, trial.options)
         made_up = made_up_parameters(source.module, source.parameters)
         source = replace(source, parameters=chain_parameters(source.parameters, made_up))
         _place(source.module, trial.device)

@@ -26,6 +26,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import GroupOp
 from braid.support.errors import UnsupportedError
+from braid.support.option_names import option_text
 
 
 def viewed(value: SSAValue) -> SSAValue:
@@ -54,7 +55,7 @@ def value_bytes(value: SSAValue) -> int:
             f"a tensor has an open dim, {tensor}; its bytes are not known",
             location=None if where is None else source_location(where),
             hint="give the shapes of the inputs: in the types of a module, or of an ONNX model "
-            "by --shape name=1,3,224,224",
+            f"by {option_text('shapes', {'name': (1, 3, 224, 224)})}",
         )
     return logical_bytes(tensor) if layout_of(tensor).is_abstract else storage_bytes(tensor)
 

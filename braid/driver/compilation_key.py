@@ -14,6 +14,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
+
 from braid.driver.options import DEFAULTS, CompileOptions
 from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import open_regular
@@ -53,7 +55,7 @@ _SETTINGS = ("numerics", "precision")
 """Options that are settings, which the environment may give as well."""
 _BESIDE_OPTIONS = (*_OF_THE_PROCESS, *_FILES, *_SETTINGS)
 _MODEL, _TARGET = "model", "target"
-_EMPTY_IS_NONE = ("shapes", "shape_buckets", "shape_bounds", "pin")
+_EMPTY_IS_NONE = ("shapes", "dims", "constants", "shape_buckets", "shape_bounds", "pin")
 """Options of which an empty value says nothing."""
 _PIECE = 2**20
 """Bytes that are read at once."""
@@ -184,6 +186,10 @@ def _plain(value: object) -> Any:
         return dict(cast(Mapping[str, object], value))
     if isinstance(value, os.PathLike):
         return os.fspath(cast("os.PathLike[str]", value))
+    if isinstance(value, np.ndarray):
+        array = cast("np.ndarray[Any, Any]", value)
+        bytes_ = np.ascontiguousarray(array).tobytes()
+        return [str(array.dtype), array.shape, hashlib.sha256(bytes_).hexdigest()]
     return operator.index(cast(int, value))
 
 

@@ -42,7 +42,7 @@ def compile_source(
     with passing_on_diagnostics() as warned:
         lowered = _lowering(source, options).within(budget, chosen)
     kept = None
-    if slot is not None and not warned:
+    if slot is not None and not any(each.severity == "warning" for each in warned):
         weights_bytes = lowered.code.description.weights_bytes
         kept = slot.keep(partial(write_lowered, lowered), weights_bytes)
     machine = lowered.target.host_device.machine

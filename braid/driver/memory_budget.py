@@ -9,6 +9,7 @@ from braid.support.byte_sizes import format_size, parse_size
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.errors import BraidError, InfeasibleError
 from braid.support.memory_report import MemoryReport
+from braid.support.option_names import option_text
 
 _FUSION = "select-fusion"
 """Ops are still on their own then, and what is recomputed may be fused with its reader."""
@@ -42,7 +43,7 @@ def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tup
         raise BraidError(
             f"'{thresholds}' is not a list of thresholds",
             hint="expected such as 'tensor-threshold=64MiB peak-threshold=1GiB'; for a budget give "
-            "memory_budget (--memory-budget)",
+            f"{option_text('memory_budget')}",
         )
     place = next((i for i, p in enumerate(passes) if p.name == _FUSION), len(passes))
     select = f"select-rematerialization{{{thresholds}}},apply-rematerialization"

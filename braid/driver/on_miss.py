@@ -9,6 +9,7 @@ from xdsl.passes import ModulePass
 from braid.driver.options import CompileOptions
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.option_names import option_text
 from braid.support.settings import Kernels
 from braid.targets.backends import grouping_of
 from braid.targets.machines.target import Target
@@ -58,7 +59,8 @@ class MissRule:
         if is_library and kernels in (Kernels.GENERATED, Kernels.GENERIC):
             raise BraidError(
                 f"kernels without a record are to be the library's, and all to be {kernels}",
-                hint="on_miss=library (--on-miss=library) goes with kernels=best, its default",
+                hint=f"{option_text('on_miss', 'library')} goes with "
+                f"{option_text('kernels', 'best')}, its default",
             )
         return {"kernels": kernels, "library_on_miss": is_library or None}
 

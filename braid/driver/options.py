@@ -23,14 +23,13 @@ class Option:
     """What an option means, and how it stands on a command line: `kind` is the type of its value.
 
     Commands have no option without a `kind`. `metavar` stands for the value, which is at least
-    `least` and at most `most`; `flags` are those of the command line, by default the keyword with
-    dashes. One that `repeats` is given once for each entry.
+    `least` and at most `most`. One that `repeats` is given once for each entry. What it is called
+    on a command line is said by `braid.support.option_names`.
     """
 
     meaning: str
     kind: type | None = None
     metavar: str | None = None
-    flags: str = ""
     least: float | None = None
     most: float | None = None
     repeats: bool = False
@@ -85,7 +84,26 @@ class CompileOptions:
             "Shape of an input with open dims of an ONNX model, such as x=1,3,8.",
             str,
             metavar="NAME=DIMS",
-            flags="--shape",
+            repeats=True,
+        ),
+    )
+    dims: Mapping[str, int | str] | None = field(
+        default=None,
+        metadata=_option(
+            "Size of an open dim of an ONNX model wherever its name stands, such as batch=4, or "
+            "the name of another dim that it always equals.",
+            str,
+            metavar="DIM=SIZE",
+            repeats=True,
+        ),
+    )
+    constants: Mapping[str, object] | None = field(
+        default=None,
+        metadata=_option(
+            "Value of an input of an ONNX model that never changes, such as rate=16000 or "
+            "mask=mask.npy; it is no input any more.",
+            str,
+            metavar="NAME=VALUE",
             repeats=True,
         ),
     )
@@ -105,7 +123,6 @@ class CompileOptions:
             "sizes that braid chooses.",
             str,
             metavar="DIM=SIZE",
-            flags="--shape-bound",
             repeats=True,
         ),
     )
@@ -211,7 +228,6 @@ class CompileOptions:
             "Compute with the integers of quantized models, or with the real numbers they stand "
             "for.",
             bool,
-            flags="--integers/--no-integers",
         ),
     )
     emulate: bool = field(
@@ -276,7 +292,6 @@ class CompileOptions:
         metadata=_option(
             "Take what was compiled before of the same model and options, and keep what is now.",
             bool,
-            flags="--cache/--no-cache",
         ),
     )
     passes: "str | Sequence[ModulePass] | None" = field(

@@ -20,6 +20,7 @@ from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass,
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
 from braid.passes.quantization.convert_qdq_to_integers import ConvertQdqToIntegersPass
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
 
@@ -74,7 +75,10 @@ def with_profile(
     """
     if profile is None:
         if unseen is not None:
-            raise BraidError("unseen is given without a profile", hint="give --use-profile too")
+            raise BraidError(
+                f"{option_text('unseen')} is given without a profile",
+                hint=f"give {option_text('use_profile')} too",
+            )
         return tuple(passes)
     from braid.passes.profile.annotate_profile import UNSEEN, AnnotateProfilePass
 
@@ -128,7 +132,7 @@ def with_partition(
     if len(target.devices) < 2:
         raise BraidError(
             f"target '{target.name}' has one device, so that there is nothing to partition",
-            hint="give a target with several (--target)",
+            hint=f"give a target with several ({option_text('target')})",
         )
     if not any(isinstance(pass_, AssignDevicesPass) for pass_ in passes):
         raise BraidError("a partition is asked for, and no pass is 'assign-devices'")
@@ -155,7 +159,7 @@ def with_search(
     if seconds is not None and not any(searching):
         raise BraidError(
             "no pass searches the order of subgraphs",
-            hint="order_seconds (--order-seconds) is for targets with a chip",
+            hint=f"{option_text('order_seconds')} is for targets with a chip",
         )
     return tuple(
         replace(pass_, jobs=jobs or available_cpus(), **limit) if searches else pass_

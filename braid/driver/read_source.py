@@ -21,16 +21,20 @@ from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
 from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
-from braid.driver.sources.open_model import Bounds, Buckets
+from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.frontends.collector import collector_paused
-from braid.frontends.onnx import import_onnx, read_model_bytes
+from braid.frontends.onnx import ImportedModel, OpenDimsError, import_onnx, read_model_bytes
+from braid.frontends.onnx.fixed_inputs import Fixed
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError, whole_numbers
+from braid.support.option_names import option_text
 from braid.targets.machines.resolve import confine_target, set_target, target_name
 
 Shapes = Mapping[str, Sequence[int]]
+Dims = Mapping[str, int | str]
+Constants = Mapping[str, object]
 ModelSource = str | os.PathLike[str] | bytes | onnx.ModelProto | ModuleOp
 
 
@@ -39,6 +43,8 @@ def read_source(
     source: ModelSource,
     *,
     shapes: Shapes | None = None,
+    dims: Dims | None = None,
+    constants: Constants | None = None,
     parameters: Parameters | str | os.PathLike[str] | None = None,
     buckets: Buckets | None = None,
     bounds: Bounds | None = None,
@@ -52,8 +58,9 @@ def read_source(
     What `target` it is for, which `cpu` is its host and which architecture its GPUs have, is then
     written on it; by default what the module says itself.
 
-    `shapes` fixes the open dims of inputs of an ONNX model; `buckets` and `bounds` make variants
-    for sizes of those that stay open (see `buckets.read_bucketed`). `parameters`, a mapping or the
+    `shapes` fixes the open dims of inputs of an ONNX model, `dims` dims by name, and `constants`
+    values of inputs; `buckets` and `bounds` make variants for sizes of the dims that stay open
+    (see `buckets.read_bucketed`). `parameters`, a mapping or the
     path of a safetensors file, add to those of the model and win over them. Passes find them in
     `context`. With `settings`, however few, the module says how it is compiled (`write_settings`):
     by these, by its own, or as the environment asks. None are for models that are only read.
@@ -64,11 +71,11 @@ def read_source(
 
     """
     source = _opened(source)
-    shapes = _checked_shapes(shapes)
+    fixed = Fixed(_checked_shapes(shapes), _checked_dims(dims), _checked_constants(constants))
     if buckets or bounds:
-        model = _read_bucketed(source, buckets, bounds, shapes)
+        model = _read_bucketed(source, buckets, bounds, fixed)
     else:
-        model = _read(context, source, shapes)
+        model = _read(context, source, fixed)
     # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
     with collector_paused():
         verify_module(model.module)
@@ -97,6 +104,8 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
         cpu=options.cpu,
         gpu_arch=options.gpu_arch,
         shapes=options.shapes,
+        dims=options.dims,
+        constants=options.constants,
         parameters=options.parameters,
         buckets=options.shape_buckets,
         bounds=options.shape_bounds,
@@ -141,22 +150,46 @@ def _opened_parameters(parameters: object) -> Parameters:
     return cast(Parameters, given)
 
 
-def _checked_shapes(shapes: object) -> Shapes | None:
+def _checked_shapes(shapes: object) -> Shapes:
     """Raises BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
-    if shapes is None:
-        return None
-    if not isinstance(shapes, Mapping):
-        raise BraidError(f"shapes is {shapes!r}, expected a shape by each input's name")
     checked: dict[str, Sequence[int]] = {}
-    for name, shape in cast(Mapping[str, object], shapes).items():
+    for name, shape in _entries("shapes", shapes, "a shape by each input's name").items():
         sizes = whole_numbers(shape)
         if sizes is None or isinstance(shape, Set) or any(size < 0 for size in sizes):
             raise BraidError(
                 f"the shape of {name!r} is {shape!r}, expected sizes of at least 0",
-                hint='such as shapes={"x": (1, 3, 224, 224)}',
+                hint=f"such as {option_text('shapes', {'x': (1, 3, 224, 224)})}",
             )
         checked[name] = sizes
     return checked
+
+
+def _checked_dims(dims: object) -> Dims:
+    """Raises BraidError unless `dims` gives sizes, or names, by the names of dims, or is None."""
+    checked: dict[str, int | str] = {}
+    for name, size in _entries("dims", dims, "a size by the name of each dim").items():
+        sizes = whole_numbers([size])
+        if not isinstance(size, str) and (sizes is None or sizes[0] < 0):
+            raise BraidError(
+                f"the size of dim {name!r} is {size!r}, expected a number of at least 0, or the "
+                "name of another dim",
+                hint=f"such as {option_text('dims', {'batch': 4})}",
+            )
+        checked[name] = size if isinstance(size, str) else sizes[0] if sizes else 0
+    return checked
+
+
+def _checked_constants(constants: object) -> Constants:
+    """Raises BraidError unless `constants` has values by the names of inputs, or is None."""
+    return _entries("constants", constants, "a value by the name of each input")
+
+
+def _entries(what: str, given: object, expected: str) -> Mapping[str, object]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise BraidError(f"{what} is {given!r:.200}, expected {expected}")
+    return cast(Mapping[str, object], given)
 
 
 def _is_text(data: bytes) -> bool:
@@ -171,32 +204,32 @@ def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
     return ChainMap(cast(dict[str, Any], first), cast(dict[str, Any], second))
 
 
-def _read(context: Context, source: ModelSource, shapes: Shapes | None) -> SourceModel:
+def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
     if isinstance(source, ModuleOp):
-        _refuse_shapes(shapes)
+        _refuse_fixed(fixed)
         verify_module(source)
         return SourceModel("model", _in_braid(context, source.clone()), {})
     if isinstance(source, onnx.ModelProto):
-        imported = import_onnx(source, shapes=shapes)
+        imported = _imported(source, fixed)
         name = source.graph.name or "model"
         return SourceModel(name, imported.module, imported.parameters)
     if isinstance(source, bytes):
         from braid.driver.sources.reading import read_mlir
         from braid.frontends.mlir.files import decode_mlir
 
-        _refuse_shapes(shapes)
+        _refuse_fixed(fixed)
         module = read_mlir(context, decode_mlir(source, _BYTES), _BYTES)
         return SourceModel("model", _in_braid(context, module), {})
     path = Path(source)
     match path.suffix.lower():
         case ".onnx":
-            imported = import_onnx(path, shapes=shapes)
+            imported = _imported(path, fixed)
             return SourceModel(path.stem, imported.module, imported.parameters)
         case ".mlir":
             from braid.driver.sources.reading import read_mlir
             from braid.frontends.mlir.files import read_mlir_text
 
-            _refuse_shapes(shapes)
+            _refuse_fixed(fixed)
             module = read_mlir(context, read_mlir_text(path), str(path))
             parameters = parameters_of(module, path)
             return SourceModel(path.stem, _in_braid(context, module), parameters)
@@ -238,8 +271,26 @@ _CONVERSIONS = {
 """What ops of dialects of models, by name, are converted by."""
 
 
+def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
+    """Raises BraidError as `import_onnx`; where dims are open, with sizes that can be given."""
+    try:
+        return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
+    except OpenDimsError as error:
+        from braid.driver.sources.likely_sizes import valid_sizes  # imported where dims are open
+
+        sizes = valid_sizes(OpenModel(source, fixed))
+        if sizes is None:
+            raise
+        raise BraidError(
+            error.message,
+            location=error.location,
+            hint=f"give their sizes, such as {option_text('dims', sizes)}, or compile for several "
+            f"sizes with {option_text('shape_buckets')}",
+        ) from error
+
+
 def _read_bucketed(
-    source: ModelSource, buckets: Buckets | None, bounds: Bounds | None, shapes: Shapes | None
+    source: ModelSource, buckets: Buckets | None, bounds: Bounds | None, fixed: Fixed
 ) -> SourceModel:
     if isinstance(source, ModuleOp | bytes) or (
         not isinstance(source, onnx.ModelProto) and Path(source).suffix.lower() != ".onnx"
@@ -247,12 +298,13 @@ def _read_bucketed(
         raise BraidError("buckets of shapes can only be given for ONNX models")
     from braid.driver.sources.buckets import read_bucketed  # imported where there are any
 
-    return read_bucketed(source, buckets=buckets, bounds=bounds, shapes=shapes)
+    return read_bucketed(source, buckets=buckets, bounds=bounds, fixed=fixed)
 
 
-def _refuse_shapes(shapes: Shapes | None) -> None:
-    if shapes:
-        raise BraidError(
-            "shapes can only be given for ONNX models",
-            hint="write them into the types of the module",
-        )
+def _refuse_fixed(fixed: Fixed) -> None:
+    for what in ("shapes", "dims", "constants"):
+        if getattr(fixed, what):
+            raise BraidError(
+                f"{option_text(what)} can only be given for ONNX models",
+                hint="write shapes into the types of the module",
+            )

@@ -4,7 +4,7 @@ import mmap
 from pathlib import Path
 
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, ValueInfoProto
+from onnx import ModelProto, TypeProto, ValueInfoProto
 
 from braid.frontends.onnx.building.opsets import imported_opsets
 from braid.frontends.onnx.building.tensors import TensorReader
@@ -84,23 +84,6 @@ DeclaredShape = tuple[int | str, ...]
 """A size, or the name of an open dim, for each dim."""
 
 
-def declared_shapes(source: str | Path | ModelProto) -> dict[str, DeclaredShape]:
-    """The declared shapes of the inputs by name, in order.
-
-    An open dim has the name that the model gives it, which other dims may share, or else one of
-    the form `x[0]`. Inputs without a rank and inputs that are not tensors are left out.
-    Raises BraidError for what is not a valid model.
-    """
-    graph = ModelFile(source).proto.graph
-    initialized = {tensor.name for tensor in graph.initializer}
-    values = [value for value in graph.input if value.name not in initialized]
-    return {
-        value.name: declared_shape(value)
-        for value in values
-        if value.type.tensor_type.HasField("shape")
-    }
-
-
 def initializer_names(source: str | Path | ModelProto) -> frozenset[str]:
     """Names of the weights that are in the model as such.
 
@@ -109,9 +92,27 @@ def initializer_names(source: str | Path | ModelProto) -> frozenset[str]:
     return frozenset(tensor.name for tensor in ModelFile(source).proto.graph.initializer)
 
 
+def tensor_type_of(value: ValueInfoProto) -> TypeProto.Tensor:
+    """Return the type of a tensor, or of what an optional tensor holds; empty for other values."""
+    is_optional = value.type.HasField("optional_type")
+    return (value.type.optional_type.elem_type if is_optional else value.type).tensor_type
+
+
+_NAMELESS = frozenset({"", "?", "-1", "None"})
+"""Names that exporters write for every dim of which they know nothing."""
+
+
 def declared_shape(value: ValueInfoProto) -> DeclaredShape:
-    """The declared shape of an input that has one."""
+    """Return the declared shape of an input or output that has one.
+
+    An open dim has the name that the model gives it, which other dims may share, or else one of
+    the form `x[0]`, which is its own.
+    """
     return tuple(
-        dim.dim_value if dim.HasField("dim_value") else dim.dim_param or f"{value.name}[{position}]"
-        for position, dim in enumerate(value.type.tensor_type.shape.dim)
+        dim.dim_value
+        if dim.HasField("dim_value") and dim.dim_value >= 0
+        else f"{value.name}[{position}]"
+        if dim.dim_param.strip() in _NAMELESS
+        else dim.dim_param
+        for position, dim in enumerate(tensor_type_of(value).shape.dim)
     )

@@ -32,6 +32,7 @@ from braid.lowering.gpu.plan import plan_bytes
 from braid.lowering.gpu.present import architecture_here
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 from braid.targets.backend import OBJECT, Backend, Code, Job, KernelMeter, KernelNeeds, Preparation
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -170,7 +171,8 @@ class GpuKernels:
             raise BraidError(
                 f"'@main' calls kernels of device '{device.name}', whose memory is not the host's",
                 hint="let 'assign-devices' and the passes behind it make functions of them, or "
-                "compile with --target gpu-emulated, which runs the same kernels on the CPU",
+                f"compile with {option_text('target', 'gpu-emulated')}, which runs the same "
+                "kernels on the CPU",
             )
         codes = [code for own in self.architectures for code in own.code(launched, self.job)]
         first = self.architectures[0]
@@ -199,7 +201,7 @@ class GpuKernels:
         if stage == "cubin" and len(self.architectures) > 1:
             raise BraidError(
                 f"{len(self.architectures)} architectures are {len(self.architectures)} cubins",
-                hint="emit one at a time: --gpu-arch with one architecture",
+                hint=f"emit one at a time: {option_text('gpu_arch')} with one architecture",
             )
         return [self._code(stage, own) for own in self.architectures if own.kernels]
 

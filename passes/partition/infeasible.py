@@ -10,6 +10,7 @@ from braid.solvers.partition import PartitionProblem
 from braid.solvers.partition.native import MOST_DEVICES
 from braid.support.byte_sizes import format_size
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 from braid.targets.machines.target import Device
 
 
@@ -27,7 +28,8 @@ def infeasible(
         )
     facts = _too_small(problem, devices)
     elsewhere = (
-        "--partition latency or throughput runs them on devices that mapping lists prefer less"
+        f"{option_text('partition', 'latency')} or throughput runs them on devices that mapping "
+        "lists prefer less"
         if strategy == "priority"
         else "let more backends run them, or pin fewer of them"
     )

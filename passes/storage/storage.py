@@ -14,6 +14,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.passes.storage.memory_spaces import MAIN
 from braid.support.errors import UnsupportedError
+from braid.support.option_names import option_text
 
 AnyTensor = TensorType[Attribute]
 
@@ -69,7 +70,7 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> int:
             f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
             location=source_location(op),
             hint="give the shapes of the inputs: in the types of a module, or of an ONNX model "
-            "by --shape name=1,3,224,224",
+            f"by {option_text('shapes', {'name': (1, 3, 224, 224)})}",
         )
     return storage_bytes(tensor)
 

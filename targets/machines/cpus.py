@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.option_names import option_text
 from braid.support.tile_permission import may_use_tiles
 from braid.targets.machines.machine import Machine
 
@@ -28,7 +29,7 @@ def cpu_machine(text: str) -> Machine:
         if len(change) < 2 or change[0] not in "+-":
             raise BraidError(
                 f"'{change}' of CPU '{text}' is not a feature, expected +NAME or -NAME",
-                hint="for example --cpu x86-64-v3,+avxvnni",
+                hint=f"for example {option_text('cpu', 'x86-64-v3,+avxvnni')}",
             )
     return _with_facts(known, text, changes) if changes else known
 
@@ -100,7 +101,7 @@ def _known(name: str) -> Machine:
         raise BraidError(
             f"there is no CPU '{name}'",
             hint=f"expected {NATIVE}, or one of {', '.join(cpu_names())}; another one is given by "
-            "its features: --cpu x86-64-v3,+avxvnni",
+            f"its features: {option_text('cpu', 'x86-64-v3,+avxvnni')}",
         )
     features = ",".join(f"+{feature}" for feature in sorted(_features(name)))
     return _machine(

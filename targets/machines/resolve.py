@@ -13,6 +13,7 @@ from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.settings import outermost, settings_of
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import OutsideError, path_beside
+from braid.support.option_names import option_text
 from braid.targets.machines.load import HOST, load_target
 from braid.targets.machines.target import Device, Target
 
@@ -88,7 +89,7 @@ def confine_target(module: ModuleOp, model: Path | None) -> None:
         raise BraidError(
             f"the target '{name}' of the model {error}",
             location=None if model is None else SourceLocation(str(model)),
-            hint="put the file itself beside the model, or name it by --target",
+            hint=f"put the file itself beside the model, or name it by {option_text('target')}",
         ) from error
     module.attributes[TARGET] = TargetAttr.of(str(path), attribute.strings())
 

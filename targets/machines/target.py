@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 from braid.support.settings import DEFAULTS, Settings
 from braid.targets.machines.calibration import calibrated
 from braid.targets.machines.cpus import cpu_machine
@@ -229,7 +230,8 @@ class Target:
         known = ", ".join(f"'{device.name}'" for device in self.devices)
         raise BraidError(
             f"target '{self.name}' has no device '{name}', only {known}",
-            hint="compile for the target that has it (--target), or write another 'braid.device'",
+            hint=f"compile for the target that has it ({option_text('target')}), or write another "
+            "'braid.device'",
         )
 
     def device_with(self, backend: str) -> Device:
@@ -300,7 +302,7 @@ class Target:
         if not gpus:
             raise BraidError(
                 f"target '{self.name}' has no GPU whose architecture could be '{architecture}'",
-                hint="--target gpu-emulated has one",
+                hint=f"{option_text('target', 'gpu-emulated')} has one",
             )
         devices = tuple(
             replace(

@@ -1,6 +1,7 @@
 """Inputs and outputs of a run: `.npy` files and random values."""
 
 import io
+import json
 import math
 import os
 import re
@@ -41,6 +42,35 @@ def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
     return inputs
 
 
+def read_constants(texts: Sequence[str] | None) -> dict[str, object]:
+    """Read the values of `--constant`: numbers, lists of them as in JSON, or a `.npy` file.
+
+    Raises:
+        BraidError: one is not `name=value`, an input comes twice, or a file cannot be read.
+
+    """
+    constants: dict[str, object] = {}
+    for text in texts or ():
+        name, value = split_pair("--constant", text)
+        if name in constants:
+            raise BraidError(f"--constant is given twice for '{name}'")
+        constants[name] = _constant(name, value)
+    return constants
+
+
+def _constant(name: str, text: str) -> object:
+    if text.lower().endswith(".npy"):
+        return read_npy(Path(text))
+    try:
+        values: list[object] = json.loads(f"[{text}]")
+    except ValueError as error:
+        raise BraidError(
+            f"--constant for '{name}' is '{text}', expected numbers",
+            hint=f"such as --constant {name}=16000, {name}=1,2,3 or {name}=values.npy",
+        ) from error
+    return values[0] if len(values) == 1 else values
+
+
 def read_npy(path: Path) -> Array:
     """Read one array.
 
@@ -78,20 +108,45 @@ def _check_length(file: IO[bytes]) -> None:
     file.seek(0)
 
 
-def sized_inputs(specs: Sequence[TensorSpec], shapes: Shapes) -> list[TensorSpec]:
-    """Return the inputs with the sizes of `--shape` for their open dims.
+def sized_inputs(
+    specs: Sequence[TensorSpec], shapes: Shapes, dims: Mapping[str, int | str]
+) -> list[TensorSpec]:
+    """Return the inputs with the sizes of `--shape` and `--dim` for their open dims.
 
     Raises:
-        BraidError: an unknown input, or a shape that it cannot have.
+        BraidError: an unknown input or dim, or a shape that an input cannot have.
 
     """
+    known = {name for spec in specs for name in spec.dims if name}
+    for name, size in dims.items():
+        if name not in known or not isinstance(size, int):
+            listed = ", ".join(f"'{dim}'" for dim in sorted(known)) or "none"
+            raise BraidError(
+                f"--dim {name}={size} fixes no open dim of the model",
+                hint=f"its open dims are {listed}, of which a size can be given",
+            )
     names = [spec.name for spec in specs]
     for name in shapes:
         if name not in names:
             raise BraidError(
                 f"the model has no input '{name}'", hint=f"the inputs are {', '.join(names)}"
             )
-    return [_sized(spec, shapes.get(spec.name, spec.bound)) for spec in specs]
+    return [_sized(spec, _shape(spec, shapes, dims)) for spec in specs]
+
+
+def _shape(spec: TensorSpec, shapes: Shapes, dims: Mapping[str, int | str]) -> tuple[int, ...]:
+    """The shape that is asked for; the bound where nothing is. Raises BraidError for two sizes."""
+    names = spec.dims or ("",) * len(spec.bound)
+    sizes = [dims.get(name, bound) for name, bound in zip(names, spec.bound, strict=True)]
+    given = tuple(shapes.get(spec.name, [int(size) for size in sizes]))
+    for name, size in zip(names, given, strict=False):
+        if dims.get(name, size) != size:
+            raise BraidError(
+                f"--shape for '{spec.name}' is {list(given)}, but --dim {name}={dims[name]} is "
+                "given too",
+                hint="leave one of them out",
+            )
+    return given
 
 
 def _sized(spec: TensorSpec, shape: Sequence[int]) -> TensorSpec:

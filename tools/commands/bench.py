@@ -33,7 +33,7 @@ def bench(
     options: Annotated[
         CompileOptions,
         only(
-            *("threads", "shapes", "target", "gpu_arch", "jobs", "emulate"),
+            *("threads", "shapes", "dims", "constants", "target", "gpu_arch", "jobs", "emulate"),
             *("numerics", "precision"),
         ),
     ],
@@ -56,14 +56,14 @@ def bench(
     from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
-    from braid.tools.commands.models import open_model
+    from braid.tools.commands.models import open_dims, open_model
     from braid.tools.commands.streaming import measure_stream
     from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(json_file)
     given = read_inputs(inputs)
     opened = open_model(model, replace(options, cache=False), interpret=interpret)
-    specs = sized_inputs(opened.inputs, options.shapes or {})
+    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options))
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None

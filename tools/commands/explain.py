@@ -72,8 +72,8 @@ class ViewOptions:
 Explained = Annotated[
     CompileOptions,
     only(
-        *("partition", "pin", "use_profile", "shapes", "target", "cpu", "emulate"),
-        *("numerics", "precision"),
+        *("partition", "pin", "use_profile", "shapes", "dims", "constants", "target", "cpu"),
+        *("emulate", "numerics", "precision"),
     ),
 ]
 """What is explained, for which machine, and what bears on decisions."""

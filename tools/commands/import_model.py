@@ -5,21 +5,19 @@ from typing import Annotated
 
 import typer
 
-from braid.tools.commands.options import (
-    BoundOption,
-    BucketsOption,
-    ShapeOption,
-    SourceArgument,
-    parse_bounds,
-    parse_buckets,
-    parse_shapes,
-)
+from braid.driver.options import CompileOptions
+from braid.tools.commands.option_groups import grouped, only
+from braid.tools.commands.options import SourceArgument
 
 WEIGHTS_SUFFIX = ".safetensors"
 
 
+@grouped
 def import_model(
     model: SourceArgument,
+    options: Annotated[
+        CompileOptions, only("shapes", "dims", "constants", "shape_buckets", "shape_bounds")
+    ],
     output: Annotated[
         Path | None,
         typer.Option(
@@ -30,9 +28,6 @@ def import_model(
             "the module is printed, and no weights are written.",
         ),
     ] = None,
-    shape: ShapeOption = None,
-    shape_buckets: BucketsOption = None,
-    shape_bound: BoundOption = None,
 ) -> None:
     """Import a model as MLIR in the braid dialect."""
     from xdsl.dialects.builtin import StringAttr
@@ -51,9 +46,11 @@ def import_model(
     source = read_source(
         context,
         model,
-        shapes=parse_shapes(shape),
-        buckets=parse_buckets(shape_buckets),
-        bounds=parse_bounds(shape_bound),
+        shapes=options.shapes,
+        dims=options.dims,
+        constants=options.constants,
+        buckets=options.shape_buckets,
+        bounds=options.shape_bounds,
     )
     if output is None or output == STANDARD_OUTPUT:
         print(module_text(context, source.module), end="")

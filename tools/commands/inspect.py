@@ -1,30 +1,31 @@
 """`braid inspect`: what a model consists of."""
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from braid.tools.commands.options import (
-    ARTIFACT_SUFFIX,
-    ModelArgument,
-    ShapeOption,
-    parse_shapes,
-)
+from braid.driver.options import CompileOptions
+from braid.tools.commands.option_groups import grouped, only
+from braid.tools.commands.options import ARTIFACT_SUFFIX, ModelArgument
 
 if TYPE_CHECKING:
+    from braid.driver.sources.open_model import OpenModel
+    from braid.frontends.onnx.model_file import DeclaredShape
     from braid.runtime.manifest import Manifest
     from braid.targets.costs.model_summary import ModelSummary, OpSummary
 
 
+@grouped
 def inspect(
     model: ModelArgument,
+    options: Annotated[CompileOptions, only("shapes", "dims", "constants")],
     ops: Annotated[
         bool, typer.Option("--ops", help="List every op, not only their kinds.")
     ] = False,
-    shape: ShapeOption = None,
     json_file: Annotated[
         Path | None,
         typer.Option("--json", metavar="FILE", help="Write everything to FILE too, as JSON."),
@@ -33,7 +34,8 @@ def inspect(
     """Show the inputs, outputs, ops and weights of a model.
 
     Operations are weighted by their cost, an addition being 1; bytes are those that every op
-    reads and writes on its own. What runs several times counts as often as it is expected to.
+    reads and writes on its own. What runs several times counts as often as it is expected to. Where
+    dims are open, ops are shown at sizes that are likely for them; --dim gives others.
     """
     from braid.tools.terminal.outputs import check_outputs
 
@@ -43,10 +45,17 @@ def inspect(
         _write(json_file, asdict(manifest))
         _show_manifest(manifest)
         return
-    summary = _summary(model, shape)
+    opened = _open_model(model, options)
+    sizes = _sizes(opened)
+    if opened is not None and sizes is None:
+        dims = {"inputs": opened.ports()[0], "outputs": opened.ports()[1]}
+        _write(json_file, {"model": str(model), "dims": dims})
+        _show_open(opened)
+        return
+    summary = _summary(model, options, sizes or {})
     totals = {"flops": summary.flops, "bytes": summary.bytes}
-    _write(json_file, {"model": str(model), **asdict(summary), **totals})
-    _show_summary(summary, ops)
+    _write(json_file, {"model": str(model), **asdict(summary), **totals, "sizes": sizes or {}})
+    _show_summary(summary, ops, opened, sizes or {})
 
 
 def _write(path: Path | None, content: dict[str, object]) -> None:
@@ -62,12 +71,37 @@ def _manifest(path: Path) -> "Manifest":
     return read_artifact(path).manifest
 
 
-def _summary(path: Path, shape: list[str] | None) -> "ModelSummary":
+def _open_model(path: Path, options: CompileOptions) -> "OpenModel | None":
+    """The model if dims of its inputs are open, in which case it is an ONNX model."""
+    from braid.driver.sources.open_model import OpenModel
+    from braid.frontends.onnx.fixed_inputs import Fixed
+
+    if path.suffix.lower() != ".onnx":
+        return None
+    fixed = Fixed(options.shapes or {}, options.dims or {}, options.constants or {})
+    model = OpenModel(path, fixed)
+    return model if model.dims else None
+
+
+def _sizes(model: "OpenModel | None") -> Mapping[str, int] | None:
+    from braid.driver.sources.likely_sizes import valid_sizes
+
+    return None if model is None else valid_sizes(model)
+
+
+def _summary(path: Path, options: CompileOptions, sizes: Mapping[str, int]) -> "ModelSummary":
     from braid.driver.read_source import read_source
     from braid.passes.infrastructure.context import make_context
     from braid.targets.costs.model_summary import summarize
 
-    return summarize(read_source(make_context(), path, shapes=parse_shapes(shape)).module)
+    source = read_source(
+        make_context(),
+        path,
+        shapes=options.shapes,
+        dims={**(options.dims or {}), **sizes},
+        constants=options.constants,
+    )
+    return summarize(source.module)
 
 
 def _show_manifest(manifest: "Manifest") -> None:
@@ -93,16 +127,43 @@ def _show_manifest(manifest: "Manifest") -> None:
         console.print(f"{code.nbytes:,} bytes of {code.kind} for {code.device}")
 
 
-def _show_summary(summary: "ModelSummary", every_op: bool) -> None:
+def _show_open(model: "OpenModel") -> None:
+    """The ports of a model of which no valid sizes are known."""
+    from rich.console import Console
+    from rich.table import Table
+
+    ports = Table("port", "name", "dims")
+    for kind, shapes in zip(("input", "output"), model.ports(), strict=True):
+        for name, shape in shapes.items():
+            ports.add_row(kind, name, _dims_text(shape, model.dims))
+    console = Console()
+    console.print(ports)
+    console.print("no sizes are known at which the model is valid; --dim gives some")
+
+
+def _dims_text(shape: "DeclaredShape | None", known: Sequence[str]) -> str:
+    """Sizes and names of dims; those of outputs that nothing has named are `?`."""
+    names = ("?" if str(d).endswith("]") and d not in known else str(d) for d in shape or ())
+    return "?" if shape is None else ", ".join(names).replace("[", r"\[")
+
+
+def _show_summary(
+    summary: "ModelSummary", every_op: bool, model: "OpenModel | None", sizes: Mapping[str, int]
+) -> None:
     from rich.console import Console
     from rich.table import Table
 
     console = Console()
-    ports = Table("port", "name", "type")
-    for kind, tensors in (("input", summary.inputs), ("output", summary.outputs)):
+    ports = Table("port", "name", "type", *(["dims"] if model else []))
+    for index, tensors in enumerate((summary.inputs, summary.outputs)):
         for tensor in tensors:
-            ports.add_row(kind, tensor.name, tensor.type)
+            shape = None if model is None else model.ports()[index].get(tensor.name)
+            dims = [_dims_text(shape, model.dims)] if model else []
+            ports.add_row(("input", "output")[index], tensor.name, tensor.type, *dims)
     console.print(ports)
+    if sizes:
+        listed = ", ".join(f"{name}={size}" for name, size in sizes.items())
+        console.print(f"types and ops are those at {listed}", markup=False, highlight=False)
     title = "op" if every_op else "kind"
     table = Table(title, "result" if every_op else "ops", "parameters", "operations", "bytes")
     for column in table.columns[2 if every_op else 1 :]:

@@ -1,6 +1,7 @@
 """Opening the model that a command was given, whatever kind of file it is."""
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
@@ -35,6 +36,11 @@ def open_model(path: Path, options: CompileOptions, *, interpret: bool) -> Model
                 hint="give the .onnx or .mlir file that it was compiled from",
             )
         refuse_options(options, f"'{path}' is compiled")
+        if options.constants:
+            raise BraidError(
+                f"--constant is for what is compiled, and '{path}' is compiled",
+                hint="give the values as inputs, with --input",
+            )
         if options.target is not None:
             _check_target(path, os.fspath(options.target))
         return load(path, threads=options.threads, emulate=options.emulate)
@@ -42,8 +48,15 @@ def open_model(path: Path, options: CompileOptions, *, interpret: bool) -> Model
         refuse_options(options, "--interpret compiles nothing")
         from braid.interpreted import interpret as interpret_model
 
-        return interpret_model(path, shapes=options.shapes)
+        return interpret_model(
+            path, shapes=options.shapes, dims=options.dims, constants=options.constants
+        )
     return compile_model(path, options)
+
+
+def open_dims(path: Path, options: CompileOptions) -> Mapping[str, int | str]:
+    """Return the sizes of dims of what is compiled; those of a source model are fixed by it."""
+    return (options.dims or {}) if path.suffix.lower() == ARTIFACT_SUFFIX else {}
 
 
 def refuse_options(options: CompileOptions, why: str) -> None:

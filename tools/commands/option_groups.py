@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from braid.driver.options import CompileOptions, options_of
-from braid.tools.commands.options import option_of, parse_bounds, parse_buckets, parse_shapes
+from braid.tools.commands.options import (
+    option_of,
+    parse_bounds,
+    parse_buckets,
+    parse_dims,
+    parse_shapes,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +37,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     ```python
     @dataclass(frozen=True)
     class Sizes:
-        shape: ShapeOption = None
+        seed: SeedOption = 0
 
     @grouped
     def show(model: SourceArgument, sizes: Sizes, options: CompileOptions) -> None: ...
@@ -97,8 +103,18 @@ def _is_annotated(hint: Any) -> bool:
     return get_origin(hint) is Annotated
 
 
+def _constants(texts: list[str] | None) -> Mapping[str, object]:
+    if not texts:
+        return {}
+    from braid.tools.commands.arrays import read_constants  # which imports numpy
+
+    return read_constants(texts)
+
+
 _PARSERS: Mapping[str, Callable[[Any], Any]] = {
     "shapes": parse_shapes,
+    "dims": parse_dims,
+    "constants": _constants,
     "shape_buckets": parse_buckets,
     "shape_bounds": parse_bounds,
     "pin": lambda texts: tuple(texts or ()),

@@ -8,6 +8,7 @@ import typer
 
 from braid.driver.options import options_of
 from braid.support.errors import BraidError
+from braid.support.option_names import flag_of
 
 ARTIFACT_SUFFIX = ".braid"
 
@@ -48,17 +49,6 @@ def option_of(name: str) -> Any:
     )
 
 
-def flag_of(name: str) -> str:
-    """Return what an option of compilations is called on a command line."""
-    return options_of()[name].flags or f"--{name.replace('_', '-')}"
-
-
-ShapeOption = Annotated[list[str] | None, option_of("shapes")]
-BucketsOption = Annotated[list[str] | None, option_of("shape_buckets")]
-BoundOption = Annotated[list[str] | None, option_of("shape_bounds")]
-TargetOption = Annotated[str | None, option_of("target")]
-
-
 def split_pair(option: str, text: str) -> tuple[str, str]:
     """Split `name=value` at its last `=`, since names may hold one.
 
@@ -92,6 +82,22 @@ def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
             )
         shapes[name] = tuple(int(part) for part in parts)
     return shapes
+
+
+def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
+    """Read the values of `--dim`: a size, or the name of another dim.
+
+    Raises:
+        BraidError: one is not `dim=size`, or a dim comes twice.
+
+    """
+    dims: dict[str, int | str] = {}
+    for text in texts or ():
+        name, size = split_pair("--dim", text)
+        if name in dims:
+            raise BraidError(f"--dim is given twice for '{name}'")
+        dims[name] = int(size) if size.isdecimal() else size
+    return dims
 
 
 def parse_buckets(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:

@@ -9,6 +9,8 @@ from typing import Any, cast
 import onnx
 from numpy.typing import NDArray
 
+from braid.frontends.onnx.fixed_inputs import Fixed, fix_inputs
+from braid.frontends.onnx.model_file import ModelFile
 from braid.support.errors import BraidError
 from braid.support.input_files import reason
 
@@ -34,8 +36,8 @@ def onnxruntime_is_installed() -> bool:
 class OnnxReference:
     """An ONNX model whose intermediate values can be asked for."""
 
-    def __init__(self, path: Path) -> None:
-        """Read the model.
+    def __init__(self, path: Path, constants: Mapping[str, object]) -> None:
+        """Read the model, some of whose inputs have values that `constants` fixes.
 
         Raises:
             BraidError: ONNX cannot read it.
@@ -45,6 +47,7 @@ class OnnxReference:
             self._model = onnx.load(path)  # pyright: ignore[reportUnknownMemberType]  PathLike is unbound
         except Exception as error:
             raise BraidError(f"ONNX cannot read '{path}': {reason(error)}") from error
+        self._fixed = fix_inputs(ModelFile(path), Fixed(constants=constants)).constants
         nodes = self._model.graph.node
         self.value_names = tuple(name for node in nodes for name in node.output if name)
         own = {function.domain for function in self._model.functions}
@@ -68,7 +71,7 @@ class OnnxReference:
         present = {output.name for output in graph.output}
         graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
         try:
-            results = cast(list[Array], self._session().run(list(names), dict(inputs)))
+            results = cast(list[Array], self._session().run(list(names), {**inputs, **self._fixed}))
         except Exception as error:
             raise BraidError(f"ONNX Runtime fails on the model: {_first_line(error)}") from error
         return dict(zip(names, results, strict=True))

@@ -62,7 +62,7 @@ def run(
     options: Annotated[
         CompileOptions,
         only(
-            *("threads", "shapes", "target", "gpu_arch", "jobs", "emulate"),
+            *("threads", "shapes", "dims", "constants", "target", "gpu_arch", "jobs", "emulate"),
             *("numerics", "precision", "cache"),
         ),
     ],
@@ -84,7 +84,7 @@ def run(
     """
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
-    from braid.tools.commands.models import open_model
+    from braid.tools.commands.models import open_dims, open_model
     from braid.tools.terminal.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace)
@@ -93,7 +93,7 @@ def run(
     given = read_inputs(inputs)
     options = replace(options, profile=profile is not None)
     opened = open_model(model, options, interpret=interpret)
-    specs = sized_inputs(opened.inputs, options.shapes or {})
+    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options))
     values = random_inputs(specs, seed, given) if random else all_given(specs, given)
     if trace is not None:
         _trace_to(trace, opened)

@@ -1,13 +1,13 @@
 """`braid simulate`: how long an instruction stream takes on a chip, and what its units wait for."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from braid.tools.commands.options import ShapeOption, parse_shapes
+from braid.driver.options import CompileOptions
+from braid.tools.commands.option_groups import grouped, only
 
 if TYPE_CHECKING:
     from braid.targets.machines.target import Target
@@ -19,15 +19,16 @@ StreamArgument = Annotated[
 ]
 
 
+@grouped
 def simulate(
     stream: StreamArgument,
+    options: Annotated[CompileOptions, only("shapes", "dims", "constants")],
     target: Annotated[
         str, typer.Option(metavar="TARGET", help="The chip: a name or a .toml file.")
     ] = "npu-small",
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a Gantt chart to FILE.")
     ] = None,
-    shape: ShapeOption = None,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -55,7 +56,7 @@ def simulate(
     check_outputs(output, html)
     machine = load_target(target)
     backend = machine.default_backend
-    loaded = _load(stream, machine, parse_shapes(shape))
+    loaded = _load(stream, machine, options)
     loaded.require_target(machine.name)
     timeline = run(loaded, backend)
     files: dict[Path, bytes] = {}
@@ -68,20 +69,31 @@ def simulate(
     print(report.table(timeline, backend))
 
 
-def _load(path: Path, target: "Target", shapes: Mapping[str, tuple[int, ...]]) -> "Stream":
+def _load(path: Path, target: "Target", options: CompileOptions) -> "Stream":
     from braid.driver.read_source import read_source
     from braid.lowering.npu.lower_to_instructions import lower_module
     from braid.passes.infrastructure.context import make_context
     from braid.support.errors import BraidError, SourceLocation
     from braid.support.input_files import read_regular, reason
+    from braid.support.option_names import flag_of
     from braid.targets.simulator.instructions import from_text
     from braid.targets.simulator.stream_bytes import from_bytes
 
     if path.suffix.lower() in (".mlir", ".onnx"):
-        module = read_source(make_context(), path, shapes=shapes).module
+        source = read_source(
+            make_context(),
+            path,
+            shapes=options.shapes,
+            dims=options.dims,
+            constants=options.constants,
+        )
+        module = source.module
         return replace(lower_module(module, target.default_backend), target=target.name)
-    if shapes:
-        raise BraidError(f"'{path}' is a stream, which has no open dims; leave out --shape")
+    for name in ("shapes", "dims", "constants"):
+        if getattr(options, name):
+            raise BraidError(
+                f"'{path}' is a stream, which has no open dims; leave out {flag_of(name)}"
+            )
     try:
         data = read_regular(path)
         return from_text(data.decode()) if path.suffix.lower() == ".txt" else from_bytes(data)

@@ -1,6 +1,7 @@
 """`braid targets`: what is known of machines, and measuring the one braid runs on."""
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -9,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
-from braid.tools.commands.options import ShapeOption, TargetOption, parse_shapes
+from braid.support.option_names import flag_of
+from braid.tools.commands.option_groups import grouped, only
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -84,7 +87,9 @@ def show(
 
 
 @targets.command()
+@grouped
 def calibrate(
+    options: Annotated[CompileOptions, only("target", "shapes", "dims", "constants")],
     model: Annotated[
         Path | None,
         typer.Option(
@@ -93,8 +98,6 @@ def calibrate(
             help="Try each op of this model on each device of the target too: .onnx or .mlir.",
         ),
     ] = None,
-    target: TargetOption = None,
-    shape: ShapeOption = None,
     time_limit: Annotated[
         float,
         typer.Option(
@@ -115,12 +118,13 @@ def calibrate(
     the model as a whole where devices run kernels: which ops work, and how fast they are, is kept.
     'braid targets show' lists it.
     """
-    if model is None and (target is not None or shape):
-        raise BraidError("--target and --shape are about a model", hint="give --model too")
-    if model is None:
-        _calibrate_machine(json_file)
-    else:
-        _try_model(model, target, shape, time_limit, json_file)
+    if model is not None:
+        _try_model(model, options, time_limit, json_file)
+        return
+    for name in ("target", "shapes", "dims", "constants"):
+        if getattr(options, name):
+            raise BraidError(f"{flag_of(name)} is about a model", hint="give --model too")
+    _calibrate_machine(json_file)
 
 
 def _calibrate_machine(json_file: Path | None) -> None:
@@ -147,9 +151,7 @@ def _calibrate_machine(json_file: Path | None) -> None:
     Console().print(_figures(figures[host.host]))
 
 
-def _try_model(
-    model: Path, target: str | None, shape: list[str] | None, limit: float, json_file: Path | None
-) -> None:
+def _try_model(model: Path, options: CompileOptions, limit: float, json_file: Path | None) -> None:
     import sys
 
     from braid.targets.machines.calibration import keep_calibration, load_calibration
@@ -166,8 +168,8 @@ def _try_model(
         if load_calibration(machine) is None:
             keep_calibration(machine, measure(machine, tell))
         limits = Limits(op=limit, model=10 * limit)
-        shapes = parse_shapes(shape)
-        reports = probe_model(model, target=target, shapes=shapes, limits=limits, notify=tell)
+        target = None if options.target is None else os.fspath(options.target)
+        reports = probe_model(model, target=target, options=options, limits=limits, notify=tell)
     if json_file is not None:
         text = json.dumps([asdict(report) for report in reports], indent=1)
         write_files({json_file: text.encode()})

@@ -11,15 +11,19 @@ import typer
 
 from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.option_names import flag_of
 from braid.tools.commands.option_groups import grouped, only
-from braid.tools.commands.options import SourceArgument, flag_of, seconds_option
+from braid.tools.commands.options import SourceArgument, seconds_option
 from braid.tools.commands.remote_tuning import tune_on_server
 
 if TYPE_CHECKING:
     from braid.tuning.tune_kernels import Tuning
 
 _SEARCHES = ("levels", "model")
-_HERE = ("shapes", "shape_buckets", "shape_bounds", "jobs", "numerics", "precision")
+_HERE = (
+    *("shapes", "dims", "constants", "shape_buckets", "shape_bounds"),
+    *("jobs", "numerics", "precision"),
+)
 """Options of compilations that a server does not take."""
 
 ThresholdOption = Annotated[

@@ -69,8 +69,8 @@ def verify(
     options: Annotated[
         CompileOptions,
         only(
-            *("shapes", "threads", "target", "gpu_arch", "jobs", "emulate", "partition", "pin"),
-            *("numerics", "precision"),
+            *("shapes", "dims", "constants", "threads", "target", "gpu_arch", "jobs", "emulate"),
+            *("partition", "pin", "numerics", "precision"),
         ),
     ],
     inputs: InputOption = None,
@@ -108,7 +108,7 @@ def verify(
     # Where clusters are compared, they are those of the target; else ops are, as they were read.
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
-    onnx_runtime = None if per_cluster else _onnx_runtime(model)
+    onnx_runtime = None if per_cluster else _onnx_runtime(model, options)
     _check_reference(interpret, onnx_runtime)
     if per_cluster:
         order, alone, placements = _exposed_clusters(known, source.module, options)
@@ -185,13 +185,13 @@ def _check_reference(interpret: bool, onnx_runtime: "OnnxReference | None") -> N
         )
 
 
-def _onnx_runtime(model: Path) -> "OnnxReference | None":
+def _onnx_runtime(model: Path, options: CompileOptions) -> "OnnxReference | None":
     """ONNX Runtime with this model, if that is ONNX, and it is installed and loads it."""
     from braid.tools.commands.reference import OnnxReference, onnxruntime_is_installed
 
     if model.suffix.lower() != ".onnx" or not onnxruntime_is_installed():
         return None
-    reference = OnnxReference(model)
+    reference = OnnxReference(model, options.constants or {})
     if reference.foreign_ops:
         ops = ", ".join(reference.foreign_ops)
         print(f"note: ONNX Runtime does not know {ops}", file=sys.stderr)
@@ -213,7 +213,15 @@ def _compiled(source: "SourceModel", options: CompileOptions) -> "Model":
     """What the module of the source, whose sizes and settings are decided, is compiled to."""
     from braid.driver.compile import compile_or_load
 
-    own = replace(options, parameters=source.parameters, shapes=None, partition=None, pin=())
+    own = replace(
+        options,
+        parameters=source.parameters,
+        shapes=None,
+        dims=None,
+        constants=None,
+        partition=None,
+        pin=(),
+    )
     return compile_or_load(source.module, own)
 
 

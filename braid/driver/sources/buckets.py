@@ -1,21 +1,19 @@
 """Which sizes of a model's open dims to compile for, as users say it."""
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from braid.dialects.braid.attribute_names import PADDED_FROM
 from braid.dialects.braid.variants import sizes_attribute
-from braid.driver.sources.open_model import (
-    Bounds,
-    Buckets,
-    OnnxSource,
-    OpenModel,
-    combinations,
-)
-from braid.driver.sources.padding import Paddings, find_paddings
+from braid.driver.sources.open_model import Bounds, Buckets, OnnxSource, OpenModel
+from braid.driver.sources.padding import Paddings, find_paddings, no_paddings
+from braid.driver.sources.possible_sizes import one_for_equal, possible_variants
 from braid.driver.sources.signature import signature_of
 from braid.driver.sources.source_model import SourceModel
-from braid.driver.sources.variants import Variant, merge_variants, output_dims, output_shapes
+from braid.driver.sources.variants import merge_variants, output_dims, output_shapes
+from braid.frontends.onnx.fixed_inputs import NOTHING_FIXED, Fixed
 from braid.support.errors import BraidError, whole_numbers
+from braid.support.option_names import option_text
 
 _MOST_VARIANTS = 64
 
@@ -25,30 +23,34 @@ def read_bucketed(
     *,
     buckets: Buckets | None = None,
     bounds: Bounds | None = None,
-    shapes: Mapping[str, Sequence[int]] | None = None,
+    fixed: Fixed = NOTHING_FIXED,
 ) -> SourceModel:
     """Read an ONNX model with a variant for each combination of sizes of its open dims.
 
     `buckets` gives the sizes by the names of the dims; other sizes below them are padded up where
     that provably gives the same results. `bounds` gives the largest size: the buckets are then
-    the powers of two below it and itself, and padding must be possible. `shapes` fixes inputs.
+    the powers of two below it and itself, and padding must be possible. What else is known of
+    inputs is `fixed`. Dims that can only be equal are one dim, and sizes at which the model is
+    not valid are left out; remarks say which.
 
     Raises:
         BraidError: the model cannot be read, a dim is unknown, left open or given twice, a size
-            is not positive, there are more than 64 variants, or a dim with a bound cannot be
-            padded.
+            is not positive, no size is valid or one of `buckets` never is, there are more than 64
+            variants, or a dim with a bound cannot be padded.
 
     """
-    model = OpenModel(source, shapes)
-    sizes = _chosen_sizes(model, buckets or {}, bounds or {})
-    paddings = find_paddings(model, sizes)
-    variants = [Variant(chosen, model.at(chosen)) for chosen in combinations(sizes)]
+    model = OpenModel(source, fixed)
+    model, sizes = one_for_equal(model, _chosen_sizes(model, buckets or {}, bounds or {}))
+    _check_count(sizes)
+    possible = possible_variants(model, sizes, buckets or {})
+    sizes, variants = possible.sizes, possible.variants
+    paddings = find_paddings(model, sizes) if possible.is_grid else no_paddings(sizes)
     observed = [(v.sizes, output_shapes(v.imported)) for v in variants] + paddings.observed
     outputs = output_dims(observed)
     first = variants[0].imported.module
     names = [spec.name for spec in signature_of(first)[1]]
     whole = [name for name, (_, explained) in zip(names, outputs, strict=True) if not explained]
-    _require_padding(bounds or {}, sizes, paddings, whole)
+    _require_padding([d for d in sizes if d in (bounds or {})], sizes, paddings, whole)
     inputs = [model.input_dims(spec.name) for spec in signature_of(first)[0]]
     merged = merge_variants(variants, model.initializers(), inputs, [dims for dims, _ in outputs])
     if paddings.least and not whole:
@@ -61,6 +63,12 @@ def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[st
     listed = ", ".join(f"'{dim}'" for dim in known) or "none"
     chosen: dict[str, list[int]] = {}
     for name in (*buckets, *bounds):
+        if name in model.fixed_sizes:
+            raise BraidError(
+                f"dim '{name}' is fixed at {model.fixed_sizes[name]}, and has other sizes too",
+                hint="leave out its sizes, or what fixes it: its size, or the shape or value of "
+                "an input",
+            )
         if name not in known:
             raise BraidError(
                 f"the model has no open dim '{name}'", hint=f"its open dims are {listed}"
@@ -75,15 +83,21 @@ def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[st
     if left := [dim for dim in known if dim not in chosen]:
         raise BraidError(
             f"dims of inputs are left open: {', '.join(repr(dim) for dim in left)}",
-            hint=f"give sizes for them too, such as --shape-buckets {left[0]}=1,2,4",
+            hint="give sizes for them too, such as "
+            f"{option_text('shape_buckets', {left[0]: (1, 2, 4)})}, or one: "
+            f"{option_text('dims', {left[0]: 1})}",
         )
-    count = sum(1 for _ in combinations(chosen))
+    return {dim: chosen[dim] for dim in known}
+
+
+def _check_count(sizes: Mapping[str, Sequence[int]]) -> None:
+    count = prod(map(len, sizes.values()))
     if count > _MOST_VARIANTS:
         raise BraidError(
             f"{count} combinations of sizes would be compiled, expected at most {_MOST_VARIANTS}",
-            hint="give fewer sizes",
+            hint="give fewer sizes, or fix a dim with "
+            f"{option_text('dims', {next(iter(sizes)): 1})}",
         )
-    return {dim: chosen[dim] for dim in known}
 
 
 def _powers_of_two(bound: int) -> list[int]:
@@ -91,7 +105,7 @@ def _powers_of_two(bound: int) -> list[int]:
 
 
 def _require_padding(
-    bounds: Bounds, sizes: Mapping[str, Sequence[int]], found: Paddings, whole: Sequence[str]
+    bounds: Sequence[str], sizes: Mapping[str, Sequence[int]], found: Paddings, whole: Sequence[str]
 ) -> None:
     """Raises BraidError where a dim with a bound is not padded, or outputs `whole` are not cut."""
     for name in bounds:
@@ -101,8 +115,8 @@ def _require_padding(
             reason = f"no open dim says how much of output '{whole[0]}' is left"
         else:
             continue
-        known = ",".join(str(size) for size in sizes[name])
         raise BraidError(
             f"dim '{name}' cannot be padded, so a bound for it is not enough: {reason}",
-            hint=f"give the sizes that will be used, such as --shape-buckets {name}={known}",
+            hint="give the sizes that will be used, such as "
+            f"{option_text('shape_buckets', {name: sizes[name]})}",
         )

@@ -3,17 +3,21 @@
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import onnx
 
 from braid.frontends.onnx import ImportedModel, import_onnx
-from braid.frontends.onnx.model_file import DeclaredShape, declared_shapes, initializer_names
+from braid.frontends.onnx.fixed_inputs import NOTHING_FIXED, Fixed, fix_inputs
+from braid.frontends.onnx.model_file import DeclaredShape, ModelFile, initializer_names
 from braid.support.errors import BraidError
 
 OnnxSource = str | os.PathLike[str] | onnx.ModelProto
 Sizes = dict[str, int]
 """Sizes of open dims by name."""
+Ports = Mapping[str, DeclaredShape | None]
+"""Shapes by the name of an input or output; None for one of which nothing is declared."""
 Buckets = Mapping[str, Sequence[int]]
 """All sizes to compile for, by the name of an open dim."""
 Bounds = Mapping[str, int]
@@ -23,25 +27,36 @@ Bounds = Mapping[str, int]
 class OpenModel:
     """A model whose open dims are named, by the model or as `x[0]` after the input."""
 
-    def __init__(
-        self, source: OnnxSource, shapes: Mapping[str, Sequence[int]] | None = None
-    ) -> None:
-        """Read what the inputs are; `shapes` fixes some of them.
+    def __init__(self, source: OnnxSource, fixed: Fixed = NOTHING_FIXED) -> None:
+        """Read what the inputs are; some of them, and some dims, are `fixed`.
 
         Raises:
-            BraidError: the source is not a valid ONNX model.
+            BraidError: the source is not a valid ONNX model, or does not have what is fixed.
 
         """
         self._source = source if isinstance(source, onnx.ModelProto) else Path(source)
-        self._fixed = dict(shapes or {})
-        self._declared = declared_shapes(self._source)
+        self._fixed = fixed
+        self._inputs = fix_inputs(ModelFile(self._source), fixed)
         self.name = self._source.stem if isinstance(self._source, Path) else source_name(source)
 
     @property
+    def inputs(self) -> list[str]:
+        """Return the names of the inputs that have no fixed value."""
+        return list(self._inputs.shapes)
+
+    @property
     def dims(self) -> list[str]:
-        """The open dims of the inputs that are not fixed."""
-        shapes = [shape for name, shape in self._declared.items() if name not in self._fixed]
-        return list(dict.fromkeys(d for shape in shapes for d in shape if isinstance(d, str)))
+        """Return the open dims of the inputs that are not fixed."""
+        return self._inputs.open_dims
+
+    @property
+    def fixed_sizes(self) -> Mapping[str, int]:
+        """Return the sizes of the dims that are fixed."""
+        return self._inputs.sizes
+
+    def with_equal(self, dims: Mapping[str, str]) -> "OpenModel":
+        """Return the model in which each of `dims` always has the size of another."""
+        return OpenModel(self._source, replace(self._fixed, dims={**dims, **self._fixed.dims}))
 
     def initializers(self) -> frozenset[str]:
         """The keys of parameters that are the same at all sizes."""
@@ -49,9 +64,12 @@ class OpenModel:
 
     def input_dims(self, name: str) -> tuple[str, ...]:
         """The names of an input's open dims, "" for its other dims; empty if it has none."""
-        shape = () if name in self._fixed else self._declared.get(name, ())
-        names = tuple(d if isinstance(d, str) else "" for d in shape)
+        names = tuple(d if isinstance(d, str) else "" for d in self._inputs.shapes[name] or ())
         return names if any(names) else ()
+
+    def ports(self) -> tuple[Ports, Ports]:
+        """Return the shapes of inputs and outputs, as declared, with what is fixed."""
+        return self._inputs.shapes, self._inputs.outputs
 
     def at(self, sizes: Mapping[str, int]) -> ImportedModel:
         """The model with these sizes of its open dims.
@@ -60,13 +78,14 @@ class OpenModel:
             BraidError: the model is not valid at these sizes.
 
         """
-        shapes = {
-            name: _sized(shape, sizes)
-            for name, shape in self._declared.items()
-            if self.input_dims(name)
-        }
+        fixed = self._fixed
         try:
-            return import_onnx(self._source, shapes={**self._fixed, **shapes})
+            return import_onnx(
+                self._source,
+                shapes=fixed.shapes,
+                dims={**fixed.dims, **sizes},
+                constants=fixed.constants,
+            )
         except BraidError as error:
             raise type(error)(
                 f"with {described(sizes)}: {error.message}",
@@ -90,7 +109,3 @@ def combinations(buckets: Mapping[str, Sequence[int]]) -> Iterator[Sizes]:
     """Every combination of sizes."""
     for sizes in itertools.product(*buckets.values()):
         yield dict(zip(buckets, sizes, strict=True))
-
-
-def _sized(shape: DeclaredShape, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    return tuple(sizes[d] if isinstance(d, str) else d for d in shape)

@@ -44,6 +44,16 @@ def find_paddings(model: OpenModel, buckets: Mapping[str, Sequence[int]]) -> Pad
     return search.paddings
 
 
+def no_paddings(buckets: Mapping[str, Sequence[int]]) -> Paddings:
+    """Return that no dim may be padded, for models that are not valid at all combinations."""
+    reason = "the model is not valid at every combination of sizes"
+    return Paddings(reasons=dict.fromkeys(buckets, reason))
+
+
+class _Invalid(Exception):
+    """The model is not valid at a size, whatever the other sizes are."""
+
+
 class _PaddingSearch:
     def __init__(self, model: OpenModel, buckets: Mapping[str, Sequence[int]]) -> None:
         self._model = model
@@ -51,36 +61,59 @@ class _PaddingSearch:
         self._initializers = model.initializers()
         self._large: dict[tuple[int, ...], tuple[ImportedModel, FuncOp]] = {}
         self._served = {name: list(sizes) for name, sizes in buckets.items()}
+        self._tried = 0
         self.paddings = Paddings()
 
     def decide(self, dim: str) -> None:
-        """Go down from the largest size until there is no proof."""
+        """Go down from the largest size until there is no proof, or no valid model.
+
+        Sizes below one at which the model is not valid are not padded; a valid one among them is
+        then without a variant.
+        """
+        invalid: int | None = None
         sizes = [s for s in range(max(self._buckets[dim]), 0, -1) if s not in self._buckets[dim]]
         for size in sizes:
             try:
                 self._prove({**self._served, dim: [size]})
+            except _Invalid:
+                invalid = size
+                continue
             except NotAPrefix as reason:
                 self.paddings.reasons[dim] = str(reason)
+                return
+            if invalid is not None:
+                reason = f"the model is valid at {dim}={size}, but not at {dim}={invalid}"
+                self.paddings.reasons[dim] = reason
                 return
             self.paddings.least[dim] = size
             self._served[dim].append(size)
 
     def _prove(self, served: Mapping[str, Sequence[int]]) -> None:
+        """Prove all combinations; raises _Invalid where the model is valid at none of them."""
+        errors: list[BraidError] = []
+        valid = 0
         for sizes in combinations(served):
-            if len(self.paddings.observed) >= _MOST_COMPARISONS:
+            self._tried += 1
+            if self._tried > _MOST_COMPARISONS:
                 raise NotAPrefix(f"more than {_MOST_COMPARISONS} sizes would have to be compared")
-            self._compare(sizes)
+            try:
+                small = self._model.at(sizes)
+            except BraidError as error:
+                errors.append(error)
+                continue
+            valid += 1
+            self._compare(sizes, small)
+        if errors and valid:
+            raise NotAPrefix(errors[0].message)
+        if errors:
+            raise _Invalid
 
-    def _compare(self, sizes: Sizes) -> None:
+    def _compare(self, sizes: Sizes, small: ImportedModel) -> None:
         above = {
             name: min(bucket for bucket in self._buckets[name] if bucket >= size)
             for name, size in sizes.items()
         }
         large, large_function = self._import_large(above)
-        try:
-            small = self._model.at(sizes)
-        except BraidError as error:
-            raise NotAPrefix(error.message) from error
         decompose_all(small.module)
 
         def agree(small_key: str, large_key: str) -> bool:

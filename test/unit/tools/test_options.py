@@ -11,8 +11,8 @@ import typer
 
 import braid
 from braid.driver.options import DEFAULTS, CompileOptions, options_of
+from braid.support.option_names import flag_of
 from braid.tools.app import app
-from braid.tools.commands.options import flag_of
 
 ROOT = Path(__file__).parents[3]
 
@@ -55,7 +55,7 @@ def test_commands_say_the_same(name: str) -> None:
 
 RUN = {
     *("threads", "shapes", "target", "gpu_arch", "jobs", "emulate", "numerics", "precision"),
-    "cache",
+    *("cache", "dims", "constants"),
 }
 
 

@@ -1,0 +1,71 @@
+"""What an option is called where a user gives it: a keyword in Python, a flag on a command line.
+
+Messages name options by `option_text`, so that one message fits both.
+"""
+
+import shlex
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_FLAGS = {
+    "shapes": "--shape",
+    "dims": "--dim",
+    "constants": "--constant",
+    "shape_bounds": "--shape-bound",
+    "integers": "--integers/--no-integers",
+    "cache": "--cache/--no-cache",
+}
+"""Flags that are not the keyword with dashes."""
+
+_names_flags = ContextVar("names_flags", default=False)
+
+Value = int | str | Sequence[int]
+"""What an option, or an entry of one, is: a size, a name, sizes, or True."""
+
+
+def flag_of(keyword: str) -> str:
+    """Return what an option is called on a command line."""
+    return _FLAGS.get(keyword, f"--{keyword.replace('_', '-')}")
+
+
+@contextmanager
+def naming_flags() -> Generator[None]:
+    """Let messages name options as a command line has them, instead of keywords of Python."""
+    token = _names_flags.set(True)
+    try:
+        yield
+    finally:
+        _names_flags.reset(token)
+
+
+def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) -> str:
+    """Return an option with its value or entries as the user would write it, or its name alone.
+
+    ```python
+    option_text("dims", {"batch": 1, "width": 8})
+    # dims={"batch": 1, "width": 8}, or --dim batch=1 --dim width=8 on a command line
+    ```
+    """
+    if not _names_flags.get():
+        return keyword if value is None else f"{keyword}={_literal(value)}"
+    flag = flag_of(keyword)
+    if value is None or value is True:
+        return flag
+    if not isinstance(value, Mapping):
+        return f"{flag} {shlex.quote(_joined(value))}"
+    texts = (f"{name}={_joined(each)}" for name, each in value.items())
+    return " ".join(f"{flag} {shlex.quote(text)}" for text in texts)
+
+
+def _literal(value: Value | Mapping[str, Value]) -> str:
+    if isinstance(value, Mapping):
+        entries = ", ".join(f'"{name}": {_literal(each)}' for name, each in value.items())
+        return f"{{{entries}}}"
+    if isinstance(value, int):
+        return str(value)
+    return f'"{value}"' if isinstance(value, str) else str(list(value))
+
+
+def _joined(value: Value) -> str:
+    return str(value) if isinstance(value, int | str) else ",".join(map(str, value))
