@@ -6,7 +6,9 @@ nothing. Each class of nests is one file:
 - `pointwise`: elementwise ops, one result element per iteration
 - `rows`: a reduction, with elementwise ops before and after it
 - `normalization`: softmax and layer normalization, and where scales lie
-- `lines`: what softmax, scans and selections go through
+- `scan`, `selection`: lines in which elements are combined, or the first ones are wanted
+- `lines`: what these go through, and softmax
+- `scatter`: slices, and the indices that say where they go
 - `permutation`: copies that bring elements into another order
 - `padding`: the operand inside of the result, and the border around it
 - `runs`: gathers at known positions

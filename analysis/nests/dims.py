@@ -74,14 +74,21 @@ class Stored:
         return units
 
 
+def has_elements(shape: Sequence[Extent]) -> bool:
+    """Return whether no extent is known to be 0, or is open without a size."""
+    return all(not isinstance(extent, int) or extent > 0 for extent in shape)
+
+
 def is_repeated(extents: Sequence[Extent], shape: Sequence[Extent]) -> bool:
     """Return whether a tensor is known to be repeated or as long as `shape` along every dim."""
     return all(own in (1, whole) for own, whole in zip(extents, shape, strict=True))
 
 
-def row_major_strides(shape: Sequence[int]) -> tuple[int, ...]:
+def row_major_strides(shape: Sequence[ExtentT]) -> tuple[ExtentT, ...]:
     """Return the elements between neighbours along each dim of a contiguous array."""
-    return tuple(math.prod(shape[dim + 1 :]) for dim in range(len(shape)))
+    known = cast(Sequence[int], shape)  # or sizes: products of either
+    strides = tuple(math.prod(known[dim + 1 :]) for dim in range(len(known)))
+    return cast(tuple[ExtentT, ...], strides)
 
 
 def strides_along(

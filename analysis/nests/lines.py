@@ -30,6 +30,13 @@ class Lines(Generic[KnownOrOpen]):
         outer, inner = math.prod(known[:dim]), math.prod(known[dim + 1 :])
         return Lines(cast(ExtentT, outer), shape[dim], cast(ExtentT, inner))
 
+    @property
+    def known(self) -> tuple[int, int, int]:
+        """Return `outer`, `extent` and `inner`, which are numbers."""
+        found = [each for each in (self.outer, self.extent, self.inner) if isinstance(each, int)]
+        outer, extent, inner = found
+        return outer, extent, inner
+
 
 def single_op(group: FusedOp, kind: type[OpT]) -> OpT | None:
     """Return the only op of a group, if it is one of `kind` whose tensors have their own memory."""

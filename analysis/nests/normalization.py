@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import BlockArgument, SSAValue
 
-from braid.analysis.nests.dims import is_repeated
+from braid.analysis.nests.dims import has_elements, is_repeated
 from braid.analysis.nests.lines import Lines
 from braid.analysis.nests.pointwise import ExtentsOf
 from braid.dialects.braid.base import shape_of
@@ -79,7 +79,7 @@ def normalization_nest(
     if not isinstance(op, SoftmaxOp | LayerNormOp) or not isinstance(op.input, BlockArgument):
         return None
     shape, argument = extents_of(op.input), op.input.index
-    if any(isinstance(extent, int) and extent < 1 for extent in shape):
+    if not has_elements(shape):
         return None
     if isinstance(op, SoftmaxOp):
         return SoftmaxNest(argument, Lines.along(shape, op.dim.value.data))

@@ -2,19 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
 from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i32, i64
+from xdsl.ir import Attribute
 
+from braid.analysis.nests.selection import ArgReduceNest, arg_reduce_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import is_number
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -47,20 +44,17 @@ class ArgReduceFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (ArgReduceOp,)
 
-    def match(self, group: FusedOp) -> "_ArgReduce | None":
-        """One that is not empty."""
-        op = group.body.block.first_op
-        if not isinstance(op, ArgReduceOp) or op.next_op is not group.terminator:
+    def match(self, group: FusedOp) -> "ArgReduce | None":
+        """One that is not empty, with known extents."""
+        nest = arg_reduce_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: ArgReduceNest) -> "ArgReduce | None":
+        """The kernel of a nest, of any number of lines; None where places do not fit i32."""
+        extent = nest.lines.extent
+        if nest.lines.inner != 1 or not isinstance(extent, int) or extent > largest_of(i32):
             return None
-        shape, type = shape_of(op.input), element_type_of(op.input)
-        if DYNAMIC in shape or 0 in shape or len(group.results) != 1:
-            return None
-        if boxes_of(group) or overlap_of(group) is not None:
-            return None
-        if not is_number(type) or shape[-1] > largest_of(i32):
-            return None
-        is_innermost = prod(shape[op.dim.value.data + 1 :]) == 1
-        return _ArgReduce(group, self.unit_of(op.input), op) if is_innermost else None
+        return ArgReduce(group, self.unit_of(group.inputs[0]), nest, extent)
 
 
 Best = tuple[Value, Value]
@@ -68,8 +62,11 @@ Best = tuple[Value, Value]
 
 
 @dataclass(frozen=True, eq=False)
-class _ArgReduce(VectorCandidate):
-    op: ArgReduceOp
+class ArgReduce(VectorCandidate):
+    """The lines of a group, each of `extent` neighbours."""
+
+    nest: ArgReduceNest
+    extent: int
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major."""
@@ -77,8 +74,8 @@ class _ArgReduce(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of memory traffic and the cycles of all vectors."""
-        rows = prod(shape_of(self.op.input)) // self._extent
-        cycles = rows * (-(-self._extent // self.unit.lanes) * _CYCLES + _ROW_CYCLES)
+        rows, extent, _ = self.nest.lines.known
+        cycles = rows * (-(-extent // self.unit.lanes) * _CYCLES + _ROW_CYCLES)
         clock = self.unit.fma_rate / self.unit.multiply_adds
         return max(cycles / clock, self.moving_seconds(choice))
 
@@ -86,7 +83,7 @@ class _ArgReduce(VectorCandidate):
         """One row in each iteration."""
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-            keys, places = self._best_of_lanes(e, buffers[0], e.mul(index, self._extent))
+            keys, places = self._best_of_lanes(e, buffers[0], e.mul(index, self.extent))
             distance = e.lanes // 2
             while distance:
                 order = [lane ^ distance for lane in range(e.lanes)]
@@ -98,33 +95,28 @@ class _ArgReduce(VectorCandidate):
                 value = e.make(arith.ExtSIOp, [value], i64)
             e.effect(memref.StoreOp.get(value, buffers[-1].ref, [e.index(index)]))
 
-        grid = prod(shape_of(self.op.input)) // self._extent
-        return grid_kernel(self.group, symbol, self.unit, grid, iteration)
+        return grid_kernel(self.group, symbol, self.unit, self.nest.lines.outer, iteration)
 
-    @cached_property
-    def _extent(self) -> int:
-        return shape_of(self.op.input)[self.op.dim.value.data]
+    @property
+    def _type(self) -> Attribute:
+        """The type of the elements."""
+        return element_type_of(self.group.inputs[0])
 
     @property
     def _word(self) -> IntegerType:
-        return word_of(element_type_of(self.op.input))
-
-    @property
-    def _is_last(self) -> bool:
-        return bool(self.op.select_last.value.data)
+        return word_of(self._type)
 
     def _best_of_lanes(self, e: Emitter, source: Buffer, begin: Index) -> Best:
         """In each lane the best of its elements, those of all chains together."""
         size = _CHAINS * e.lanes
-        whole = self._extent - self._extent % size
+        whole = self.extent - self.extent % size
         word, largest = e.vector_type(self._word), largest_of(self._word)
         nothing = e.constant(largest, word)
-        nowhere = e.constant(-1 if self._is_last else largest, word)
+        nowhere = e.constant(-1 if self.nest.is_last else largest, word)
 
         def elements(at: Index, mask: Value | None = None) -> Best:
             value = source.load(e, e.add(begin, at), mask)
-            is_max = self.op.kind.data == "max"
-            key = key_of(e, value, element_type_of(self.op.input), largest=is_max, nan_first=True)
+            key = key_of(e, value, self._type, largest=self.nest.is_max, nan_first=True)
             first = e.broadcast(e.make(arith.IndexCastOp, [e.index(at)], self._word))
             place = e.apply(arith.AddiOp, first, iota(e, self._word))
             if mask is None:
@@ -137,7 +129,7 @@ class _ArgReduce(VectorCandidate):
                 key, place = elements(e.add(at, chain * e.lanes))
                 best, where = values[2 * chain : 2 * chain + 2]
                 # Places ascend.
-                is_better = compare(e, "sle" if self._is_last else "slt", key, best)
+                is_better = compare(e, "sle" if self.nest.is_last else "slt", key, best)
                 found += [choose(e, is_better, key, best), choose(e, is_better, place, where)]
             return found
 
@@ -147,8 +139,8 @@ class _ArgReduce(VectorCandidate):
         if whole > size:
             values = e.carry(size, whole, size, [x for pair in pairs for x in pair], step)
             pairs = [(values[2 * chain], values[2 * chain + 1]) for chain in range(_CHAINS)]
-        for chain, at in enumerate(range(whole, self._extent, e.lanes)):
-            last = elements(at, e.tail_mask(self._extent - at))
+        for chain, at in enumerate(range(whole, self.extent, e.lanes)):
+            last = elements(at, e.tail_mask(self.extent - at))
             pairs[chain] = self._better(e, pairs[chain], last)
         best = pairs[0]
         for other in pairs[1:]:
@@ -157,7 +149,7 @@ class _ArgReduce(VectorCandidate):
 
     def _better(self, e: Emitter, a: Best, b: Best) -> Best:
         """The better of two in each lane, of equal ones the first or the last."""
-        is_before = compare(e, "sgt" if self._is_last else "slt", b[1], a[1])
+        is_before = compare(e, "sgt" if self.nest.is_last else "slt", b[1], a[1])
         is_equal = e.apply(arith.AndIOp, compare(e, "eq", b[0], a[0]), is_before)
         is_better = e.apply(arith.OrIOp, compare(e, "slt", b[0], a[0]), is_equal)
         return choose(e, is_better, b[0], a[0]), choose(e, is_better, b[1], a[1])

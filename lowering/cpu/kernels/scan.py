@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import prod
 from typing import ClassVar
 
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
 
+from braid.analysis.nests.scan import ScanNest, scan_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import boxes_of, overlap_of
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of, is_float, is_number
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import bytes_of, is_float
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
@@ -28,6 +25,8 @@ from braid.lowering.emit.math.elementwise_table import (
     conversion,
     emitter_of,
 )
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import maximum
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
@@ -47,26 +46,24 @@ class ScanFamily(VectorFamily):
     version: int = 2
     anchors: ClassVar = (ScanOp,)
 
-    def match(self, group: FusedOp) -> "_Scan | None":
-        """One scan that is not empty."""
-        op = group.body.block.first_op
-        if not isinstance(op, ScanOp) or op.next_op is not group.terminator:
-            return None
-        if DYNAMIC in shape_of(op.input) or 0 in shape_of(op.input) or len(group.results) != 1:
-            return None
-        type = element_type_of(op.input)
-        if boxes_of(group) or overlap_of(group) is not None or not is_number(type):
-            return None
+    def match(self, group: FusedOp) -> "Scan | None":
+        """One scan that is not empty, with known extents."""
+        nest = scan_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: ScanNest) -> "Scan | None":
+        """The kernel of a nest, whose extents may be open; None where no code combines elements."""
+        type = element_type_of(group.inputs[0])
         held = f32 if is_float(type) and bytes_of(type) < bytes_of(f32) else type
-        combine = emitter_of(op.kind.data, [held, held], held)
-        return None if combine is None else _Scan(group, self.unit, op, held, combine)
+        combine = emitter_of(nest.kind, [held, held], held)
+        return None if combine is None else Scan(group, self.unit, nest, held, combine)
 
 
 @dataclass(frozen=True, eq=False)
-class _Scan(VectorCandidate):
+class Scan(VectorCandidate):
     """`held` is the type that elements are combined in."""
 
-    op: ScanOp
+    nest: ScanNest
     held: Attribute
     combine: Emit
 
@@ -76,7 +73,7 @@ class _Scan(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of memory traffic and the steps of all blocks."""
-        outer, extent, inner = self._extents
+        outer, extent, inner = self.nest.lines.known
         lines = outer * -(-inner // self.unit.lanes)
         together = min(lines, _TOGETHER)
         steps = extent * lines / together * max(together, _LATENCY)
@@ -84,52 +81,46 @@ class _Scan(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One block of lines in each iteration: parts of a row, or rows if those are short."""
-        outer, extent, inner = self._extents
-        is_short = inner < self.unit.lanes
+        outer, extent, inner = self.nest.lines.outer, self.nest.lines.extent, self.nest.lines.inner
+        is_short = isinstance(inner, int) and inner < self.unit.lanes
         count, size = (outer, _TOGETHER) if is_short else (inner, _TOGETHER * self.unit.lanes)
-        whole, rest = divmod(count, size)
-        blocks = whole + (rest > 0)
+        whole, rest, blocks = count // size, count % size, -(-count // size)
+        apart = extent * inner if is_short else 1
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             row, block = (0, index) if is_short else e.divmod(index, blocks)
-            begin = e.add(
-                e.mul(row, extent * inner), e.mul(block, size * (extent * inner if is_short else 1))
-            )
+            begin = e.add(e.mul(row, extent * inner), e.mul(block, size * apart))
 
-            def walk(count: int) -> None:
-                lines = self._lines(e, begin, count)
+            def walk(first: Index, count: Extent) -> None:
+                lines = self._lines(e, first, count)
                 _Walk(e, self, buffers[0], buffers[-1], lines).emit()
 
-            e.branch(block if whole and rest else 0, whole, lambda: walk(size), lambda: walk(rest))
+            def left() -> None:
+                if is_short and not isinstance(rest, int):
+                    e.loop(0, rest, 1, lambda row: walk(e.add(begin, e.mul(row, apart)), 1))
+                else:
+                    walk(begin, rest)
+
+            has_both = whole != 0 and rest != 0
+            e.branch(block if has_both else 0, whole, lambda: walk(begin, size), left)
 
         # What an exclusive scan writes is behind what it has read.
-        in_place = () if self.op.exclusive.value.data else ((0, 0),)
+        in_place = () if self.nest.is_exclusive else ((0, 0),)
         grid = blocks if is_short else blocks * outer
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
 
-    def _lines(self, e: Emitter, begin: Index, count: int) -> Sequence["_Line"]:
+    def _lines(self, e: Emitter, begin: Index, count: Extent) -> Sequence["_Line"]:
         """Those of a block of `count` rows, or of so many elements of one row."""
-        _, extent, inner = self._extents
-        if inner < e.lanes:
+        extent, inner = self.nest.lines.extent, self.nest.lines.inner
+        if isinstance(inner, int) and inner < e.lanes:
+            assert isinstance(count, int)
             mask = e.tail_mask(inner)
             return [_Line(e.add(begin, i * extent * inner), mask) for i in range(count)]
-        return [_Line(e.add(begin, i), e.tail_mask(count - i)) for i in range(0, count, e.lanes)]
-
-    @property
-    def extent(self) -> int:
-        """Of the scanned dim."""
-        return self._extents[1]
-
-    @property
-    def step(self) -> int:
-        """Elements between neighbours along the scanned dim."""
-        return self._extents[2]
-
-    @cached_property
-    def _extents(self) -> tuple[int, int, int]:
-        """Of the dims outside of the scanned one, of that, and of those inside of it."""
-        shape, dim = shape_of(self.op.input), self.op.dim.value.data
-        return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+        most = count if isinstance(count, int) else _TOGETHER * e.lanes
+        return [
+            _Line(e.add(begin, i), e.tail_mask(maximum(0, count - i)))
+            for i in range(0, most, e.lanes)
+        ]
 
 
 @dataclass(frozen=True)
@@ -148,24 +139,24 @@ class _Walk:
     """The scan of some lines."""
 
     e: Emitter
-    scan: _Scan
+    scan: Scan
     source: Buffer
     target: Buffer
     lines: Sequence[_Line]
 
     def emit(self) -> None:
         """The first elements as they are, then what each adds to those before it."""
-        e, op = self.e, self.scan.op
-        left_out = int(bool(op.exclusive.value.data))
+        self.e.branch(0, self.scan.nest.lines.extent, self._whole, lambda: None)
+
+    def _whole(self) -> None:
+        """Of lines that have elements."""
+        e, nest = self.e, self.scan.nest
+        left_out = int(nest.is_exclusive)
         if left_out:
-            number = neutral_of(op.kind.data, element_type_of(op.input))
+            number = neutral_of(nest.kind, element_type_of(self.scan.group.inputs[0]))
             neutral = e.constant(number, self._type(self.scan.held))
             self._store([neutral] * len(self.lines), 0)
-        count = self.scan.extent - left_out
-        if count == 0:
-            return
-        first = self._load(0)
-        self._store(first, left_out)
+        count = nest.lines.extent - left_out
 
         def step(place: Index, sums: Sequence[Value]) -> Sequence[Value]:
             pairs = zip(sums, self._load(place), strict=True)
@@ -173,12 +164,17 @@ class _Walk:
             self._store(sums, e.add(place, left_out))
             return sums
 
-        if count > 1:
-            e.carry(1, count, 1, first, step)
+        def all_others() -> None:
+            first = self._load(0)
+            self._store(first, left_out)
+            if count != 1:
+                e.carry(1, count, 1, first, step)
+
+        e.branch(0, count, all_others, lambda: None)
 
     @property
     def _is_single(self) -> bool:
-        return self.scan.step == 1
+        return self.scan.nest.lines.inner == 1
 
     def _type(self, element_type: Attribute) -> Attribute:
         """Of what a line has at a place."""
@@ -186,9 +182,10 @@ class _Walk:
 
     def _at(self, line: _Line, place: Index) -> Index:
         """Where in memory a line has the element that comes at this place of the scan."""
-        if self.scan.op.reverse.value.data:
-            place = self.e.sub(self.scan.extent - 1, place)
-        return self.e.add(line.begin, self.e.mul(place, self.scan.step))
+        lines = self.scan.nest.lines
+        if self.scan.nest.is_reverse:
+            place = self.e.sub(lines.extent - 1, place)
+        return self.e.add(line.begin, self.e.mul(place, lines.inner))
 
     def _load(self, place: Index) -> Sequence[Value]:
         """Of all lines, in the type that they are combined in."""

@@ -2,20 +2,16 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from xdsl.dialects import arith
-from xdsl.ir import BlockArgument
 
 from braid.analysis.nests.dims import row_major_strides
+from braid.analysis.nests.scatter import ScatterNest, scatter_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import boxes_of, overlap_of
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import is_number, is_unsigned
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.scattering import ScatterElementsOp, ScatterOp
+from braid.dialects.braid.scattering import ScatterOp
 from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
@@ -24,8 +20,10 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.math.elementwise_table import Emit, emitter_of
 from braid.lowering.emit.positions import position_of
 from braid.lowering.emit.rows import each
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 from braid.targets.kernels.flexible_layouts import flexible_choices
-from braid.targets.kernels.kernel_family import InPlace, Kernel
+from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
 
@@ -40,26 +38,25 @@ class ScatterFamily(VectorFamily):
     version: int = 3
     anchors: ClassVar = (ScatterOp,)
 
-    def match(self, group: FusedOp) -> "_Scatter | None":
-        """One scatter that is not empty, of operands that are the group's."""
-        op = group.body.block.first_op
-        if not isinstance(op, ScatterOp) or op.next_op is not group.terminator:
+    def match(self, group: FusedOp) -> "Scatter | None":
+        """One scatter that is not empty, of operands that are the group's, with known extents."""
+        nest = scatter_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: ScatterNest) -> "Scatter | None":
+        """The kernel of a nest, whose extents may be open; None where no code combines numbers."""
+        type = element_type_of(group.results[0])
+        combine = emitter_of(nest.combine or "", [type, type], type)
+        if combine is None and nest.combine is not None:
             return None
-        values = (*op.operands, op.output)
-        if any(DYNAMIC in shape_of(v) or 0 in shape_of(v) for v in values):
-            return None
-        if boxes_of(group) or overlap_of(group) is not None or len(group.results) != 1:
-            return None
-        type = element_type_of(op.output)
-        combine = emitter_of(op.reduction.data, [type, type], type)
-        if not is_number(type) or (combine is None and op.reduction.data != "none"):
-            return None
-        return _Scatter(group, self.unit, op, combine)
+        return Scatter(group, self.unit, nest, combine)
 
 
 @dataclass(frozen=True, eq=False)
-class _Scatter(VectorCandidate):
-    op: ScatterOp
+class Scatter(VectorCandidate):
+    """The slices of a group, and what combines them with what is there."""
+
+    nest: ScatterNest
     combine: Emit | None
 
     def choices(self) -> Sequence[LayoutChoice]:
@@ -73,63 +70,39 @@ class _Scatter(VectorCandidate):
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """All in one iteration."""
 
+        nest, elements = self.nest, product_of(self.nest.shape)
+
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-            data, indices, updates = (buffers[number] for number in self._numbers)
-            _copy_elsewhere(e, data, buffers[-1], prod(shape_of(self.op.data)))
-            self._update(e, indices, updates, buffers[-1])
+            _copy_elsewhere(e, buffers[nest.data], buffers[-1], elements)
+            indices, updates = buffers[nest.indices], buffers[nest.updates]
 
-        return grid_kernel(self.group, symbol, self.unit, 1, iteration, self._in_place)
+            def put(number: Index) -> None:
+                target, begin = _target(e, nest, indices, number), e.mul(number, nest.length)
+                _put(e, updates, begin, buffers[-1], target, nest.length, self.combine)
 
-    @property
-    def _numbers(self) -> list[int]:
-        """Of data, indices and updates among the operands of the group."""
-        arguments = [value for value in self.op.operands if isinstance(value, BlockArgument)]
-        return [argument.index for argument in arguments]
+            count = product_of(nest.slices)
+            e.branch(0, elements, lambda: e.loop(0, count, 1, put), lambda: None)
 
-    @property
-    def _in_place(self) -> tuple[InPlace, ...]:
-        """The result over the data, unless those are the updates or indices as well."""
-        data, *others = self._numbers
-        return () if data in others else ((data, 0),)
-
-    def _update(self, e: Emitter, indices: Buffer, updates: Buffer, result: Buffer) -> None:
-        slices, length = self._slices()
-
-        def put(number: Index) -> None:
-            target = self._target(e, indices, number)
-            _put(e, updates, e.mul(number, length), result, target, length, self.combine)
-
-        e.loop(0, prod(slices), 1, put)
-
-    def _slices(self) -> tuple[tuple[int, ...], int]:
-        """How many slices of neighbouring elements are updated along each dim, and their length."""
-        shape = shape_of(self.op.updates)
-        if isinstance(self.op, ScatterElementsOp):
-            return tuple(shape), 1
-        outer = len(shape_of(self.op.indices)) - 1
-        return tuple(shape[:outer]), prod(shape[outer:])
-
-    def _target(self, e: Emitter, indices: Buffer, number: Index) -> Index:
-        """Where in the result the slice `number` begins."""
-        shape = shape_of(self.op.data)
-        strides = row_major_strides(shape)
-        type = element_type_of(self.op.indices)
-        without_sign = is_unsigned(type)
-        if isinstance(self.op, ScatterElementsOp):
-            dim = self.op.dim.value.data
-            point = e.coordinates(number, self._slices()[0])
-            point[dim] = position_of(e, indices.load_scalar(e, number), shape[dim], without_sign)
-            return e.dot(point, strides)
-        entries = shape_of(self.op.indices)[-1]
-        first = e.mul(number, entries)
-        found = [
-            position_of(e, indices.load_scalar(e, e.add(first, k)), shape[k], without_sign)
-            for k in range(entries)
-        ]
-        return e.dot(found, strides[:entries])
+        return grid_kernel(self.group, symbol, self.unit, 1, iteration, nest.in_place)
 
 
-def _copy_elsewhere(e: Emitter, source: Buffer, target: Buffer, length: int) -> None:
+def _target(e: Emitter, nest: ScatterNest, indices: Buffer, number: Index) -> Index:
+    """Where in the result the slice `number` begins."""
+    strides, first = row_major_strides(nest.shape), e.mul(number, nest.entries)
+
+    def position(entry: int, dim: int) -> Index:
+        index = indices.load_scalar(e, e.add(first, entry))
+        return position_of(e, index, nest.shape[dim], nest.are_unsigned)
+
+    if nest.along is None:
+        found = [position(dim, dim) for dim in range(nest.entries)]
+        return e.dot(found, strides[: nest.entries])
+    point = e.coordinates(number, nest.slices)
+    point[nest.along] = position(0, nest.along)
+    return e.dot(point, strides)
+
+
+def _copy_elsewhere(e: Emitter, source: Buffer, target: Buffer, length: Extent) -> None:
     """Copies what is not already there."""
     here, there = (
         e.insert(memref.ExtractAlignedPointerAsIndexOp.get(b.ref)) for b in (source, target)
@@ -148,7 +121,7 @@ def _put(
     begin: Index,
     result: Buffer,
     target: Index,
-    length: int,
+    length: Extent,
     combine: Callable[[Emitter, Sequence[Value]], Value] | None,
 ) -> None:
     """Combines `length` updates into the result, by vectors where there are that many."""
@@ -160,7 +133,7 @@ def _put(
         new, at = updates.load(e, e.add(begin, position), mask), e.add(target, position)
         result.store(e, combined(lambda: result.load(e, at, mask), new), at, mask)
 
-    if length > 1:
+    if length != 1:
         each(e, length, vector)
         return
     value = combined(lambda: result.load_scalar(e, target), updates.load_scalar(e, begin))

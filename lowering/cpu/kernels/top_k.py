@@ -7,15 +7,13 @@ their digits (D. E. Knuth, "The Art of Computer Programming", volume 3, 5.2 C an
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import ceil, log2, prod
+from math import ceil, log2
 from typing import ClassVar
 
+from braid.analysis.nests.selection import TopKNest, top_k_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import boxes_of, overlap_of
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of, is_number
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -45,26 +43,27 @@ class TopKFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (TopKOp,)
 
-    def match(self, group: FusedOp) -> "_TopK | None":
-        """One selection that is not empty."""
-        op = group.body.block.first_op
-        if not isinstance(op, TopKOp) or op.next_op is not group.terminator:
+    def match(self, group: FusedOp) -> "TopK | None":
+        """One selection that is not empty, with known extents."""
+        nest = top_k_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: TopKNest) -> "TopK | None":
+        """The kernel of a nest, of any number of lines; None where scratch may be too large."""
+        extent = nest.lines.extent
+        if not isinstance(extent, int) or extent >= _MOST_INDICES:
             return None
-        shape, type = shape_of(op.input), element_type_of(op.input)
-        if DYNAMIC in shape or 0 in shape_of(op.values) or not group.results:
-            return None
-        if boxes_of(group) or overlap_of(group) is not None:
-            return None
-        if not is_number(type):
-            return None
-        if shape[op.dim.value.data] >= _MOST_INDICES:
-            return None
-        return _TopK(group, self.unit_of(op.input), op)
+        unit, word = self.unit_of(group.inputs[0]), word_of(element_type_of(group.inputs[0]))
+        room = Room(word, unit.lanes, extent, nest.k, nest.lines.inner != 1)
+        return TopK(group, unit, nest, room)
 
 
 @dataclass(frozen=True, eq=False)
-class _TopK(VectorCandidate):
-    op: TopKOp
+class TopK(VectorCandidate):
+    """The lines of a group, and the scratch memory for one of them."""
+
+    nest: TopKNest
+    room: Room
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major."""
@@ -72,55 +71,28 @@ class _TopK(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """One pass over each row, a sort for each time that it doubles, and memory traffic."""
-        outer, extent, inner = self._extents
-        room = self._room
-        sorts = 1 + ceil(log2(extent / room.collected))
+        outer, extent, inner = self.nest.lines.known
+        sorts = 1 + ceil(log2(extent / self.room.collected))
         cycles = extent * (1 if inner == 1 else _STRIDED) / self.unit.lanes * _COMPARED
-        cycles += sorts * room.sort_cycles
+        cycles += sorts * self.room.sort_cycles
         clock = self.unit.fma_rate / self.unit.multiply_adds
         return outer * inner * cycles / clock + self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row in each iteration."""
-        outer, extent, inner = self._extents
+        nest, room, inner = self.nest, self.room, self.nest.lines.inner
+        type = element_type_of(self.group.inputs[0])
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             place, lane = e.divmod(index, inner)
-            source = e.add(e.mul(place, extent * inner), lane)
-            target = e.add(e.mul(place, self._room.k * inner), lane)
-            selection = Selection(
-                e,
-                self._room,
-                element_type_of(self.op.input),
-                bool(self.op.largest.value.data),
-                buffers[0],
-                buffers[-1],
-                (source, inner),
-            )
+            source = e.add(e.mul(place, room.extent * inner), lane)
+            target = e.add(e.mul(place, room.k * inner), lane)
+            row = (source, inner)
+            selection = Selection(e, room, type, nest.is_max, buffers[0], buffers[-1], row)
             selection.emit()
-            for value, buffer in zip(self.group.terminator.arguments, buffers[1:], strict=False):
-                are_values = value is self.op.values
+            for are_values, buffer in zip(nest.are_values, buffers[1:], strict=False):
                 selection.write(buffer, (target, inner), are_values=are_values)
 
-        grid = outer * inner
-        room = self._room
-        return grid_kernel(
-            self.group,
-            symbol,
-            self.unit,
-            grid,
-            iteration,
-            scratch_bytes=bytes_of(room.word) * room.words,
-        )
-
-    @cached_property
-    def _room(self) -> Room:
-        _, extent, inner = self._extents
-        word = word_of(element_type_of(self.op.input))
-        return Room(word, self.unit.lanes, extent, self.op.k.value.data, inner > 1)
-
-    @cached_property
-    def _extents(self) -> tuple[int, int, int]:
-        """Of the dims outside of the one that is searched, of that, and of those inside of it."""
-        shape, dim = shape_of(self.op.input), self.op.dim.value.data
-        return prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+        grid = nest.lines.outer * inner
+        scratch = bytes_of(room.word) * room.words
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration, scratch_bytes=scratch)

@@ -37,12 +37,14 @@ def open_type(extents: Sequence[Extent], element_type: Attribute = f32) -> Tenso
 
 
 def open_group(
-    shapes: Shapes, build: Build, results: Shapes, types: Sequence[Attribute]
+    shapes: Shapes, build: Build, results: Shapes, types: Sequence[Attribute] = ()
 ) -> tuple[FusedOp, ExtentsOf]:
     """Return a group, and the extents of its values; those inside are like a result or operand."""
-    group = make_group(list(map(open_type, shapes, types)), build, is_verified=False)
+    group = make_group(
+        list(map(open_type, shapes, types or [f32] * len(shapes))), build, is_verified=False
+    )
     known = dict(zip(group.body.block.args, map(tuple, shapes), strict=True))
-    known.update(zip(group.terminator.arguments, map(tuple, results), strict=True))
+    known.update(zip(group.terminator.arguments, map(tuple, results), strict=False))
     alike = {shape_of(value): extents for value, extents in reversed(known.items())}
 
     def extents_of(value: SSAValue) -> tuple[Extent, ...]:

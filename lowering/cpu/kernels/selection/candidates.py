@@ -105,7 +105,7 @@ class Selection:
     largest: bool
     source: Buffer
     scratch: Buffer
-    row: tuple[Index, int]
+    row: tuple[Index, Index]
 
     def emit(self) -> None:
         """Leaves the first k keys and their numbers in order.
@@ -128,7 +128,7 @@ class Selection:
             self._take(whole + i, e.add(count, i), e.tail_mask(rest - i))
         self._sort(e.add(count, rest))
 
-    def write(self, buffer: Buffer, at: tuple[Index, int], *, are_values: bool) -> None:
+    def write(self, buffer: Buffer, at: tuple[Index, Index], *, are_values: bool) -> None:
         """Writes the first k elements, or their numbers as i64, from a place on by a step."""
         e, found = self.e, self._candidates.numbers
 

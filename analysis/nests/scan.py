@@ -1,0 +1,37 @@
+"""Nests of scans: lines along which each element is combined with all before it."""
+
+from dataclasses import dataclass
+
+from braid.analysis.nests.dims import has_elements
+from braid.analysis.nests.lines import Lines, single_op
+from braid.analysis.nests.pointwise import ExtentsOf
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_number
+from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.scan import ScanOp
+from braid.support.sizes.expression import Extent
+
+
+@dataclass(frozen=True)
+class ScanNest:
+    """A scan by the function `kind`, of what comes before an element alone if it is `exclusive`.
+
+    One that goes in `reverse` begins at the end of a line.
+    """
+
+    lines: Lines[Extent]
+    kind: str
+    is_exclusive: bool
+    is_reverse: bool
+
+
+def scan_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> ScanNest | None:
+    """Return the scan of numbers that a group is; None if it is none, or has no elements."""
+    op = single_op(group, ScanOp)
+    if op is None or len(group.results) != 1 or not is_number(element_type_of(op.input)):
+        return None
+    shape = extents_of(op.input)
+    if not has_elements(shape):
+        return None
+    lines = Lines[Extent].along(shape, op.dim.value.data)
+    return ScanNest(lines, op.kind.data, bool(op.exclusive.value.data), bool(op.reverse.value.data))
