@@ -10,6 +10,9 @@ STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
+# Tests start hundreds of processes, each of which would compile braid's modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test slow cross-tools fuzz docs lint format build wheel runtime-wheel clean
 
 demo: build

@@ -1,5 +1,6 @@
 """What holds for all tests that pytest runs."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -13,6 +14,9 @@ os.environ["BRAID_CACHE_DIR"] = str(Path(__file__).parents[1] / "build" / "test"
 os.environ.pop("BRAID_RECORDS", None)
 # Nor is a model kept: tests replace parts of the compiler in their process, which no key tells.
 os.environ["BRAID_CACHE_LIMIT"] = "0"
+# IR consists of circles, and tests make so much of it that the collector would take a fifth of the
+# time if it came as often as by default.
+gc.set_threshold(20_000, 10, 10)
 # What passes claim of their decisions is checked, in child processes too.
 os.environ.setdefault(VARIABLE, "1")
 
@@ -42,3 +46,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """One more than CPUs: tests wait for processes that hang, pages and servers."""
     return len(os.sched_getaffinity(0)) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what is imported, which takes hundreds of MB."""
+    gc.collect()
+    gc.freeze()
