@@ -4,13 +4,15 @@ Upstream's `linalg-generalize-named-ops` turns named ops into `linalg.generic`. 
 for all ops of a module, since each call prints and parses the ops as text, in another process.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects.arith import Arith, ConstantOp
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    ArrayAttr,
     Builtin,
     FunctionType,
     IntegerType,
@@ -25,11 +27,12 @@ from xdsl.dialects.linalg.ops import GenericOp, YieldOp
 from xdsl.dialects.math import Math
 from xdsl.dialects.tensor import Tensor
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 from xdsl.parser import Parser
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError
 
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.printing import module_text
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 
@@ -110,6 +113,11 @@ class TensorNest:
         return tuple(kind.data == IteratorType.PARALLEL for kind in self.op.iterator_types)
 
     @property
+    def has_iterations(self) -> bool:
+        """Return whether every loop has iterations; else the results are the initial values."""
+        return not _loops_without_iterations(self.maps, (*self.inputs, *self.outputs))
+
+    @property
     def body(self) -> Block:
         """Return the block that is computed at each point of the iteration space."""
         return self.op.body.block
@@ -118,6 +126,41 @@ class TensorNest:
 def op_name(op: Operation) -> str:
     """Return the name of an op, also of one that is not registered in xDSL."""
     return op.op_name.data if isinstance(op, UnregisteredOp) else op.name
+
+
+def writes_every_element(op: Operation, number: int) -> bool:
+    """Return whether a `linalg.generic` on tensors of static shapes writes all of a result.
+
+    It does where each index of the result is a loop of its own, or 0 in a dim of one element. No
+    element is written where another loop has no iterations. The op need not be registered.
+    """
+    attribute = op.properties.get("indexing_maps", op.attributes.get("indexing_maps"))
+    maps = [each.data for each in cast(ArrayAttr[AffineMapAttr], attribute)]
+    own = maps[number - len(op.results)]
+    shape = _shape(op.results[number])
+    places = list(zip(own.results, shape, strict=True))
+    dims = [expr.position for expr in own.results if isinstance(expr, AffineDimExpr)]
+    others = [place for place in places if not isinstance(place[0], AffineDimExpr)]
+    return (
+        len(set(dims)) == len(dims)
+        and all(place == (AffineConstantExpr(0), 1) for place in others)
+        and _loops_without_iterations(maps, op.operands).issubset(dims)
+    )
+
+
+def _loops_without_iterations(maps: Iterable[AffineMap], operands: Iterable[SSAValue]) -> set[int]:
+    return {
+        expr.position
+        for map, operand in zip(maps, operands, strict=True)
+        for expr, extent in zip(map.results, _shape(operand), strict=True)
+        if isinstance(expr, AffineDimExpr) and extent == 0
+    }
+
+
+def _shape(value: SSAValue) -> tuple[int, ...]:
+    """Return the shape of a tensor; a scalar has none."""
+    is_tensor = isinstance(value.type, TensorType)
+    return cast(AnyTensor, value.type).get_shape() if is_tensor else ()
 
 
 def tensor_nests(ops: Sequence[Operation]) -> dict[Operation, TensorNest]:

@@ -45,6 +45,7 @@ from braid.lowering.common.generic_text import module_text
 from braid.lowering.common.linalg_builders import elementwise
 from braid.lowering.common.materialize_layouts import materialize_layouts
 from braid.lowering.common.parse_upstream import parse_upstream
+from braid.lowering.common.unwritten_elements import forget_reading, read_partly_written
 from braid.lowering.common.upstream import bufferization_passes, generic_form
 from braid.lowering.common.upstream_ops import upstream_ops
 from braid.support.errors import BraidError, UnsupportedError
@@ -117,9 +118,10 @@ def bufferized_group(group: FusedOp, symbol: str) -> ModuleOp:
     """
     module = ModuleOp([_function(group, symbol)])
     own = {op for op in module.walk() if isinstance(op, linalg.GenericOp)}
-    ConvertBraidToLinalgPass().apply(Context(), module)
     function = module.body.block.first_op
     assert isinstance(function, FuncOp)
+    read_partly_written(function)
+    ConvertBraidToLinalgPass().apply(Context(), module)
     expected = tuple(signless_tensor(tensor_type_of(v)) for v in group.outputs)
     assert function.function_type.outputs.data == expected, "a result lost its layout"
     materialize_layouts(module, own)
@@ -136,6 +138,7 @@ def bufferized_group(group: FusedOp, symbol: str) -> ModuleOp:
     if is_foreign:
         for op in lowered.ops:
             if isinstance(op, FuncOp):
+                forget_reading(op)
                 check_nests(op)
     return lowered
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import tensor
 from xdsl.dialects.builtin import ModuleOp, TensorType
@@ -12,9 +13,16 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.structure.loop_nests import TensorNest, op_name, tensor_nests, without_sign
-from braid.dialects.braid.base import element_type_of
-from braid.dialects.braid.dtypes import is_element_type, is_stored_only
+from braid.analysis.structure.loop_nests import (
+    TensorNest,
+    op_name,
+    tensor_nests,
+    without_sign,
+    writes_every_element,
+)
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_element_type, is_stored_only, to_numpy
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import inherit_names
 from braid.passes.conversion.converters import INVALID_OP_ERRORS
 from braid.passes.linalg.nests import Nest, elementwise_results, product, reduced
@@ -95,9 +103,11 @@ def _fill_where_read(op: tensor.EmptyOp) -> None:
 
 def _is_overwritten(use: Use) -> bool:
     """Return whether the user writes every element of the operand before it reads one."""
-    name = op_name(use.operation)
+    op, name = use.operation, op_name(use.operation)
     if name == "linalg.generic":
-        return not use.operation.regions[0].block.args[use.index].uses
+        number = use.index - (len(op.operands) - len(op.results))
+        is_read = bool(op.regions[0].block.args[use.index].uses)
+        return not is_read and (number < 0 or writes_every_element(op, number))
     return name in _COPIES and use.index == len(use.operation.operands) - 1
 
 
@@ -143,6 +153,9 @@ def _require_element_types(op: Operation) -> None:
 
 def _values(node: UpstreamNode, nest: TensorNest | None) -> Sequence[SSAValue]:
     name = op_name(node.op)
+    shapes = [shape_of(result) for result in node.op.results]
+    if all(0 in shape and DYNAMIC not in shape for shape in shapes):
+        return [_without_elements(node, result) for result in node.op.results]
     if name in CONVERTERS:
         return [CONVERTERS[name](node)]
     if name == "linalg.fill":
@@ -159,8 +172,14 @@ def _values(node: UpstreamNode, nest: TensorNest | None) -> Sequence[SSAValue]:
     node.leave()
 
 
+def _without_elements(node: UpstreamNode, result: SSAValue) -> SSAValue:
+    return node.constant(np.zeros(node.static(result), to_numpy(element_type_of(result))))
+
+
 def _convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:
     """Convert a nest and return its results; raise NotConvertedError if braid has no such op."""
+    if not nest.has_iterations:
+        return nest.outputs
     own = Nest.of(node, nest)
     if own.is_elementwise and not own.has_windows:
         return elementwise_results(own)

@@ -52,7 +52,7 @@ def _integers(t: UpstreamNode, name: str, default: Sequence[int] | None = None) 
 def _extract_slice(t: UpstreamNode) -> SSAValue:
     offsets, sizes, strides = _box(t)
     t.static(t.value(0))
-    if 0 in sizes or min(strides, default=1) < 1:
+    if min(strides, default=1) < 1:
         t.leave()
     return t.reshape(
         t.emit(SliceOp.get(t.value(0), offsets, sizes, strides)), t.static(t.op.results[0])
@@ -63,7 +63,9 @@ def _insert_slice(t: UpstreamNode) -> SSAValue:
     """Concatenate the destination's pieces around the inserted box, from the last dim on."""
     offsets, sizes, strides = _box(t)
     whole = t.static(t.value(1))
-    if any(stride != 1 for stride in strides) or 0 in sizes:
+    if 0 in sizes:
+        return t.value(1)
+    if any(stride != 1 for stride in strides):
         t.leave()
     joined = t.reshape(t.value(0), sizes)
     for dim in range(len(whole) - 1, -1, -1):

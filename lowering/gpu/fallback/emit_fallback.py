@@ -50,7 +50,7 @@ from braid.lowering.gpu.nests.wide_nest import WideNest
 from braid.lowering.gpu.nests.wide_sums import WideSums
 from braid.targets.kernels.kernel_family import InPlace
 
-VERSION = 14
+VERSION = 15
 """Of this emitter, as the `version` of a family."""
 
 

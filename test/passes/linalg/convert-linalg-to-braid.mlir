@@ -34,3 +34,41 @@ func.func @unwritten(%x: f32, %i: index) -> (tensor<4xf32>, tensor<4xf32>) {
   %y = tensor.insert %x into %e[%i] : tensor<4xf32>
   func.return %y, %e : tensor<4xf32>, tensor<4xf32>
 }
+
+// Elements that no iteration writes are read, too.
+// CHECK-LABEL: func.func @partly_written
+// CHECK:       %[[ZEROS:.*]] = braid.broadcast
+// CHECK:       linalg.generic {{.*}} outs(%[[ZEROS]] : tensor<4x3xf32>)
+func.func @partly_written(%x: tensor<4xf32>) -> tensor<4x3xf32> {
+  %e = tensor.empty() : tensor<4x3xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i, 1)>], iterator_types = ["parallel"]} ins(%x : tensor<4xf32>) outs(%e : tensor<4x3xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4x3xf32>
+  func.return %y : tensor<4x3xf32>
+}
+
+// Without iterations, results are what they begin as.
+// CHECK-LABEL: func.func @no_iterations
+// CHECK-NEXT:    func.return %y, %z
+func.func @no_iterations(%x: tensor<4x0xf32>, %y: tensor<4xf32>, %z: tensor<4x3xf32>) -> (tensor<4xf32>, tensor<4x3xf32>) {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<4x0xf32>) outs(%y : tensor<4xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  %1 = tensor.insert_slice %x into %z[0, 1] [4, 0] [1, 1] : tensor<4x0xf32> into tensor<4x3xf32>
+  func.return %0, %1 : tensor<4xf32>, tensor<4x3xf32>
+}
+
+// Nothing computes a tensor without elements.
+// CHECK-LABEL: func.func @no_elements
+// CHECK-NEXT:    %[[E:.*]] = braid.constant {value = dense<> : tensor<4x0xf32>}
+// CHECK-NEXT:    func.return %[[E]]
+func.func @no_elements(%x: tensor<4x0xf32>) -> tensor<4x0xf32> {
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4x0xf32>) outs(%x : tensor<4x0xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %t = math.erf %a : f32
+    linalg.yield %t : f32
+  } -> tensor<4x0xf32>
+  func.return %0 : tensor<4x0xf32>
+}
