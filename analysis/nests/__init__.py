@@ -9,8 +9,9 @@ nothing. Each class of nests is one file:
 - `scan`, `selection`: lines in which elements are combined, or the first ones are wanted
 - `lines`: what these go through, and softmax
 - `scatter`: slices, and the indices that say where they go
+- `concat`: pieces that lie next to each other
 - `permutation`: copies that bring elements into another order
 - `padding`: the operand inside of the result, and the border around it
-- `runs`: gathers at known positions
+- `runs`: gathers at known positions, as arithmetic progressions
 - `dims`: the loop dims that all classes are made of
 """

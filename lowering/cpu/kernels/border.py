@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from braid.analysis.nests.padding import match_padding
+from braid.analysis.nests.padding import PadNest, pad_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
@@ -34,13 +34,13 @@ class BorderFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "_Border | None":
         """One padding, of which it was decided that its operand lies in the result."""
-        op = match_padding(group) if boxes_of(group) else None
-        return None if op is None else _Border(group, self.unit, op)
+        nest = pad_nest(group) if boxes_of(group) else None
+        return None if nest is None else _Border(group, self.unit, nest)
 
 
 @dataclass(frozen=True, eq=False)
 class _Border(VectorCandidate):
-    op: PadOp
+    nest: PadNest
 
     def choices(self) -> Sequence[LayoutChoice]:
         """The layouts in which that was decided."""
@@ -61,6 +61,6 @@ class _Border(VectorCandidate):
         layout = stored_choice(self.group).results[0]
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-            write_border(e, self.op, layout, buffers[-1])
+            write_border(e, self.nest, layout, buffers[-1])
 
         return grid_kernel(self.group, symbol, self.unit, 1, iteration)

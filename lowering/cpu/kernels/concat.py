@@ -1,22 +1,18 @@
 """Concatenations of long pieces, as of caches of keys: copies that threads share."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i1, i64
 from xdsl.dialects.llvm import CallIntrinsicOp
-from xdsl.ir import BlockArgument
 
-from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
+from braid.analysis.nests.concat import ConcatNest, concat_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.analysis.storage.strided_storage import boxes_of, overlap_of, stored_choice
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import bytes_of, is_number
-from braid.dialects.braid.layout import DYNAMIC
+from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
@@ -24,6 +20,8 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
@@ -46,40 +44,24 @@ class ConcatFamily(VectorFamily):
     version: int = 2
     anchors: ClassVar = (ConcatOp,)
 
-    def match(self, group: FusedOp) -> "_Pieces | None":
-        """One concatenation of numbers with static shapes, not written where it lies."""
-        op = group.body.block.first_op
-        if not isinstance(op, ConcatOp) or op.next_op is not group.terminator:
+    def match(self, group: FusedOp) -> "Concat | None":
+        """One concatenation with known extents, not written where it lies."""
+        nest = concat_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: ConcatNest) -> "Concat | None":
+        """The kernel of a nest, whose extents may be open; None where pieces are known as short."""
+        count, pieces = len(nest.pieces), sum(nest.pieces)
+        if isinstance(pieces, int) and pieces * _bytes(group) < _PIECE_BYTES * count:
             return None
-        if boxes_of(group) or overlap_of(group) is not None or len(group.outputs) != 1:
-            return None
-        values = (*op.operands, op.results[0])
-        if not is_number(element_type_of(op.results[0])) or len(values) > _MOST_OPERANDS + 1:
-            return None
-        if any(DYNAMIC in shape_of(value) or 0 in shape_of(value) for value in values):
-            return None
-        if not all(isinstance(value, BlockArgument) for value in op.operands):
-            return None
-        found = _Pieces(group, self.unit, op)
-        return (
-            found if sum(found.pieces) * found.bytes >= _PIECE_BYTES * len(found.pieces) else None
-        )
+        return None if count > _MOST_OPERANDS else Concat(group, self.unit, nest)
 
 
 @dataclass(frozen=True, eq=False)
-class _Pieces(VectorCandidate):
-    op: ConcatOp
+class Concat(VectorCandidate):
+    """The pieces of a group."""
 
-    @property
-    def bytes(self) -> int:
-        """Of an element."""
-        return bytes_of(element_type_of(self.op.results[0]))
-
-    @cached_property
-    def pieces(self) -> tuple[int, ...]:
-        """Neighbouring elements of each operand."""
-        dim = self.op.dim.value.data
-        return tuple(math.prod(shape_of(value)[dim:]) for value in self.op.operands)
+    nest: ConcatNest
 
     def choices(self) -> Sequence[LayoutChoice]:
         """The one choice."""
@@ -87,15 +69,7 @@ class _Pieces(VectorCandidate):
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Where pieces stay whole."""
-        dim = self.op.dim.value.data
-        values = (*self.group.inputs, *self.group.outputs)
-        layouts = (*choice.operands, *choice.results)
-        for value, layout in zip(values, layouts, strict=True):
-            shape = shape_of(value)
-            dense, own = row_major_strides(shape), layout.storage_strides(shape)
-            if any(shape[d] > 1 and own[d] != dense[d] for d in range(dim, len(shape))):
-                return False
-        return True
+        return self.nest.has_whole_pieces(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic."""
@@ -103,27 +77,27 @@ class _Pieces(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A part of a piece per grid iteration."""
-        chunk = _CHUNK_BYTES // self.bytes
-        counts = [-(-piece // chunk) for piece in self.pieces]
-        outer = self._outer(stored_choice(self.group))
+        chunk, pieces = _CHUNK_BYTES // _bytes(self.group), self.nest.pieces
+        counts = [-(-piece // chunk) for piece in pieces]
+        outer = self.nest.outer(stored_choice(self.group))
         extents = (*(dim.extent for dim in outer), sum(counts))
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             *places, number = e.coordinates(index, extents)
             bases = [
                 e.dot(places, [dim.strides[tensor] for dim in outer])
-                for tensor in range(len(self.pieces) + 1)
+                for tensor in range(len(pieces) + 1)
             ]
 
-            def emit(operand: int, first: int) -> None:
+            def emit(operand: int, first: Extent) -> None:
                 """A chunk of this operand, whose first one has this number, or of one behind it."""
                 last = first + counts[operand]
 
                 def copy() -> None:
                     begin = e.mul(e.sub(number, first), chunk)
-                    source = buffers[self._argument(operand)]
-                    before = sum(self.pieces[:operand])
-                    length = e.minimum(chunk, e.sub(self.pieces[operand], begin))
+                    source = buffers[self.nest.arguments[operand]]
+                    before = sum(pieces[:operand])
+                    length = e.minimum(chunk, e.sub(pieces[operand], begin))
                     target = e.add(e.add(bases[-1], before), begin)
                     _copy(e, source, e.add(bases[operand], begin), buffers[-1], target, length)
 
@@ -134,25 +108,13 @@ class _Pieces(VectorCandidate):
 
             emit(0, 0)
 
-        return grid_kernel(self.group, symbol, self.unit, math.prod(extents), iteration)
+        grid = product_of(extents)
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration)
 
-    def _argument(self, operand: int) -> int:
-        """The kernel's argument that an operand is; one may be several."""
-        value = self.op.operands[operand]
-        assert isinstance(value, BlockArgument)
-        return value.index
 
-    def _outer(self, choice: LayoutChoice) -> tuple[LoopDim, ...]:
-        """The dims around pieces, with strides of all operands and the result."""
-        dim = self.op.dim.value.data
-        layouts = [choice.operands[self._argument(i)] for i in range(len(self.pieces))]
-        values = (*self.op.operands, self.op.results[0])
-        strides = [
-            layout.storage_strides(shape_of(value))
-            for value, layout in zip(values, (*layouts, choice.results[0]), strict=True)
-        ]
-        shape = shape_of(self.op.results[0])[:dim]
-        return merged([LoopDim(n, tuple(s[d] for s in strides)) for d, n in enumerate(shape)])
+def _bytes(group: FusedOp) -> int:
+    """Of an element."""
+    return bytes_of(element_type_of(group.outputs[0]))
 
 
 def _copy(

@@ -5,15 +5,13 @@ A run is an arithmetic progression, such as a mirrored border: steps of 1 are co
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import ClassVar
 
 from xdsl.dialects import arith
 
 from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
-from braid.analysis.nests.runs import Run, known_runs
+from braid.analysis.nests.runs import KnownGatherNest, Run, known_gather_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
@@ -21,6 +19,8 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
@@ -37,20 +37,24 @@ class KnownGatherFamily(VectorFamily):
     """
 
     name: str = "known-gather"
-    version: int = 2
+    version: int = 3
     anchors: ClassVar = (GatherOp,)
 
-    def match(self, group: FusedOp) -> "_KnownGather | None":
+    def match(self, group: FusedOp) -> "KnownGather | None":
         """A chain from the operand to the result, of few runs along each dim."""
-        runs = known_runs(group)
-        return None if runs is None else _KnownGather(group, self.unit, runs)
+        nest = known_gather_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: KnownGatherNest) -> "KnownGather":
+        """The kernel of a nest, in which dims may be open that are not gathered."""
+        return KnownGather(group, self.unit, nest)
 
 
 @dataclass(frozen=True, eq=False)
-class _KnownGather(VectorCandidate):
+class KnownGather(VectorCandidate):
     """The runs of positions along each dim."""
 
-    runs: tuple[tuple[Run, ...], ...]
+    nest: KnownGatherNest
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major."""
@@ -62,23 +66,22 @@ class _KnownGather(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One row of the last gathered dim, with what is inside of it, in each iteration."""
-        shape, result = shape_of(self.group.inputs[0]), shape_of(self.group.outputs[0])
-        strides = (row_major_strides(shape), row_major_strides(result))
-        gathered = [dim for dim, runs in enumerate(self.runs) if len(runs) > 1]
-        row = gathered[-1] if gathered else len(shape) - 1
-        inner = prod(shape[row + 1 :])
+        nest, row, result = self.nest, self.nest.row, self.nest.result
+        strides = (row_major_strides(nest.shape)[:row], row_major_strides(result)[:row])
+        inner = product_of(nest.shape[row + 1 :])
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
             point = e.coordinates(index, result[:row])
-            read = [_position(e, i, runs) for i, runs in zip(point, self.runs, strict=False)]
-            source = e.dot(read, strides[0][:row])
-            target = e.dot(point, strides[1][:row])
-            for run in self.runs[row]:
+            read = [_position(e, i, runs) for i, runs in zip(point, nest.runs, strict=False)]
+            source, target = e.dot(read, strides[0]), e.dot(point, strides[1])
+            for run in nest.runs[row]:
                 at = (e.add(source, run.first * inner), e.add(target, run.begin * inner))
-                dims = [LoopDim(run.count, (run.step * inner, inner)), LoopDim(inner, (1, 1))]
-                copy_loops(e, merged(dims) or (LoopDim(1, (1, 1)),), (buffers[0], buffers[-1]), at)
+                along = LoopDim[Extent](run.count, (run.step * inner, inner))
+                dims = merged([along, LoopDim[Extent](inner, (1, 1))])
+                copy_loops(e, dims or (LoopDim(1, (1, 1)),), (buffers[0], buffers[-1]), at)
 
-        return grid_kernel(self.group, symbol, self.unit, prod(result[:row]), iteration)
+        grid = product_of(result[:row])
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration)
 
 
 def _position(e: Emitter, index: Index, runs: Sequence[Run]) -> Index:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from braid.analysis.nests.padding import fits, inside, match_padding
+from braid.analysis.nests.dims import LoopDim, has_elements
+from braid.analysis.nests.padding import PadNest, pad_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
-from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.border import write_border
@@ -16,6 +16,8 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import maximum
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
@@ -32,21 +34,27 @@ class PadFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (PadOp,)
 
-    def match(self, group: FusedOp) -> "_Padding | None":
-        """One padding that is not empty."""
-        op = match_padding(group)
-        if op is None or boxes_of(group) or min(shape_of(op.input), default=0) < 1:
+    def match(self, group: FusedOp) -> "Pad | None":
+        """One padding that is not empty, with known extents."""
+        nest = pad_nest(group)
+        return None if nest is None else self.candidate(group, nest)
+
+    def candidate(self, group: FusedOp, nest: PadNest) -> "Pad | None":
+        """The kernel of a nest, whose extents may be open."""
+        if boxes_of(group) or not nest.operand or not has_elements(nest.operand):
             return None
-        return _Padding(group, self.unit, op)
+        return Pad(group, self.unit, nest)
 
 
 @dataclass(frozen=True, eq=False)
-class _Padding(VectorCandidate):
-    op: PadOp
+class Pad(VectorCandidate):
+    """The padding of a group."""
+
+    nest: PadNest
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first."""
-        return [choice for choice in flexible_choices(self.group) if fits(self.op, choice)]
+        return [choice for choice in flexible_choices(self.group) if self.nest.fits(choice)]
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Memory traffic."""
@@ -54,17 +62,26 @@ class _Padding(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """One slice of the outermost dim per grid iteration; the border belongs to the first."""
-        op = self.op
         layout = stored_choice(self.group).results[0]
-        start, dims = inside(op, layout)
-        *outer, inner = dims
-        grid = outer[0].extent if outer else 1
+        start, dims = self.nest.inside(layout)
+        first = dims[0] if len(dims) > 1 else LoopDim[Extent](1, (0, 0))
+        rest = dims[1:] or dims
 
         def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-            e.branch(index, 1, lambda: write_border(e, op, layout, buffers[-1]), lambda: None)
-            first = outer[0].strides if outer else (0, 0)
-            source = e.mul(index, first[0])
-            target = e.add(e.mul(index, first[1]), start)
-            copy_loops(e, [*outer[1:], inner], (buffers[0], buffers[-1]), (source, target))
+            e.branch(
+                index, 1, lambda: write_border(e, self.nest, layout, buffers[-1]), lambda: None
+            )
 
+            def copy() -> None:
+                source, target = (e.mul(index, stride) for stride in first.strides)
+                at = (source, e.add(target, start))
+                copy_loops(e, rest, (buffers[0], buffers[-1]), at)
+
+            if isinstance(first.extent, int):
+                copy()
+            else:
+                e.branch(index, first.extent, copy, lambda: None)
+
+        # There is a border to write around nothing, too.
+        grid = maximum(1, first.extent)
         return grid_kernel(self.group, symbol, self.unit, grid, iteration)

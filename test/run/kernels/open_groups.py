@@ -16,6 +16,7 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.sizes.evaluation import evaluate as value_of
 from braid.support.sizes.expression import Extent
 from braid.targets.kernels.kernel_family import Kernel
+from braid.targets.kernels.schedules import Schedule
 from test.machines import HOST
 from test.run.groups import evaluate
 from test.run.kernels.conftest import Build, at_end_of_page, make_group, random_array
@@ -51,6 +52,17 @@ def open_group(
         return known.get(value) or alike.get(shape_of(value), shape_of(value))
 
     return group, extents_of
+
+
+def maker(family: Any, nest_of: Any) -> Make:
+    """Return what makes the kernel of a group whose extents are known by the nest alone."""
+
+    def make(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
+        assert family.match(group) is None, "a group with open dims has no extents of its own"
+        candidate = family.candidate(group, nest_of(group, extents_of))
+        return candidate.emit("kernel", Schedule())
+
+    return make
 
 
 class OpenKernel:

@@ -57,6 +57,12 @@ def test_progressions(check, positions, inner: int) -> None:
     check(FAMILY, [[2, 6, inner]], gathers((1, positions)))
 
 
+def test_a_part_of_an_inner_dim(check) -> None:
+    """One run along it, behind a dim of several."""
+    check(FAMILY, [[3, 4, 5]], gathers((1, [1, 2]), (0, [0, 2, 1])))
+    check(FAMILY, [[3, 4, 5]], gathers((2, [4, 2, 0]), (0, [0, 2, 1])))
+
+
 def test_one_dim_twice(check) -> None:
     check(FAMILY, [[5, 20]], gathers((1, [3, 2, 1, 0, 5, 6, 7]), (1, [6, 5, 4, 0, 1])))
 

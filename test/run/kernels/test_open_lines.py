@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16, f32, i32, i64
 
-from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.scan import scan_nest
 from braid.analysis.nests.scatter import scatter_nest
 from braid.analysis.nests.selection import arg_reduce_nest, top_k_nest
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
@@ -20,23 +18,10 @@ from braid.lowering.cpu.kernels.scan import ScanFamily
 from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.top_k import TopKFamily
 from braid.support.sizes.expression import symbol
-from braid.targets.kernels.kernel_family import Kernel
-from braid.targets.kernels.schedules import Schedule
 from test.machines import HOST
-from test.run.kernels.open_groups import SIZES, OpenKernel, open_group
+from test.run.kernels.open_groups import SIZES, OpenKernel, maker, open_group
 
 ROWS, COLUMNS, LENGTH = symbol("rows"), symbol("columns"), symbol("length")
-
-
-def maker(family: Any, nest_of: Any) -> Any:
-    """Return what makes the kernel of a group whose extents are known by the nest alone."""
-
-    def make(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-        assert family.match(group) is None, "a group with open dims has no extents of its own"
-        candidate = family.candidate(group, nest_of(group, extents_of))
-        return candidate.emit("kernel", Schedule())
-
-    return make
 
 
 SCANS = {

@@ -9,6 +9,7 @@ from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.rows import each
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,10 @@ def copy_elements(e: Emitter, source: Strided, target: Strided, shape: Sequence[
 
 
 def copy_loops(
-    e: Emitter, dims: Sequence[LoopDim], buffers: tuple[Buffer, Buffer], at: tuple[Index, Index]
+    e: Emitter,
+    dims: Sequence[LoopDim[Extent]],
+    buffers: tuple[Buffer, Buffer],
+    at: tuple[Index, Index],
 ) -> None:
     """Copies by loops over `dims`, which have strides in source and target, in their order.
 
