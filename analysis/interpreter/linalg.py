@@ -7,15 +7,15 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects import math, tensor
+from xdsl.dialects.arith import Arith
 from xdsl.dialects.builtin import DYNAMIC_INDEX, UnregisteredOp
 from xdsl.dialects.linalg.abstract_ops import LinalgStructuredOperation
-from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.dialects.linalg.ops import BroadcastOp, ReduceOp
+from xdsl.dialects.linalg.ops import BroadcastOp, IndexOp, ReduceOp
 from xdsl.ir import Operation
-from xdsl.ir.affine import AffineMap
+from xdsl.ir.affine import AffineDimExpr, AffineMap
 
 from braid.analysis.interpreter.machine import Handler, Machine, Value
-from braid.analysis.structure.loop_nests import tensor_nests
+from braid.analysis.structure.loop_nests import op_name, tensor_nests
 from braid.dialects.braid import numpy_functions as fn
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.dtypes import to_numpy
@@ -24,37 +24,62 @@ from braid.support.errors import UnsupportedError
 
 
 def _structured(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """One iteration of the reduction dims after the other, each for all parallel dims at once."""
+    """One iteration after the other, but those that write different elements all at once."""
     op = cast(LinalgStructuredOperation, op)
     maps = [attribute.data for attribute in op.get_indexing_maps()]
-    kinds = [attribute.data for attribute in op.get_iterator_types()]
     extents = op.get_static_loop_ranges()
     arrays = [np.asarray(value) for value in operands]
     first_result = len(operands) - len(op.results)
     for index in range(first_result, len(operands)):
         arrays[index] = arrays[index].copy()
-    parallel = [dim for dim, kind in enumerate(kinds) if kind == IteratorType.PARALLEL]
-    reduced = [dim for dim in range(len(kinds)) if dim not in parallel]
+    parallel = _parallel(maps[first_result:])
+    reduced = [dim for dim in range(len(extents)) if dim not in parallel]
     shape = [extents[dim] for dim in parallel]
     grid = dict(zip(parallel, np.ogrid[tuple(slice(n) for n in shape)], strict=True))
     if 0 in shape:
         return arrays[first_result:]
     for point in product(*(range(extents[dim]) for dim in reduced)):
-        place = grid | dict(zip(reduced, point, strict=True))
+        place = grid | dict(zip(reduced, map(np.int64, point), strict=True))
         at = [_places(map, place) for map in maps]
         reads = [np.broadcast_to(a[p], shape) for a, p in zip(arrays, at, strict=True)]
-        values = machine.run_kernel(op.regions[0].block, reads)
+        indices = {dim: np.broadcast_to(index, shape) for dim, index in place.items()}
+        values = machine.run_kernel(op.regions[0].block, reads, indices)
         for number, value in enumerate(values, first_result):
             arrays[number][at[number]] = value
     return arrays[first_result:]
 
 
+def _parallel(written: Sequence[AffineMap]) -> list[int]:
+    """Return the loops that the map of every result has alone, whatever the op says of them."""
+    dims = range(written[0].num_dims)
+    return [dim for dim in dims if all(AffineDimExpr(dim) in map.results for map in written)]
+
+
+def _index(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    return (machine.indices[cast(IndexOp, op).dim.value.data],)
+
+
 def _generalized(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """A named op by the `linalg.generic` that upstream makes of it."""
+    """A named op by the `linalg.generic` that upstream makes of it; an elementwise one by its name.
+
+    Ops of `arith` and `math` on tensors that upstream read are not registered.
+    """
+    if (elementwise := _elementwise_ops().get(op_name(op))) is not None:
+        made = elementwise.create(
+            operands=op.operands, result_types=op.result_types, properties=dict(op.properties)
+        )
+        results = machine.results_of(made, operands)
+        made.drop_all_references()
+        return results
     generic = _generic_of(op)
     if generic is None:
         return machine.unknown(op)
     return _structured(machine, generic, operands)
+
+
+@cache
+def _elementwise_ops() -> dict[str, type[Operation]]:
+    return {op.name: op for dialect in (Arith, math.Math) for op in dialect.operations}
 
 
 @cache
@@ -159,6 +184,7 @@ _FUNCTIONS: dict[type[Operation], Callable[..., Any]] = {
 
 HANDLERS: dict[type[Operation], Handler] = {
     LinalgStructuredOperation: _structured,
+    IndexOp: _index,
     ReduceOp: _generalized,
     BroadcastOp: _generalized,
     UnregisteredOp: _generalized,

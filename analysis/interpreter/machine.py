@@ -44,6 +44,8 @@ class Machine:
     parameters: Mapping[str, Array]
     observer: Observer | None = None
     memory: LiveBytes = field(default_factory=LiveBytes)
+    indices: Mapping[int, Value] = field(default_factory=dict[int, Value])
+    """The index of each loop around the block that runs, for `linalg.index`."""
     _passed: list[Value] = field(default_factory=list[Value])
     _values: dict[SSAValue, Value] = field(default_factory=dict[SSAValue, Value])
     _deaths: dict[Block, dict[Operation, tuple[SSAValue, ...]]] = field(
@@ -80,9 +82,11 @@ class Machine:
                 self.memory.remove(self._values.pop(value))
         return self._leave(block)
 
-    def run_kernel(self, block: Block, arguments: Sequence[Value]) -> Sequence[Value]:
-        """As `run_block`, for a block whose inner values have no buffers."""
-        outside, self.memory = self.memory, LiveBytes()
+    def run_kernel(
+        self, block: Block, arguments: Sequence[Value], indices: Mapping[int, Value] | None = None
+    ) -> Sequence[Value]:
+        """As `run_block`, for a block whose inner values have no buffers, in loops at `indices`."""
+        outside, self.memory, self.indices = self.memory, LiveBytes(), indices or {}
         try:
             results = self.run_block(block, arguments)
         finally:
@@ -115,7 +119,7 @@ class Machine:
     def _run(self, op: Operation) -> None:
         operands = [self._values[operand] for operand in op.operands]
         try:
-            results = self._handler(op)(self, op, operands)
+            results = self.results_of(op, operands)
         except BraidError as error:
             if error.location is None:
                 error.location = source_location(op)
@@ -133,6 +137,10 @@ class Machine:
         self._release()
         if self.observer is not None:
             self.observer(op, operands, results)
+
+    def results_of(self, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+        """Return what `op` computes of other operands than its own."""
+        return self._handler(op)(self, op, operands)
 
     def _handler(self, op: Operation) -> Handler:
         for load in self.handlers:
