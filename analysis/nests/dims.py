@@ -46,29 +46,32 @@ def _continues(outer: LoopDim[Extent], inner: LoopDim[Extent]) -> bool:
 
 
 @dataclass(frozen=True)
-class Stored:
-    """A tensor of logical `shape` in `layout`."""
+class Stored(Generic[KnownOrOpen]):
+    """A tensor of logical `shape` in `layout`, which has no blocks where dims are open."""
 
-    shape: tuple[int, ...]
+    shape: tuple[KnownOrOpen, ...]
     layout: Layout
 
-    def stride(self, dim: int, step: int = 1) -> int:
+    def stride(self, dim: int, step: Extent = 1) -> KnownOrOpen:
         """Return the elements that `step` along a logical dim advances by; 0 for a repeated dim.
 
         Exact as long as the walk does not leave the block that holds its first element.
         """
-        return 0 if self.shape[dim] == 1 else self.distance(dim, step)
+        return cast(KnownOrOpen, 0) if self.shape[dim] == 1 else self.distance(dim, step)
 
-    def distance(self, dim: int, step: int = 1) -> int:
+    def distance(self, dim: int, step: Extent = 1) -> KnownOrOpen:
         """Return the same as it is stored, where nothing is repeated: not 0 for an extent of 1."""
-        unit, stride = max(unit for unit in self._units[dim] if unit[0] <= step)
-        return stride * (step // unit)
+        units = self._units[dim]
+        unit, stride = units[0]
+        if len(units) > 1 and isinstance(step, int):
+            unit, stride = max(each for each in units if each[0] <= step)
+        return cast(KnownOrOpen, stride * (step // unit))
 
     @cached_property
     def _units(self) -> list[list[tuple[int, int]]]:
         """Return, per logical dim, the steps that its storage dims count in and their strides."""
         units: list[list[tuple[int, int]]] = [[] for _ in self.shape]
-        strides = self.layout.storage_strides(self.shape)
+        strides = cast(tuple[int, ...], self.layout.storage_strides(self.shape))  # or sizes
         for stored, stride in zip(self.layout.dims, strides, strict=True):
             units[stored.dim].append((stored.step, stride))
         return units

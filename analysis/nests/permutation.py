@@ -1,4 +1,4 @@
-"""A permutation of elements as a loop nest: which element of storage goes where. No IR.
+"""A permutation of elements as a loop nest: which element of storage goes where.
 
 Reorders, transposes, and transposes between reshapes (channel shuffles) are all described by
 digits: a dim of the source is counted in one or more digits, and so is a dim of the target.
@@ -7,36 +7,54 @@ digits: a dim of the source is counted in one or more digits, and so is a dim of
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Generic, TypeAlias, cast
 
-from braid.analysis.nests.dims import LoopDim, Stored, merged
+from xdsl.ir import BlockArgument, SSAValue
+
+from braid.analysis.nests.dims import KnownOrOpen, LoopDim, Stored, has_elements, merged
+from braid.analysis.nests.pointwise import ExtentsOf
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_number
 from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.movement import ReshapeOp, TransposeOp
+from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.regions import FusedOp
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.polynomials import exact_quotient
 
 
 @dataclass(frozen=True)
-class Digit:
+class Digit(Generic[KnownOrOpen]):
     """`extent` values of an index of dim `dim`, in steps of `step`."""
 
-    extent: int
+    extent: KnownOrOpen
     dim: int
-    step: int
+    step: KnownOrOpen
+
+
+_Known: TypeAlias = tuple[Digit, Digit]
 
 
 @dataclass(frozen=True)
 class Movement:
-    """A tensor under a new index: digits of the source's dims, in row-major order of `shape`."""
+    """A tensor of the shape `source` under a new index.
 
-    shape: tuple[int, ...]
-    digits: tuple[Digit, ...]
+    It is digits of the source's dims, in row-major order of `shape`.
+    """
+
+    source: tuple[Extent, ...]
+    shape: tuple[Extent, ...]
+    digits: tuple[Digit[Extent], ...]
 
     @staticmethod
-    def of(shape: Sequence[int]) -> "Movement":
+    def of(shape: Sequence[Extent]) -> "Movement":
         """Return the movement that leaves every element where it is."""
-        digits = (Digit(extent, dim, 1) for dim, extent in enumerate(shape) if extent != 1)
-        return Movement(tuple(shape), tuple(digits))
+        digits = (Digit[Extent](extent, dim, 1) for dim, extent in enumerate(shape) if extent != 1)
+        return Movement(tuple(shape), tuple(shape), tuple(digits))
 
-    def reshaped(self, shape: Sequence[int]) -> "Movement":
+    def reshaped(self, shape: Sequence[Extent]) -> "Movement":
         """Return the same order of elements under another shape."""
-        return Movement(tuple(shape), self.digits)
+        return Movement(self.source, tuple(shape), self.digits)
 
     def transposed(self, permutation: Sequence[int]) -> "Movement | None":
         """Return the movement whose dim i was `permutation[i]`; None where a digit is cut."""
@@ -44,48 +62,87 @@ class Movement:
         if groups is None:
             return None
         digits = (digit for dim in permutation for digit in groups[dim])
-        return Movement(tuple(self.shape[dim] for dim in permutation), tuple(digits))
+        shape = tuple(self.shape[dim] for dim in permutation)
+        return Movement(self.source, shape, tuple(digits))
 
-    def by_dim(self) -> list[list[Digit]] | None:
-        """Return the digits of each dim of `shape`, outermost first, cut where a dim begins."""
+    def by_dim(self) -> list[list[Digit[Extent]]] | None:
+        """Return the digits of each dim of `shape`, outermost first, cut where a dim begins.
+
+        None where they are not known to be those of whole dims.
+        """
         left = list(self.digits)
-        groups: list[list[Digit]] = []
+        groups: list[list[Digit[Extent]]] = []
         for extent in reversed(self.shape):
-            group: list[Digit] = []
+            group: list[Digit[Extent]] = []
             while extent != 1:
+                if not left:
+                    return None
                 digit = left.pop()
-                if extent % digit.extent == 0:
-                    extent //= digit.extent
-                elif digit.extent % extent == 0:
-                    outer = Digit(digit.extent // extent, digit.dim, digit.step * extent)
-                    left.append(outer)
-                    digit, extent = Digit(extent, digit.dim, digit.step), 1
+                if (outer := _quotient(extent, digit.extent)) is not None:
+                    extent = outer
+                elif (outer := _quotient(digit.extent, extent)) is not None:
+                    left.append(Digit[Extent](outer, digit.dim, digit.step * extent))
+                    digit, extent = Digit[Extent](extent, digit.dim, digit.step), 1
                 else:
                     return None
                 group.insert(0, digit)
             groups.insert(0, group)
-        return groups
+        return None if left else groups
+
+
+def movement(group: FusedOp, extents_of: ExtentsOf = shape_of) -> Movement | None:
+    """Return what the ops of the group do to the index, if they move all that a tensor has.
+
+    They are one chain from operand to result.
+    """
+    if len(group.inputs) != 1 or len(group.outputs) != 1:
+        return None
+    value: SSAValue = group.body.block.args[0]
+    shape = extents_of(value)
+    if not shape or not has_elements(shape) or not is_number(element_type_of(value)):
+        return None
+    moved: Movement | None = Movement.of(shape)
+    for op in group.body.block.ops:
+        if op is group.terminator:
+            break
+        if not isinstance(op, ReorderOp | TransposeOp | ReshapeOp) or op.input is not value:
+            return None
+        if isinstance(op, TransposeOp):
+            moved = moved.transposed(op.permutation.get_values())
+        elif isinstance(op, ReshapeOp):
+            moved = moved.reshaped(extents_of(op.output))
+        if moved is None:
+            return None
+        value = op.output
+    is_chain = group.terminator.arguments[0] is value and not isinstance(value, BlockArgument)
+    return moved if is_chain else None
 
 
 def movement_nest(
-    movement: Movement, source_shape: Sequence[int], source: Layout, target: Layout
-) -> tuple[LoopDim, ...] | None:
+    movement: Movement, source: Layout, target: Layout
+) -> tuple[LoopDim[Extent], ...] | None:
     """Return merged loop dims with the strides of source and target, in the order of the target.
 
-    None where a tensor is padded to whole blocks, or digits and blocks do not divide one another.
+    None where a tensor is padded to whole blocks, or digits and blocks do not divide one another,
+    and for blocks of tensors with open dims.
     """
     groups = movement.by_dim()
     if groups is None:
         return None
-    for shape, layout in ((source_shape, source), (movement.shape, target)):
-        if any(extent % layout.block(dim) for dim, extent in enumerate(shape)):
+    tensors = ((movement.source, source), (movement.shape, target))
+    is_open = any(not isinstance(extent, int) for shape, _ in tensors for extent in shape)
+    for shape, layout in tensors:
+        if any(extent % layout.block(dim) != 0 for dim, extent in enumerate(shape)):
             return None
-    before, after = Stored(tuple(source_shape), source), Stored(movement.shape, target)
-    dims: list[LoopDim] = []
+        if is_open and not layout.is_permutation:
+            return None
+    before, after = (Stored[Extent](shape, layout) for shape, layout in tensors)
+    dims: list[tuple[int, LoopDim[Extent]]] = []
     for dim, group in enumerate(groups):
-        step = 1
+        step: Extent = 1
         for digit in reversed(group):
-            pieces = _cut(digit, source, Digit(digit.extent, dim, step), target)
+            whole = digit, Digit(digit.extent, dim, step)
+            pieces = [whole] if is_open else _cut(*cast(_Known, whole), source, target)
             if pieces is None:
                 return None
             for from_digit, to_digit in pieces:
@@ -93,15 +150,27 @@ def movement_nest(
                     before.stride(from_digit.dim, from_digit.step),
                     after.stride(to_digit.dim, to_digit.step),
                 )
-                dims.append(LoopDim(from_digit.extent, strides))
-            step *= digit.extent
-    dims.sort(key=lambda dim: dim.strides[1], reverse=True)
-    return merged(dims) or (LoopDim(1, (1, 1)),)
+                dims.append((dim, LoopDim(from_digit.extent, strides)))
+            step = step * digit.extent
+    if is_open:
+        place = {stored.dim: number for number, stored in enumerate(target.dims)}
+        dims.reverse()
+        dims.sort(key=lambda each: place[each[0]])
+    else:
+        dims.sort(key=lambda each: cast(int, each[1].strides[1]), reverse=True)
+    return merged([loop for _, loop in dims]) or (LoopDim(1, (1, 1)),)
+
+
+def _quotient(a: Extent, b: Extent) -> Extent | None:
+    """Return a / b where that is a whole number whatever sizes are."""
+    if isinstance(a, int) and isinstance(b, int):
+        return None if a % b else a // b
+    return exact_quotient(a, b)
 
 
 def _cut(
-    source: Digit, source_layout: Layout, target: Digit, target_layout: Layout
-) -> list[tuple[Digit, Digit]] | None:
+    source: Digit, target: Digit, source_layout: Layout, target_layout: Layout
+) -> Sequence[tuple[Digit, Digit]] | None:
     """Return the pair of digits in pieces that begin where a block of either layout begins."""
     cuts = {1, source.extent}
     for digit, layout in ((source, source_layout), (target, target_layout)):

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, cast
+from typing import ClassVar, TypeAlias
 
-from xdsl.ir import BlockArgument, Operation, SSAValue
+from xdsl.ir import SSAValue
 
-from braid.analysis.nests.dims import LoopDim
-from braid.analysis.nests.permutation import Movement, movement_nest
+from braid.analysis.nests.dims import LoopDim, has_elements
+from braid.analysis.nests.permutation import Movement, movement, movement_nest
 from braid.analysis.nests.pointwise import Pointwise, PointwiseNest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
@@ -26,6 +26,7 @@ from braid.lowering.cpu.kernels.pointwise.loops import (
     PointwiseLoops,
 )
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.support.sizes.expression import Extent
 from braid.targets.kernels.kernel_family import Kernel
 
 _CHUNK = 64
@@ -52,20 +53,24 @@ class MovementFamily(VectorFamily):
     version: int = 3
     anchors: ClassVar = (ReorderOp, TransposeOp, ReshapeOp)
 
-    def match(self, group: FusedOp) -> "_Copy | None":
-        """A chain of movements, in at least one pair of layouts."""
-        movement = _match(group)
-        if movement is None:
+    def match(self, group: FusedOp) -> "Copy | None":
+        """A chain of movements, in at least one pair of layouts, with known extents."""
+        moved = movement(group)
+        if moved is None:
             return None
-        candidate = _Copy(group, self.unit, movement)
+        candidate = self.candidate(group, moved)
         return candidate if candidate.layouts else None
+
+    def candidate(self, group: FusedOp, moved: Movement) -> "Copy":
+        """The kernel of a movement, whose extents may be open."""
+        return Copy(group, self.unit, moved)
 
     def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
         """As in `KernelFamily`."""
         shape = tensor.get_shape()
-        if not _is_movable(tensor):
+        if not is_number(tensor.element_type) or not shape or not has_elements(shape):
             return None
-        nest = movement_nest(Movement.of(shape), shape, source, target)
+        nest = movement_nest(Movement.of(shape), source, target)
         if nest is None:
             return None
         moved = storage_bytes(tensor, source) + storage_bytes(tensor, target)
@@ -73,8 +78,10 @@ class MovementFamily(VectorFamily):
 
 
 @dataclass(frozen=True, eq=False)
-class _Copy(ScheduledCandidate[LoopSchedule]):
-    movement: Movement
+class Copy(ScheduledCandidate[LoopSchedule]):
+    """The movement of a group."""
+
+    moved: Movement
 
     def choices(self) -> Sequence[LayoutChoice]:
         """All pairs of layouts of operand and result."""
@@ -107,11 +114,10 @@ class _Copy(ScheduledCandidate[LoopSchedule]):
         loops = self._loops(nest, schedule.unroll)
         return grid_kernel(self.group, symbol, self.unit, loops.grid, loops.iteration)
 
-    def _nest(self, choice: LayoutChoice) -> tuple[LoopDim, ...] | None:
-        shape = shape_of(self.group.inputs[0])
-        return movement_nest(self.movement, shape, choice.operands[0], choice.results[0])
+    def _nest(self, choice: LayoutChoice) -> tuple[LoopDim[Extent], ...] | None:
+        return movement_nest(self.moved, choice.operands[0], choice.results[0])
 
-    def _loops(self, nest: Sequence[LoopDim], unroll: int) -> Loops:
+    def _loops(self, nest: Sequence[LoopDim[Extent]], unroll: int) -> Loops:
         lanes = self.unit.lanes
         if _is_plain(nest):
             argument = self.group.body.block.args[0]
@@ -122,49 +128,14 @@ class _Copy(ScheduledCandidate[LoopSchedule]):
         return TransposeLoops(outer, lines, nest[-1], lanes, max(lanes, _CHUNK))
 
 
-def _factor(nest: Sequence[LoopDim]) -> float:
+def _factor(nest: Sequence[LoopDim[Extent]]) -> float:
     """How much longer than a plain copy it takes."""
     return 1.0 if _is_plain(nest) else _TURNING
 
 
-def _is_plain(nest: Sequence[LoopDim]) -> bool:
+def _is_plain(nest: Sequence[LoopDim[Extent]]) -> bool:
     """Whether neighbours stay neighbours."""
     return nest[-1].strides == (1, 1)
-
-
-def _match(group: FusedOp) -> Movement | None:
-    """What the ops of the group do to the index, if they are one chain from operand to result."""
-    if len(group.inputs) != 1 or len(group.outputs) != 1:
-        return None
-    value = group.body.block.args[0]
-    shape = shape_of(value)
-    if not _is_movable(cast(AnyTensor, value.type)):
-        return None
-    movement: Movement | None = Movement.of(shape)
-    for op in group.body.block.ops:
-        if op is group.terminator:
-            break
-        if not isinstance(op, ReorderOp | TransposeOp | ReshapeOp) or op.input is not value:
-            return None
-        movement = _moved(movement, op)
-        if movement is None:
-            return None
-        value = op.output
-    is_chain = group.terminator.arguments[0] is value and not isinstance(value, BlockArgument)
-    return movement if is_chain else None
-
-
-def _is_movable(tensor: AnyTensor) -> bool:
-    """Numbers, and some of them; no scalar."""
-    return is_number(tensor.element_type) and min(tensor.get_shape(), default=0) >= 1
-
-
-def _moved(movement: Movement, op: Operation) -> Movement | None:
-    if isinstance(op, TransposeOp):
-        return movement.transposed(op.permutation.get_values())
-    if isinstance(op, ReshapeOp):
-        return movement.reshaped(shape_of(op.output))
-    return movement
 
 
 def _candidates(group: FusedOp) -> list[LayoutChoice]:

@@ -38,15 +38,20 @@ def open_type(extents: Sequence[Extent], element_type: Attribute = f32) -> Tenso
 
 
 def open_group(
-    shapes: Shapes, build: Build, results: Shapes, types: Sequence[Attribute] = ()
+    shapes: Shapes,
+    build: Build,
+    results: Shapes,
+    types: Sequence[Attribute] = (),
+    inside: Shapes = (),
 ) -> tuple[FusedOp, ExtentsOf]:
-    """Return a group, and the extents of its values; those inside are like a result or operand."""
+    """Return a group, and the extents of its values; those inside are like others, or `inside`."""
     group = make_group(
         list(map(open_type, shapes, types or [f32] * len(shapes))), build, is_verified=False
     )
     known = dict(zip(group.body.block.args, map(tuple, shapes), strict=True))
     known.update(zip(group.terminator.arguments, map(tuple, results), strict=False))
     alike = {shape_of(value): extents for value, extents in reversed(known.items())}
+    alike.update({open_type(shape).get_shape(): tuple(shape) for shape in inside})
 
     def extents_of(value: SSAValue) -> tuple[Extent, ...]:
         return known.get(value) or alike.get(shape_of(value), shape_of(value))
@@ -76,10 +81,11 @@ class OpenKernel:
         *,
         results: Shapes | None = None,
         types: Sequence[Attribute] | None = None,
+        inside: Shapes = (),
     ) -> None:
         self.shapes, self.build = shapes, build
         self.types = types or [f32] * len(shapes)
-        group, extents_of = open_group(shapes, build, results or [shapes[0]], self.types)
+        group, extents_of = open_group(shapes, build, results or [shapes[0]], self.types, inside)
         kernel = make(group, extents_of)
         self.in_place = kernel.in_place
         self.call = CallableKernel(kernel)

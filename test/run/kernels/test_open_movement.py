@@ -4,18 +4,25 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import f16, f32, f64, i8
+from xdsl.dialects.builtin import TensorType, f16, f32, f64, i8, i64
 
 from braid.analysis.nests.concat import concat_nest
 from braid.analysis.nests.padding import pad_nest
+from braid.analysis.nests.permutation import movement, movement_nest
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.runs import known_gather_nest
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.indexing import GatherOp
-from braid.dialects.braid.movement import ConcatOp, PadOp
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
+from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.concat import ConcatFamily
 from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
+from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
+from braid.lowering.cpu.kernels.pointwise.loops import LoopSchedule
 from braid.support.sizes.expression import symbol
+from braid.targets.kernels.kernel_family import Kernel
 from test.machines import HOST
 from test.run.kernels.open_groups import SIZES, OpenKernel, maker, open_group
 
@@ -127,3 +134,86 @@ def test_positions_along_an_open_dim_are_not_known() -> None:
     """Check that a gather is not taken along a dim whose length decides what is inside."""
     group, extents_of = open_group([(ROWS, COLUMNS)], gathered((0, [0, -1])), [(2, COLUMNS)])
     assert known_gather_nest(group, extents_of) is None
+
+
+def copies(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
+    family = MovementFamily(HOST)
+    assert family.match(group) is None
+    found = movement(group, extents_of)
+    assert found is not None
+    return family.candidate(group, found).emit("kernel", LoopSchedule(2))
+
+
+def moved(*steps: Any) -> Any:
+    """Build a chain of transposes (tuples), and of reshapes (functions of the shape)."""
+
+    def build(x: Any) -> Any:
+        ops: list[Any] = []
+        for step in steps:
+            if isinstance(step, tuple):
+                op = TransposeOp.get(x, step)
+            else:
+                type = TensorType(x.type.element_type, step(list(x.type.get_shape())))
+                op = ReshapeOp.create(operands=[x], result_types=[type])
+            ops.append(op)
+            x = op.results[0]
+        return ops, [x]
+
+    return build
+
+
+def shuffled() -> Any:
+    """Build a shuffle of channels: 6 of them, in 2 groups."""
+    apart = lambda shape: [shape[0], 2, 3, *shape[2:]]  # noqa: E731
+    together = lambda shape: [shape[0], 6, *shape[3:]]  # noqa: E731
+    return moved(apart, (0, 2, 1, 3, 4), together)
+
+
+MOVEMENTS: dict[str, Any] = {
+    "transpose": ([(ROWS, COLUMNS)], moved((1, 0)), (COLUMNS, ROWS)),
+    "halves": ([(ROWS, COLUMNS)], moved((1, 0)), (COLUMNS, ROWS), f16),
+    "few lines": ([(3, COLUMNS)], moved((1, 0)), (COLUMNS, 3)),
+    "few columns": ([(COLUMNS, 5)], moved((1, 0)), (5, COLUMNS)),
+    "40 columns": ([(ROWS, COLUMNS, 40)], moved((0, 2, 1)), (ROWS, 40, COLUMNS)),
+    "heads": ([(ROWS, COLUMNS, 4, 8)], moved((0, 2, 1, 3)), (ROWS, 4, COLUMNS, 8)),
+    "keys": ([(ROWS, COLUMNS, 4, 8)], moved((0, 2, 3, 1)), (ROWS, 4, 8, COLUMNS)),
+    "plain": ([(ROWS, 1, COLUMNS)], moved((1, 0, 2)), (1, ROWS, COLUMNS), i64),
+    "shuffle": ([(1, 6, ROWS, COLUMNS)], shuffled(), (1, 6, ROWS, COLUMNS)),
+}
+
+
+@pytest.fixture(scope="module", params=MOVEMENTS)
+def movement_of(request: pytest.FixtureRequest) -> OpenKernel:
+    shapes, build, result, *types = MOVEMENTS[request.param]
+    inside = [(1, 2, 3, ROWS, COLUMNS), (1, 3, 2, ROWS, COLUMNS)]
+    return OpenKernel(shapes, build, copies, results=[result], types=types or None, inside=inside)
+
+
+@pytest.mark.parametrize("rows", [0, 1, 7, 64, 97])
+def test_movement_of_any_sizes(movement_of: OpenKernel, rows: int) -> None:
+    for columns in SIZES:
+        movement_of.check(0, rows=rows, columns=columns)
+
+
+def test_an_unknown_split_is_no_movement() -> None:
+    """Check that a dim is not taken for a product of others that it may not be."""
+    group, extents_of = open_group(
+        [(ROWS, COLUMNS)],
+        moved(lambda _: [DYNAMIC], (0,)),
+        [(LENGTH,)],
+    )
+    assert movement(group, extents_of) is None
+
+
+def test_open_dims_that_are_joined_are_known() -> None:
+    group, extents_of = open_group(
+        [(ROWS, COLUMNS, 3)],
+        moved(lambda _: [DYNAMIC, 3], (1, 0)),
+        [(3, ROWS * COLUMNS)],
+        inside=[(ROWS * COLUMNS, 3)],
+    )
+    found = movement(group, extents_of)
+    assert found is not None
+    nest = movement_nest(found, Layout.row_major(3), Layout.row_major(2))
+    assert nest is not None
+    assert [dim.extent for dim in nest] == [3, ROWS * COLUMNS]

@@ -1,8 +1,8 @@
 """The loops of a transposing copy: tiles are turned in registers, memory is read in lines."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from braid.analysis.nests.dims import LoopDim
 from braid.lowering.emit.buffer import Buffer
@@ -12,6 +12,11 @@ from braid.lowering.emit.register_transpose import (
     interleaved,
     transposed,
 )
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
+
+Strip = Callable[[Index, Index], None]
+"""Moves what is at a position of a dim, and how many positions."""
 
 
 @dataclass(frozen=True)
@@ -23,38 +28,40 @@ class TransposeLoops:
     outer loop run along; `chunk` is a multiple of `lanes`.
     """
 
-    outer: tuple[LoopDim, ...]
-    lines: LoopDim
-    columns: LoopDim
+    outer: tuple[LoopDim[Extent], ...]
+    lines: LoopDim[Extent]
+    columns: LoopDim[Extent]
     lanes: int
     chunk: int
 
     @property
     def interleaves(self) -> bool:
         """Whether a few lines are woven into one contiguous piece of the target."""
-        few = self.columns.extent <= self.lanes // 2
-        return few and self.lines.strides[1] == self.columns.extent
+        return self._are_few(self.columns) and self.lines.strides[1] == self.columns.extent
 
     @property
     def deinterleaves(self) -> bool:
         """Whether a contiguous piece of the source is taken apart into a few lines."""
-        few = self.lines.extent <= self.lanes // 2
-        return few and not self.interleaves and self.columns.strides[0] == self.lines.extent
+        few = self._are_few(self.lines) and not self.interleaves
+        return few and self.columns.strides[0] == self.lines.extent
+
+    def _are_few(self, dim: LoopDim[Extent]) -> bool:
+        return isinstance(dim.extent, int) and dim.extent <= self.lanes // 2
 
     @property
-    def _long(self) -> LoopDim:
+    def _long(self) -> LoopDim[Extent]:
         """The dim that is shared among grid iterations."""
         return self.columns if self.deinterleaves else self.lines
 
     @property
-    def grid_extents(self) -> tuple[int, ...]:
+    def grid_extents(self) -> tuple[Extent, ...]:
         """Outer dims, then chunks."""
         return (*(dim.extent for dim in self.outer), -(-self._long.extent // self.chunk))
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> Extent:
         """Iterations of the grid."""
-        return math.prod(self.grid_extents)
+        return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One chunk: whole vectors, then what is left under masks."""
@@ -76,17 +83,18 @@ class TransposeLoops:
                 )
             )
 
-    def _along(self, e: Emitter, number: Index, strip: Callable[[Index, int], None]) -> None:
+    def _along(self, e: Emitter, number: Index, strip: Strip) -> None:
         """`strip` for the whole vectors of a chunk, and for what is left in the last one."""
         extent = self._long.extent
         tail = extent % self.lanes
         start = e.mul(number, self.chunk)
         stop = e.minimum(e.add(start, self.chunk), extent - tail)
-        if extent >= self.lanes:
+        if extent != tail:
             e.loop(start, stop, self.lanes, lambda position: strip(position, self.lanes))
-        if tail:
+        if tail != 0:
             last = self.grid_extents[-1] - 1
-            e.branch(number, last, lambda: None, lambda: strip(extent - tail, tail))
+            left = partial(_left, e, extent, self.lanes, strip)
+            e.branch(number, last, lambda: None, left)
 
 
 @dataclass(frozen=True)
@@ -99,58 +107,67 @@ class _Writer:
     target: Buffer
     bases: tuple[Index, Index]
 
-    def for_columns(self, body: Callable[[Index, int], None]) -> None:
+    def for_columns(self, body: Strip) -> None:
         """`body` for every vector of columns: the first one and how many there are."""
         extent, lanes = self.loops.columns.extent, self.loops.lanes
-        whole = extent - extent % lanes
-        if whole:
-            self.e.loop(0, whole, lanes, lambda column: body(column, lanes))
-        if whole < extent:
-            body(whole, extent - whole)
+        tail = extent % lanes
+        if extent != tail:
+            self.e.loop(0, extent - tail, lanes, lambda column: body(column, lanes))
+        if tail != 0:
+            _left(self.e, extent, lanes, body)
 
-    def tile(self, line: Index, lines: int, column: Index, columns: int) -> None:
+    def tile(self, line: Index, lines: Index, column: Index, columns: Index) -> None:
         """Turns `lines` positions of `lines` and `columns` of `columns`."""
-        mask_lines, mask_columns = self.e.tail_mask(lines), self.e.tail_mask(columns)
+        e, lanes = self.e, self.loops.lanes
+        mask_lines, mask_columns = e.tail_mask(lines), e.tail_mask(columns)
+        places: list[Index] = list(range(columns if isinstance(columns, int) else lanes))
+        if not isinstance(columns, int):  # The last one stands for those that are not there.
+            places = [e.minimum(place, e.sub(columns, 1)) for place in places]
         rows = [
-            self.source.load(self.e, self._source(line, self.e.add(column, i)), mask_lines)
-            for i in range(columns)
+            self.source.load(e, self._source(line, e.add(column, place)), mask_lines)
+            for place in places
         ]
-        for i, vector in enumerate(transposed(self.e, rows)[:lines]):
-            offset = self._target(self.e.add(line, i), column)
-            self.target.store(self.e, vector, offset, mask_columns)
+        for i, vector in enumerate(transposed(e, rows)):
 
-    def woven(self, position: Index, count: int) -> None:
+            def store(i: int = i, vector: Value = vector) -> None:
+                offset = self._target(e.add(line, i), column)
+                self.target.store(e, vector, offset, mask_columns)
+
+            e.branch(i, lines, store, lambda: None)
+
+    def woven(self, position: Index, count: Index) -> None:
         """`count` positions of `lines` for all `columns`: one piece of the target."""
         columns = self.loops.columns.extent
+        assert isinstance(columns, int)
         mask = self.e.tail_mask(count)
         rows = [self.source.load(self.e, self._source(position, i), mask) for i in range(columns)]
         start = self._target(position, 0)
-        for offset, vector, mask in self._piece(interleaved(self.e, rows), count * columns):
+        vectors = interleaved(self.e, rows)
+        masks = self._masks(columns, self.e.mul(count, columns))
+        for vector, (offset, mask) in zip(vectors, masks, strict=False):
             self.target.store(self.e, vector, self.e.add(start, offset), mask)
 
-    def taken_apart(self, position: Index, count: int) -> None:
+    def taken_apart(self, position: Index, count: Index) -> None:
         """`count` positions of `columns` for all `lines`: one piece of the source."""
         e, lines = self.e, self.loops.lines.extent
+        assert isinstance(lines, int)
         start = self._source(0, position)
         vectors = [
             self.source.load(e, e.add(start, offset), mask)
-            for offset, mask in self._masks(lines, count * lines)
+            for offset, mask in self._masks(lines, e.mul(count, lines))
         ]
         vectors += vectors[:1] * (lines - len(vectors))  # What they hold is masked.
         mask = self.e.tail_mask(count)
         for i, vector in enumerate(deinterleaved(e, vectors)):
             self.target.store(e, vector, self._target(i, position), mask)
 
-    def _piece(self, vectors: Sequence[Value], count: int) -> list[tuple[int, Value, Value | None]]:
-        """Those of the vectors that hold the first `count` elements, with offset and mask."""
-        masks = self._masks(len(vectors), count)
-        return [(o, v, m) for v, (o, m) in zip(vectors, masks, strict=False)]
-
-    def _masks(self, vectors: int, count: int) -> list[tuple[int, Value | None]]:
+    def _masks(self, vectors: int, count: Index) -> list[tuple[int, Value | None]]:
         """Offset and mask of those of some contiguous vectors that hold `count` elements."""
+        most = vectors * self.loops.lanes
+        end = min(most, count) if isinstance(count, int) else most
         return [
-            (offset, self.e.tail_mask(count - offset))
-            for offset in range(0, min(vectors * self.loops.lanes, count), self.loops.lanes)
+            (offset, self.e.tail_mask(self.e.sub(count, offset)))
+            for offset in range(0, end, self.loops.lanes)
         ]
 
     def _source(self, line: Index, column: Index) -> Index:
@@ -162,3 +179,8 @@ class _Writer:
     def _offset(self, tensor: int, line: Index, column: Index) -> Index:
         dims = [self.loops.lines.strides[tensor], self.loops.columns.strides[tensor]]
         return self.e.add(self.bases[tensor], self.e.dot([line, column], dims))
+
+
+def _left(e: Emitter, extent: Extent, lanes: int, strip: Strip) -> None:
+    """`strip` for what is behind the last whole vector of a dim, if there is anything."""
+    e.loop(extent - extent % lanes, extent, lanes, lambda at: strip(at, e.sub(extent, at)))
