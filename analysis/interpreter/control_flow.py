@@ -8,6 +8,7 @@ from xdsl.dialects import func, scf
 from xdsl.ir import Operation
 
 from braid.analysis.interpreter.machine import Handler, Machine, Value
+from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.regions import FusedOp
 from braid.support.errors import BraidError
@@ -68,6 +69,10 @@ def _await(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
     return operands[len(cast(AwaitOp, op).tokens) :]
 
 
+def _fail(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    raise BraidError(cast(FailOp, op).message.data)
+
+
 HANDLERS: dict[type[Operation], Handler] = {
     func.CallOp: _call,
     scf.IfOp: _if,
@@ -77,5 +82,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     FusedOp: _fused,
     LaunchOp: _launch,
     AwaitOp: _await,
+    FailOp: _fail,
 }
 """Handlers by op class."""

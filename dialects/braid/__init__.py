@@ -8,6 +8,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
+from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp, TokenType
 from braid.dialects.braid.matmul import MatmulOp
@@ -46,6 +47,7 @@ Braid = Dialect(
         ConvOp,
         ConvTransposeOp,
         CopyOp,
+        FailOp,
         FusedOp,
         GatherElementsOp,
         GatherNdOp,

@@ -16,15 +16,15 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
-from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.node import DeclaredSizes, Node
 from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.building.registry import Importer
 from braid.frontends.onnx.constraints import check_given, check_made, signature
 from braid.frontends.onnx.functions import Body, body_of, called_body, key_of
 from braid.frontends.onnx.importers import find_importer
-from braid.frontends.onnx.model_file import ModelFile
+from braid.frontends.onnx.model_file import ModelFile, declared_shape, tensor_type_of
 from braid.frontends.onnx.schema_functions import function_of
-from braid.frontends.onnx.supported import names_used
+from braid.frontends.onnx.supported import missing_op, names_used
 from braid.support.errors import BraidError, UnsupportedError
 
 Scope = MutableMapping[str, SSAValue | None]
@@ -51,6 +51,7 @@ class GraphImporter:
         self._file = file
         self._opsets = file.opsets if opsets is None else opsets
         self._names: Counter[str] = Counter() if names is None else names
+        self._declared: dict[str, DeclaredSizes] = {}
 
     def import_graph(self, graph: GraphProto, scope: Scope) -> list[SSAValue]:
         """Appends the graph's nodes; its outputs.
@@ -58,6 +59,10 @@ class GraphImporter:
         `scope` maps the names the graph may use, its inputs among them, and is extended.
         """
         self._check_single_assignment(graph)
+        for value in itertools.chain(graph.value_info, graph.output):
+            if tensor_type_of(value).HasField("shape"):
+                sizes = declared_shape(value)
+                self._declared[value.name] = tuple(d if isinstance(d, int) else None for d in sizes)
         for tensor in graph.initializer:
             scope[tensor.name] = self._initializer(tensor.name, self._file.tensors.read(tensor))
         if graph.sparse_initializer:
@@ -130,6 +135,7 @@ class GraphImporter:
             location=self._file.location,
             tensors=self._file.tensors,
             import_subgraph=import_subgraph,
+            declared=self._declared,
         )
         first = len(self._builder.new_ops)
         for name, value in zip(proto.output, self._outputs(node, scope), strict=False):
@@ -154,6 +160,9 @@ class GraphImporter:
     def _outputs(self, node: Node, scope: Scope) -> Sequence[SSAValue | None]:
         importer = find_importer(node.op_type, node.domain_opset, node.domain)
         known = signature(node.op_type, node.domain, node.domain_opset)
+        missing = missing_op(node.proto, node.domain_opset)
+        if missing is not None:  # in a branch, where it was not looked for before
+            node.unsupported(f"the op {missing} is not supported")
         try:
             if known is not None:
                 check_given(node, known)

@@ -87,7 +87,20 @@ def import_onnx(
             arg_attrs=_names(list(inputs.shapes)),
             res_attrs=_names(_distinct([value.name for value in graph.output])),
         )
+        if builder.has_leftovers:
+            _drop_uses_outside(function)
         return ImportedModel(ModuleOp([function]), parameters)
+
+
+def _drop_uses_outside(function: FuncOp) -> None:
+    """Drop the uses of values by ops that were made, and never inserted or given up."""
+    ops = set(function.walk())
+    blocks = (block for op in ops for region in op.regions for block in region.blocks)
+    values = [*(v for op in ops for v in op.results), *(v for block in blocks for v in block.args)]
+    for value in values:
+        for use in list(value.uses):
+            if use.operation not in ops:
+                use.operation.drop_all_references()
 
 
 def _names(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:

@@ -15,7 +15,11 @@ from braid.support.errors import BraidError, UnsupportedError
 
 
 def check_supported(file: ModelFile) -> None:
-    """Raise UnsupportedError if any op has no importer; the message counts them by op type."""
+    """Raise UnsupportedError if any op has no importer; the message counts them by op type.
+
+    Branches of `If` are left out: what they have is found missing when they are imported, if they
+    are, and then matters where they are taken.
+    """
     called: set[FunctionKey] = set()
     counts = Counter(_unsupported(file, file.proto.graph.node, file.opsets, called))
     if counts:
@@ -27,7 +31,7 @@ def _unsupported(
     file: ModelFile, nodes: Iterable[NodeProto], opsets: Opsets, called: set[FunctionKey]
 ) -> Iterator[str]:
     """Yield a name for each unsupported op; each function is checked once for all its calls."""
-    for node in all_nodes(nodes):
+    for node in _certain_nodes(nodes):
         _check_names(file, node)
         key, domain = key_of(node), domain_of(node)
         function = file.functions.get(key)
@@ -36,10 +40,18 @@ def _unsupported(
                 called.add(key)
                 inner = imported_opsets(function.opset_import, file.location, opsets)
                 yield from _unsupported(file, function.node, inner, called)
-        elif is_too_new(node, domain, opsets.of(domain)):
-            yield f"{node.op_type} of a newer opset than {opsets.of(domain)}"
-        elif not _is_supported(node.op_type, domain, opsets.of(domain)):
-            yield f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        elif (missing := missing_op(node, opsets.of(domain))) is not None:
+            yield missing
+
+
+def missing_op(node: NodeProto, opset: int) -> str | None:
+    """Return what a node's op is called if nothing imports it; `opset` is that of its domain."""
+    domain = domain_of(node)
+    if is_too_new(node, domain, opset):
+        return f"{node.op_type} of a newer opset than {opset}"
+    if not _is_supported(node.op_type, domain, opset):
+        return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+    return None
 
 
 def _check_names(file: ModelFile, node: NodeProto) -> None:
@@ -58,6 +70,19 @@ def _is_supported(op_type: str, domain: str, opset: int) -> bool:
     if find_importer(op_type, opset, domain) is not None:
         return True
     return has_function_body(op_type, domain, opset)
+
+
+def _certain_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """Yield every node, and the nodes of nested subgraphs but for branches, in order."""
+    for node in nodes:
+        yield node
+        for subgraph in () if is_branching(node) else subgraphs(node):
+            yield from _certain_nodes(subgraph.node)
+
+
+def is_branching(node: NodeProto) -> bool:
+    """Return whether only one of a node's subgraphs runs."""
+    return node.op_type == "If" and not domain_of(node)
 
 
 def all_nodes(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:

@@ -23,9 +23,11 @@ from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.attribute_names import SCRATCH_BUFFER, STATUS
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
+from braid.lowering.host.failures import Failures
 from braid.lowering.host.inter_op_sections import InterOpCall, InterOpSections
 from braid.lowering.host.kernel_calls import KernelCalls
 from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
@@ -82,6 +84,7 @@ class _ProgramEmitter:
         self._values = Values(Buffers(environment, at_entry))
         self._kernels = KernelCalls(self.module, environment, at_entry)
         self._launches = Launches(source, environment, self._values, at_entry)
+        self._failures = Failures(self.module, symbol, function, environment, at_entry)
         self._order = InterOpOrder(function)
         self._streams = InterOpSections(
             self.module, symbol, self._order, environment, self._kernels, at_entry
@@ -145,6 +148,8 @@ class _ProgramEmitter:
                 self._launches.launch(op, builder)
             case AwaitOp():
                 self._launches.finish(op, builder)
+            case FailOp():
+                self._failures.emit(op, builder)
             case scf.IfOp() | scf.IndexSwitchOp() | scf.ForOp() | scf.WhileOp():
                 self._control_flow.emit(op, builder)
             case tensor.ExtractOp():
@@ -186,7 +191,7 @@ class _ProgramEmitter:
         for index, value in enumerate(op.operands):
             target = self._values.buffers.address(BufferAttr.output(index))
             self._values.copy(value, self._values.tensors[value], target, builder)
-        status = builder.emit(arith.ConstantOp.from_int_and_width(0, 32))
+        status = self._failures.status(builder)
         for symbol in self._statuses:
             call = llvm.CallOp(symbol, self._environment.env, return_type=i32)
             status = builder.emit(arith.OrIOp(status, builder.emit(call)))

@@ -12,6 +12,7 @@ from braid.support.errors import UnsupportedError
 
 PARALLEL_FOR_OFFSET = 8
 NOW_OFFSET = 16
+FAIL_OFFSET = 24
 COUNTS_OFFSET = 32
 TIMES_OFFSET = 40
 POST_OFFSET = 64

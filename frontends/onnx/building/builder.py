@@ -68,6 +68,10 @@ class Builder:
         self.new_ops: list[Operation] = []
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs."""
+        self.requires_branches = False
+        """Whether a branch that cannot be imported is an error at once, not where it is taken."""
+        self.has_leftovers = False
+        """Whether a block was given up, so that ops may be left over that were never inserted."""
         self._known: dict[SSAValue, Array] = {}
         self._waiting: dict[SSAValue, Operation] = {}
         self._constants: dict[tuple[object, ...], SSAValue] = {}
@@ -172,12 +176,29 @@ class Builder:
         try:
             yield
         except Exception:
+            self.has_leftovers = True
             del self.new_ops[before:]
             for op in reversed(list(block.ops)):
                 block.erase_op(op, safe_erase=False)
             raise
         finally:
             self.block = outer
+
+    def discard(self, block: Block) -> None:
+        """Erase what was appended to a block that is not used after all."""
+        erased = set(block.walk())
+        self.new_ops[:] = [op for op in self.new_ops if op not in erased]
+        for op in reversed(list(block.ops)):
+            block.erase_op(op, safe_erase=False)
+
+    @contextmanager
+    def requiring_branches(self) -> Generator[None]:
+        """Let a branch that cannot be imported be an error at once."""
+        outer, self.requires_branches = self.requires_branches, True
+        try:
+            yield
+        finally:
+            self.requires_branches = outer
 
 
 def _most_elements(array: Array) -> int:

@@ -18,6 +18,10 @@ SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
 
 
+DeclaredSizes = tuple[int | None, ...]
+"""The sizes of dims that a graph declares; None for those that it leaves open."""
+
+
 class Node:
     """A node being imported; `inputs` are None where an optional input is omitted.
 
@@ -36,6 +40,7 @@ class Node:
         location: SourceLocation,
         tensors: TensorReader,
         import_subgraph: SubgraphImporter,
+        declared: Mapping[str, DeclaredSizes],
     ) -> None:
         self.proto = proto
         self.inputs = tuple(inputs)
@@ -45,10 +50,20 @@ class Node:
         self.bound_types: Mapping[str, Attribute] = {}
         self._tensors = tensors
         self.import_subgraph = import_subgraph
+        self._declared = declared
         self._builder = builder
         self._location = location
         self._attributes = {attribute.name: attribute for attribute in proto.attribute}
         self._asked: set[str] = set()
+
+    @property
+    def location(self) -> SourceLocation:
+        """Return where the model is."""
+        return self._location
+
+    def declared_outputs(self) -> list[DeclaredSizes | None]:
+        """Return what the graph declares as the shapes of the outputs, None where it does not."""
+        return [self._declared.get(name) for name in self.proto.output]
 
     @property
     def op_type(self) -> str:

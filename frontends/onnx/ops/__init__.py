@@ -2,6 +2,7 @@
 
 from braid.frontends.onnx.ops import (
     activation,
+    branches,
     control_flow,
     convolution,
     einsum,
@@ -27,6 +28,7 @@ from braid.frontends.onnx.ops import (
 
 __all__ = [
     "activation",
+    "branches",
     "control_flow",
     "convolution",
     "einsum",

@@ -1,4 +1,4 @@
-"""`If` and `Loop`, and what they share with `Scan`: building `scf` ops, and their profile keys.
+"""`Loop`, and what it shares with `If` and `Scan`: building `scf` ops, and their profile keys.
 
 Values of outer graphs are used as they are. What a loop collects per iteration is written into a
 tensor that is carried through the loop.
@@ -11,18 +11,17 @@ import numpy as np
 from onnx import GraphProto, numpy_helper
 from xdsl.dialects import arith, scf, tensor
 from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, StringAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.attribute_names import PROFILE_KEYS
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import i64, to_numpy
-from braid.dialects.braid.names import names_of
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import broadcast, concat, reshape
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.support.errors import UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
 """From the iteration's number (`tensor<i64>`) and the carried values to the next carried values
@@ -118,51 +117,6 @@ def _index(b: Builder, number: int) -> SSAValue:
     return b.insert(arith.ConstantOp(IntegerAttr(number, index))).results[0]
 
 
-@importer("If")
-def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """`scf.if`, or one of the branches if the condition is known."""
-    condition = node.input(0)
-    known = b.known(condition)
-    node.require_scalar(0)
-    branches = [node.graph("then_branch"), node.graph("else_branch")]
-    for branch in branches:
-        if len(branch.output) != len(node.proto.output):
-            node.fail(f"it has {len(node.proto.output)} outputs, a branch has {len(branch.output)}")
-    if known is not None:
-        return node.import_subgraph(branches[0 if known.item() else 1], [])
-    (then, then_types), (otherwise, else_types) = (_branch(b, node, graph) for graph in branches)
-    if then_types != else_types:
-        node.unsupported(
-            f"the branches give {_listed(then_types)} and {_listed(else_types)}, expected the "
-            "same types"
-        )
-    keys = {
-        "condition": node.proto.input[0],
-        "then": _first_name(then, branches[0]),
-        "else": _first_name(otherwise, branches[1]),
-    }
-    op = scf.IfOp(extracted(b, condition), then_types, [then], [otherwise])
-    return insert_with_keys(b, op, keys).results
-
-
-def _branch(b: Builder, node: Node, graph: GraphProto) -> tuple[Block, list[Attribute]]:
-    block = Block()
-    with b.inside(block):
-        results = node.import_subgraph(graph, [])
-        b.insert(scf.YieldOp(*results))
-    return block, [value.type for value in results]
-
-
-def _first_name(block: Block, graph: GraphProto) -> str:
-    """The name of the first op of a branch, or of its first output if it has no ops."""
-    named = (name for op in block.ops for name in names_of(op))
-    return next(named, graph.output[0].name)
-
-
-def _listed(types: Sequence[Attribute]) -> str:
-    return ", ".join(map(str, types))
-
-
 UNROLLED_ITERATIONS = 64
 """A loop of more iterations must have a body that is the same in all of them."""
 
@@ -227,11 +181,14 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
 
     limit = count if count is not None else _as_index(b, trip_count)
     try:
-        return counted_loop(b, limit, carried, body, loop_keys(node, graph))
-    except UnsupportedError:
-        if not count or count > UNROLLED_ITERATIONS:
+        with b.requiring_branches():  # in single iterations a condition may be known
+            return counted_loop(b, limit, carried, body, loop_keys(node, graph))
+    except BraidError as error:
+        if count and count <= UNROLLED_ITERATIONS and isinstance(error, UnsupportedError):
+            return _unrolled(b, node, count, carried)
+        if b.requires_branches:
             raise
-        return _unrolled(b, node, count, carried)
+        return counted_loop(b, limit, carried, body, loop_keys(node, graph))
 
 
 def _unrolled(

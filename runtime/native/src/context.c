@@ -42,6 +42,7 @@ static uint64_t now_ns(void) { return braid_now(); }
 static void record_failure(const braid_env *env, const char *message) {
   braid_context_t *context = (braid_context_t *)(uintptr_t)env;
   snprintf(context->failure, sizeof context->failure, "%s", message);
+  atomic_store_explicit(&context->watch.stopped, 1, memory_order_relaxed); /* ends loops */
 }
 
 static uint64_t coarse_now(void) {
@@ -209,14 +210,12 @@ const int64_t *braid_context_output_shape(braid_context_t *context, int64_t inde
 }
 
 static int report(const braid_context_t *context, int32_t status) {
-  if (context->watch.stopped) {
-    braid_set_error("the run was ended while a loop went on");
-    return 1;
-  }
-  if (status == 0)
+  if (status == 0 && !context->watch.stopped)
     return 0;
   if (context->failure[0] != '\0')
     braid_set_error("%s", context->failure);
+  else if (context->watch.stopped)
+    braid_set_error("the run was ended while a loop went on");
   else
     braid_set_error("the model failed with status %d", (int)status);
   return 1;
@@ -283,6 +282,7 @@ bool braid_context_run_function(braid_context_t *context, int64_t number, void *
                                 char *error, size_t size) {
   function_call own = {context->launches, number, buffers};
   context->failure[0] = '\0';
+  context->watch.stopped = 0;
   int32_t status = braid_launches_run(context->launches, run_function, &own);
   if (status != 0 && context->failure[0] != '\0')
     snprintf(error, size, "%s", context->failure);

@@ -73,7 +73,8 @@ struct braid_env {
   void (*parallel_for)(const braid_env *env, braid_body body, void *ctx, int64_t n);
   /* offset 16: monotonic clock, nanoseconds */
   uint64_t (*now)(void);
-  /* offset 24: records why the run fails (the text is copied); the caller then returns nonzero */
+  /* offset 24: records why the run fails (the text is copied), and ends loops; the caller then
+   * returns nonzero */
   void (*fail)(const braid_env *env, const char *message);
   /* offset 32: executions per profile counter (`counter_count` of them), never reset by a run */
   uint64_t *counts;

@@ -1,0 +1,29 @@
+"""An op that ends a run with an error."""
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.irdl import IRDLOperation, attr_def, irdl_op_definition
+
+
+@irdl_op_definition
+class FailOp(IRDLOperation):
+    """Where it is reached, the run fails with `message`, and the model's results are no values.
+
+    It stands in branches that could not be imported. It has an effect, so that it is neither
+    erased, nor merged, nor moved out of its branch; what follows it in its block gives values of
+    the types that users expect, whatever they are.
+
+    ```mlir
+    braid.fail "the branch needs a window of 5 on 4 elements"
+    ```
+    """
+
+    name = "braid.fail"
+
+    message = attr_def(StringAttr)
+
+    assembly_format = "$message attr-dict"
+
+    @staticmethod
+    def of(message: str) -> "FailOp":
+        """Build the op with this message."""
+        return FailOp(attributes={"message": StringAttr(message)})

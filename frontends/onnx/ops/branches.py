@@ -1,0 +1,154 @@
+"""`If`: both branches, or the one that is known to be taken.
+
+A branch that cannot be imported is often one that is never taken: for another sample rate, rank or
+size. It becomes an error where it is taken.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import GraphProto
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, SSAValue
+
+from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.failure import FailOp
+from braid.dialects.braid.names import names_of
+from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.expressions import broadcast
+from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.ops.control_flow import extracted, insert_with_keys
+from braid.support.diagnostics import Diagnostic, emit
+from braid.support.errors import BraidError, UnsupportedError
+
+_NAMES = ("then", "else")
+
+
+@dataclass(frozen=True)
+class _Branch:
+    """A branch in a block of its own, and the types of what it gives."""
+
+    block: Block
+    types: list[Attribute]
+
+
+@importer("If")
+def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
+    """`scf.if`, or one of the branches if the condition is known."""
+    condition = node.input(0)
+    known = b.known(condition)
+    node.require_scalar(0)
+    graphs = [node.graph(f"{name}_branch") for name in _NAMES]
+    for graph in graphs:
+        if len(graph.output) != len(node.proto.output):
+            node.fail(f"it has {len(node.proto.output)} outputs, a branch has {len(graph.output)}")
+    if known is not None:
+        return node.import_subgraph(graphs[0 if known.item() else 1], [])
+    then, otherwise = _branches(b, node, graphs)
+    keys = {
+        "condition": node.proto.input[0],
+        "then": _first_name(then.block, graphs[0]),
+        "else": _first_name(otherwise.block, graphs[1]),
+    }
+    op = scf.IfOp(extracted(b, condition), then.types, [then.block], [otherwise.block])
+    return insert_with_keys(b, op, keys).results
+
+
+def _branches(b: Builder, node: Node, graphs: Sequence[GraphProto]) -> list[_Branch]:
+    """Both branches with the same types; one that cannot be imported, or has others, fails."""
+    found = [_imported(b, node, graph) for graph in graphs]
+    errors = [each for each in found if isinstance(each, BraidError)]
+    branches = [each for each in found if isinstance(each, _Branch)]
+    if errors and (not branches or b.requires_branches):
+        for branch in branches:
+            b.discard(branch.block)
+        raise errors[0]
+    if errors:
+        (kept,) = branches
+        index = found.index(errors[0])
+        return _with_failing(b, node, kept, index, errors[0].message)
+    if branches[0].types == branches[1].types:
+        return branches
+    listed = [", ".join(map(str, branch.types)) for branch in branches]
+    if b.requires_branches:
+        for branch in branches:
+            b.discard(branch.block)
+        node.unsupported(f"the branches give {listed[0]} and {listed[1]}, expected the same types")
+    index = _misfit(node, branches)
+    b.discard(branches[index].block)
+    return _with_failing(
+        b,
+        node,
+        branches[1 - index],
+        index,
+        f"it gives {listed[index]}, and the {_NAMES[1 - index]} branch {listed[1 - index]}",
+    )
+
+
+def _imported(b: Builder, node: Node, graph: GraphProto) -> _Branch | BraidError:
+    block = Block()
+    try:
+        with b.inside(block):
+            results = node.import_subgraph(graph, [])
+            b.insert(scf.YieldOp(*results))
+    except BraidError as error:
+        return error
+    return _Branch(block, [value.type for value in results])
+
+
+def _misfit(node: Node, branches: Sequence[_Branch]) -> int:
+    """The branch that does not give what the graph declares, the second where that does not tell.
+
+    A type that a declared shape rules out fits nothing that follows.
+    """
+    declared = node.declared_outputs()
+    fits = [
+        all(
+            shape is None or _fits(shape, type)
+            for shape, type in zip(declared, branch.types, strict=True)
+        )
+        for branch in branches
+    ]
+    return 0 if fits == [False, True] else 1
+
+
+def _fits(shape: Sequence[int | None], type: Attribute) -> bool:
+    extents = type.get_shape() if isinstance(type, TensorType) else ()
+    return len(extents) == len(shape) and all(
+        wanted in (None, extent) for wanted, extent in zip(shape, extents, strict=True)
+    )
+
+
+def _with_failing(b: Builder, node: Node, kept: _Branch, index: int, reason: str) -> list[_Branch]:
+    """The branch that is kept, and one in place of branch `index` that fails where it is taken."""
+    message = f"{node}: its {_NAMES[index]} branch is taken, which cannot be compiled: {reason}"
+    emit(
+        Diagnostic(
+            "remark",
+            f"{node}: its {_NAMES[index]} branch is an error where it is taken: {reason}",
+            node.location,
+        )
+    )
+    block = Block()
+    with b.inside(block):
+        b.insert(FailOp.of(message))
+        b.insert(scf.YieldOp(*(_any_value(b, node, type) for type in kept.types)))
+    failing = _Branch(block, kept.types)
+    return [failing, kept] if index == 0 else [kept, failing]
+
+
+def _any_value(b: Builder, node: Node, type: Attribute) -> SSAValue:
+    if not isinstance(type, TensorType):
+        raise UnsupportedError(f"a branch gives a {type}, expected tensors", location=node.location)
+    shape = type.get_shape()
+    zero = np.zeros([1] * len(shape), to_numpy(type.element_type))
+    return b.use(broadcast(b, b.constant(zero), shape))
+
+
+def _first_name(block: Block, graph: GraphProto) -> str:
+    """The name of the first op of a branch, or of its first output if it has no ops."""
+    named = (name for op in block.ops for name in names_of(op))
+    return next(named, graph.output[0].name)
