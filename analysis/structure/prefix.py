@@ -22,10 +22,13 @@ from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import IndirectOp, StructuredOp, element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import numpy_from_dense
+from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scalar import Load, walk
+from braid.dialects.braid.scalar import Literal, Load, Position, walk
+from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure
 
 ParameterCheck = Callable[[str, str], bool]
@@ -33,6 +36,7 @@ ParameterCheck = Callable[[str, str], bool]
 
 _LOCKSTEP = (scf.IfOp, scf.IndexSwitchOp, scf.ForOp, scf.WhileOp)
 _TERMINATORS = (ReturnOp, scf.YieldOp, scf.ConditionOp)
+_ANOTHER_WAY = "is computed in another way at another size"
 
 
 class NotAPrefix(Exception):
@@ -98,6 +102,8 @@ class _Proof:
             case ParameterOp(), ParameterOp():
                 agree = self._parameters(small.key.data, large.key.data)
                 return None if agree else "is a parameter that depends on the size"
+            case FailOp(), FailOp():  # the texts may tell sizes
+                return None
             case _ if isinstance(small, _TERMINATORS):
                 return None
             case _ if isinstance(small, _LOCKSTEP):
@@ -115,6 +121,12 @@ class _Proof:
                 return _reshapes(small, large)
             case ConcatOp(), ConcatOp():
                 return _concatenations(small, large)
+            case TopKOp(), TopKOp():
+                return _selections(small, large)
+            case ScatterElementsOp(), ScatterElementsOp():
+                return _scattered_elements(small, large)
+            case ScatterNdOp(), ScatterNdOp():
+                return _scattered_slices(small, large)
             case _:
                 return "mixes elements that padding would change"
 
@@ -158,7 +170,7 @@ def _structures(small: Operation, large: Operation) -> str | None:
     assert isinstance(large, StructuredOp | IndirectOp)
     a, b = small.structure(), large.structure()
     if a.results != b.results or len(a.stages) != len(b.stages):
-        return "is computed in another way at another size"
+        return _ANOTHER_WAY
     for first, second in zip(a.stages, b.stages, strict=True):
         reason = _stages(first, second, (small, a), (large, b))
         if reason is not None:
@@ -171,12 +183,12 @@ _Owner = tuple[Operation, Structure]
 
 def _stages(small: Stage, large: Stage, small_of: _Owner, large_of: _Owner) -> str | None:
     if (small.kinds, small.body, small.combine) != (large.kinds, large.body, large.combine):
-        return "is computed in another way at another size"
+        return _ANOTHER_WAY
     for dim in small.reduction_dims:
         if small.extents[dim] != large.extents[dim]:
             return "sums over the dim"
     if len(small.reads) != len(large.reads):
-        return "is computed in another way at another size"
+        return _ANOTHER_WAY
     if _common_points(small.result, small) != _common_points(large.result, small):
         return "writes other places at another size"
     for read, other in zip(small.reads, large.reads, strict=True):
@@ -191,9 +203,25 @@ def _stages(small: Stage, large: Stage, small_of: _Owner, large_of: _Owner) -> s
     for node in walk(small.body):
         if isinstance(node, Load):
             a, b = (owner[0].operands[node.operand] for owner in (small_of, large_of))
-            if shape_of(a) != shape_of(b):
+            if not _loads_prefix(node, shape_of(a), shape_of(b), small):
                 return "looks up elements along the dim"
     return None
+
+
+def _loads_prefix(
+    load: Load, small_shape: Sequence[int], large_shape: Sequence[int], stage: Stage
+) -> bool:
+    """Whether all that `stage` loads lies within the small source, wherever that is smaller.
+
+    There the index is the number of an iteration, or a literal. What is computed may be an index
+    from the end, or outside of the small source, where the large one has elements.
+    """
+    return len(small_shape) == len(large_shape) and all(
+        a == b
+        or (isinstance(index, Position) and stage.extents[index.dim] <= a)
+        or (isinstance(index, Literal) and 0 <= index.value < a)
+        for index, a, b in zip(load.indices, small_shape, large_shape, strict=True)
+    )
 
 
 def _common_points(map: AffineMap, stage: Stage) -> AffineMap:
@@ -243,6 +271,44 @@ def _elements_before_change(small: Sequence[int], large: Sequence[int]) -> int |
 def _concatenations(small: ConcatOp, large: ConcatOp) -> str | None:
     dim = small.dim.value.data
     if dim != large.dim.value.data:
-        return "is computed in another way at another size"
+        return _ANOTHER_WAY
     extents = [[shape_of(value)[dim] for value in op.inputs] for op in (small, large)]
     return None if extents[0] == extents[1] else "joins tensors along the dim"
+
+
+def _selections(small: TopKOp, large: TopKOp) -> str | None:
+    """Elements are selected among those along `dim`, of which there must be the same."""
+    if _attributes(small) != _attributes(large):
+        return _ANOTHER_WAY
+    dim = small.dim.value.data
+    same = shape_of(small.input)[dim] == shape_of(large.input)[dim]
+    return None if same else "selects along the dim"
+
+
+def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> str | None:
+    """Elements move along `dim` alone; along others, what is written beside others stays there.
+
+    What the large op writes within the small data must come from the small indices.
+    """
+    if _attributes(small) != _attributes(large):
+        return _ANOTHER_WAY
+    moved = small.dim.value.data
+    data, indices = shape_of(small.data), shape_of(small.indices)
+    others = shape_of(large.data), shape_of(large.indices)
+    for dim, (extent, written) in enumerate(zip(data, indices, strict=True)):
+        if dim == moved and (extent, written) != (others[0][dim], others[1][dim]):
+            return "writes along the dim"
+        if written != min(extent, others[1][dim]):
+            return "writes other places at another size"
+    return None
+
+
+def _scattered_slices(small: ScatterNdOp, large: ScatterNdOp) -> str | None:
+    """As many slices are written, at tuples of numbers that count in the same dims."""
+    if _attributes(small) != _attributes(large):
+        return _ANOTHER_WAY
+    if shape_of(small.indices) != shape_of(large.indices):
+        return "writes along the dim"
+    counted = shape_of(small.indices)[-1]
+    same = shape_of(small.data)[:counted] == shape_of(large.data)[:counted]
+    return None if same else "writes along the dim"

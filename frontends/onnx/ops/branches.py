@@ -6,6 +6,7 @@ size. It becomes an error where it is taken.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from onnx import GraphProto
@@ -13,6 +14,7 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, SSAValue
 
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.names import names_of
@@ -143,8 +145,9 @@ def _with_failing(b: Builder, node: Node, kept: _Branch, index: int, reason: str
 def _any_value(b: Builder, node: Node, type: Attribute) -> SSAValue:
     if not isinstance(type, TensorType):
         raise UnsupportedError(f"a branch gives a {type}, expected tensors", location=node.location)
-    shape = type.get_shape()
-    zero = np.zeros([1] * len(shape), to_numpy(type.element_type))
+    tensor = cast(AnyTensor, type)
+    shape = tensor.get_shape()
+    zero = np.zeros([1] * len(shape), to_numpy(tensor.element_type))
     return b.use(broadcast(b, b.constant(zero), shape))
 
 
