@@ -84,7 +84,7 @@ class PointwiseNest:
 
     points: Pointwise
     dims: tuple[LoopDim[Extent], ...]
-    starts: tuple[int, ...]
+    starts: tuple[Extent, ...]
 
     @property
     def reads(self) -> int:
@@ -177,7 +177,8 @@ def pointwise_nest(
     if not all(is_repeated(own, shape) for own, _ in tensors):
         return None
     strides = [strides_along(s, layout, order) for s, layout in tensors]
-    strides += [_slice_strides(op, choice.operands, order) for op in points.slices]
+    sliced = [(op, extents_of(op.input)) for op in points.slices]
+    strides += [_slice_strides(op, own, choice.operands, order) for op, own in sliced]
     strides += [strides_along(shape, order, order)] * len(choice.results)
     if any(s is None for s in strides):
         return None
@@ -187,10 +188,9 @@ def pointwise_nest(
     dims = merged(loops) or (LoopDim[Extent](1, (1,) * len(strides)),)
     if any(stride not in (0, 1) for stride in dims[-1].strides):
         return None
-    starts = [0] * len(strides)
-    for number, op in enumerate(points.slices, len(points.leaves)):
-        starts[number] = _start(op, choice.operands)
-    return PointwiseNest(points, dims, tuple(starts))
+    starts = [_start(op, own, choice.operands) for op, own in sliced]
+    around = (0,) * len(points.leaves), (0,) * len(choice.results)
+    return PointwiseNest(points, dims, (*around[0], *starts, *around[1]))
 
 
 def splat(op: ConstantOp) -> float | int | None:
@@ -213,13 +213,13 @@ def _is_stored_slice(op: Operation) -> TypeGuard[SliceOp]:
 
 
 def _slice_strides(
-    op: SliceOp, operands: Sequence[Layout], order: Layout
-) -> tuple[int, ...] | None:
+    op: SliceOp, shape: Sequence[Extent], operands: Sequence[Layout], order: Layout
+) -> tuple[Extent, ...] | None:
     """Return the elements of the sliced operand per step along each storage dim of `order`.
 
     None where a step has no single stride: a slice out of a dim that is stored in blocks.
     """
-    shape, layout = shape_of(op.input), operands[cast(BlockArgument, op.input).index]
+    layout = operands[cast(BlockArgument, op.input).index]
     sizes, steps = op.sizes.get_values(), op.strides.get_values()
     if any(layout.block(d) != 1 and sizes[d] != shape[d] for d in range(layout.rank)):
         return None
@@ -232,9 +232,9 @@ def _slice_strides(
     )
 
 
-def _start(op: SliceOp, operands: Sequence[Layout]) -> int:
-    """Return the elements of the operand before the first one of the slice."""
-    shape, layout = shape_of(op.input), operands[cast(BlockArgument, op.input).index]
+def _start(op: SliceOp, shape: Sequence[Extent], operands: Sequence[Layout]) -> Extent:
+    """Return the elements of the operand of this shape before the first one of the slice."""
+    layout = operands[cast(BlockArgument, op.input).index]
     strides = strides_along(shape, layout, layout)
     assert strides is not None
     low = op.offsets.get_values()  # 0 of dims that are stored in blocks

@@ -1,18 +1,17 @@
 """Kernels with open dims: compiled once, and called at any sizes."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import SSAValue
 
-from braid.analysis.nests.pointwise import pointwise, pointwise_nest
+from braid.analysis.nests.pointwise import ExtentsOf, pointwise, pointwise_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
@@ -22,11 +21,11 @@ from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.math.points import emittable
 from braid.support.sizes.expression import Extent, symbol
-from test.machines import HOST
+from braid.targets.kernels.kernel_family import Kernel
 from test.run.kernels.conftest import at_end_of_page, make_group
+from test.run.kernels.open_groups import OpenKernel, open_type, unit
 
 ROWS, COLUMNS = symbol("rows"), symbol("columns")
 NUMBERS = np.random.default_rng(0)
@@ -36,34 +35,13 @@ def normal(*shape: int) -> Any:
     return NUMBERS.standard_normal(shape).astype(np.float32)
 
 
-def open_type(extents: Sequence[Extent]) -> TensorType[Any]:
-    shape = [extent if isinstance(extent, int) else DYNAMIC for extent in extents]
-    return TensorType(f32, shape)
-
-
-def unit() -> VectorUnit:
-    return VectorUnit.of(HOST)
-
-
-def pointwise_kernel(shapes: Sequence[Sequence[Extent]], build: Any) -> CallableKernel:
-    """Return the kernel of a group whose results have the shape of its first operand."""
-    group = make_group([open_type(shape) for shape in shapes], build)
-    points = emittable(pointwise(group, is_open=True))
+def pointwise_kernel(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
+    points = emittable(pointwise(group, is_open=True, with_slices=True))
     assert points is not None
-    extents = dict(zip(group.body.block.args, map(tuple, shapes), strict=True))
-
-    def extents_of(value: SSAValue) -> tuple[Extent, ...]:
-        return extents.get(value, tuple(shapes[0]))
-
     nest = pointwise_nest(points, row_major_choice(group), extents_of)
     assert nest is not None
     loops = PointwiseLoops(nest, unit(), 2)
-    return compiled(group, loops)
-
-
-def compiled(group: FusedOp, loops: PointwiseLoops) -> CallableKernel:
-    body, in_place = loops.iteration, loops.nest.in_place
-    return CallableKernel(grid_kernel(group, "kernel", unit(), loops.grid, body, in_place))
+    return grid_kernel(group, "kernel", unit(), loops.grid, loops.iteration, nest.in_place)
 
 
 def sum_and_product(x: Any, bias: Any) -> Any:
@@ -78,36 +56,33 @@ def total(x: Any, y: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def biased() -> CallableKernel:
-    return pointwise_kernel([(ROWS, COLUMNS), (1, COLUMNS)], sum_and_product)
+def biased() -> OpenKernel:
+    shape = (ROWS, COLUMNS)
+    kernel = OpenKernel(
+        [shape, (1, COLUMNS)], sum_and_product, pointwise_kernel, results=[shape, shape]
+    )
+    assert kernel.in_place == ((0, 0), (0, 1))
+    return kernel
 
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 7])
 @pytest.mark.parametrize("columns", [0, 1, 3, 16, 97, 4096, 4099, 8209])
-def test_pointwise_at_any_sizes(biased: CallableKernel, rows: int, columns: int) -> None:
-    x, bias = normal(rows, columns), normal(1, columns)
-    results = [at_end_of_page(np.full_like(x, np.nan)) for _ in range(2)]
-    symbols = {"rows": rows, "columns": columns}
-    biased(at_end_of_page(x), at_end_of_page(bias), *results, symbols=symbols)
-    np.testing.assert_array_equal(results[0], x + bias)
-    np.testing.assert_array_equal(results[1], (x + bias) * x)
+def test_pointwise_at_any_sizes(biased: OpenKernel, rows: int, columns: int) -> None:
+    biased.check(0, rows=rows, columns=columns)
 
 
-def test_pointwise_in_place(biased: CallableKernel) -> None:
-    x, bias = normal(5, 33), normal(1, 33)
-    total, product = x.copy(), np.empty_like(x)
-    biased(total, bias, total, product, symbols={"rows": 5, "columns": 33})
-    np.testing.assert_array_equal(total, x + bias)
+def test_slices_of_open_tensors() -> None:
+    """Check that slices are read where they lie, however long the rows around them are."""
 
+    def build(x: Any, y: Any) -> Any:
+        parts = [SliceOp.get(x, low, (3, 2), (2, 1)) for low in ((0, 1), (1, 0))]
+        sums = elementwise("add", parts[0].output, parts[1].output)
+        result = elementwise("mul", sums.output, y)
+        return [*parts, sums, result], [result.output]
 
-def test_iterations_are_independent(biased: CallableKernel) -> None:
-    """Check that threads may share the grid: chunks of 4096 elements, row by row."""
-    x, bias = normal(3, 5000), normal(1, 5000)
-    results = [np.full_like(x, np.nan) for _ in range(2)]
-    for begin in (5, 0, 3, 4, 1, 2):
-        symbols = {"rows": 3, "columns": 5000}
-        biased(x, bias, *results, begin=begin, end=begin + 1, symbols=symbols)
-    np.testing.assert_array_equal(results[0], x + bias)
+    kernel = OpenKernel([(ROWS, COLUMNS), (3, 2)], build, pointwise_kernel, results=[(3, 2)])
+    for rows, columns in ((6, 3), (7, 97)):
+        kernel.check(0, rows=rows, columns=columns)
 
 
 def test_dims_that_are_contiguous_at_every_size_are_one_loop() -> None:
