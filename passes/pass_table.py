@@ -20,6 +20,7 @@ PASSES: dict[str, str] = {
     "assign-inter-op-streams": (
         "braid.passes.order.assign_inter_op_streams:AssignInterOpStreamsPass"
     ),
+    "bind-sizes": "braid.passes.sizes.bind_sizes:BindSizesPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
     "convert-linalg-to-braid": (
         "braid.passes.linalg.convert_linalg_to_braid:ConvertLinalgToBraidPass"

@@ -11,6 +11,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     integer,
     require,
     require_computed,
@@ -62,7 +63,7 @@ class ArgReduceOp(StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, dim = list(shape_of(self.input)), self.dim.value.data
+        shape, dim = list(extents_of(self.input)), self.dim.value.data
         require_one_of("kind", self.kind.data, ("max", "min"))
         require_computed(element_type_of(self.input))
         require_dim(dim, len(shape))

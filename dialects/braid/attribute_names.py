@@ -24,6 +24,9 @@ VARIANT = "braid.variant"
 """On a function: the sizes of the model's open dims, by name, that it is for."""
 DIMS = "braid.dims"
 """On arguments and results: which of the model's open dims each dim is, "" for none."""
+SYMBOLS = "braid.symbols"
+"""On a function: what is assumed of each symbol that sizes of its types use, by name:
+`{batch = #braid.symbol<{min = 1 : i64}>}`."""
 PADDED_FROM = "braid.padded_from"
 """On the module: by open dim, the least size of which inputs may be padded up to a variant."""
 

@@ -11,6 +11,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.layout import InvalidLayout, Layout
+from braid.dialects.braid.sizes import SizedLayoutAttr, sizes_of_type
 
 
 @irdl_attr_definition
@@ -119,13 +120,17 @@ def layout_of(tensor: Attribute) -> Layout:
     tensor_type = cast("TensorType[Any]", tensor)
     encoding = tensor_type.encoding
     # Asked first, since it is by far the cheapest to say no to: no other class inherits from it.
-    if not isinstance(encoding, NoneAttr) and isinstance(encoding, LayoutAttr):
+    if not isinstance(encoding, NoneAttr) and isinstance(encoding, LayoutAttr | SizedLayoutAttr):
         return encoding.layout
     return Layout.row_major(tensor_type.get_num_dims())
 
 
 def with_layout(tensor: Attribute, layout: Layout) -> TensorType[Any]:
-    """The same tensor stored in `layout`; row-major is spelled as no encoding."""
+    """The same tensor stored in `layout`; row-major is spelled as no layout."""
     tensor_type = cast("TensorType[Any]", tensor)
-    encoding = NoneAttr() if layout.is_row_major else LayoutAttr.of(layout)
+    sizes = sizes_of_type(tensor_type)
+    if sizes is not None:
+        encoding = sizes if layout.is_row_major else SizedLayoutAttr.of(layout, sizes)
+    else:
+        encoding = NoneAttr() if layout.is_row_major else LayoutAttr.of(layout)
     return TensorType(tensor_type.element_type, tensor_type.get_shape(), encoding)

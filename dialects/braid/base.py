@@ -20,8 +20,16 @@ from braid.dialects.braid.dtypes import i1, is_element_type, is_stored_only
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_extents
+from braid.dialects.braid.sizes import (
+    SizedLayoutAttr,
+    extents_of_type,
+    may_equal,
+    sized_type,
+    verify_sizes,
+)
 from braid.dialects.braid.structure import Structure, structure_fault
 from braid.dialects.braid.tiling import IterationDim, Reads, Tile, domain_of, structured_reads
+from braid.support.sizes.expression import Extent
 
 AnyTensor = TensorType[Any]
 
@@ -81,7 +89,7 @@ class TensorOp(IRDLOperation, ABC):
         """
         types = self.infer_result_types()
         for type in types:
-            require_extents(type.get_shape())
+            require_extents(extents_of_type(type))
         return types
 
     def verify_(self) -> None:
@@ -272,22 +280,35 @@ def shape_of(value: SSAValue) -> tuple[int, ...]:
     return cast(AnyTensor, value.type).get_shape()
 
 
+def extents_of(value: SSAValue) -> tuple[Extent, ...]:
+    """Return the logical shape with the sizes of open dims, DYNAMIC where there is none."""
+    return extents_of_type(cast(AnyTensor, value.type))
+
+
 def element_type_of(value: SSAValue) -> Attribute:
     """Element type of a tensor value."""
     return cast(AnyTensor, value.type).element_type
 
 
 def verify_extents(value: SSAValue) -> None:
-    """Raises VerifyException for a tensor with an extent below 0, but for that of an open dim."""
+    """Raise VerifyException for a tensor whose sizes are not those of its open dims.
+
+    Also for an extent below 0 other than that of an open dim.
+    """
     type = value.type
-    if isinstance(type, TensorType) and min(type.get_shape(), default=0) < DYNAMIC:
+    if not isinstance(type, TensorType):
+        return
+    if min(type.get_shape(), default=0) < DYNAMIC:
         raise VerifyException(f"type {type} has an extent below 0")
+    verify_sizes(cast(AnyTensor, type))
 
 
 def verify_layout_rank(value: SSAValue) -> None:
     """Raises VerifyException if a tensor's layout is for another rank."""
     type = value.type
-    if not isinstance(type, TensorType) or not isinstance(type.encoding, LayoutAttr):
+    if not isinstance(type, TensorType):
+        return
+    if not isinstance(type.encoding, LayoutAttr | SizedLayoutAttr):
         return
     layout = type.encoding.layout
     if not layout.is_abstract and layout.rank != type.get_num_dims():
@@ -302,28 +323,26 @@ def verify_logical_type(what: str, expected: AnyTensor, actual: Attribute) -> No
     if isinstance(actual, TensorType):
         tensor = cast(AnyTensor, actual)
         if tensor.element_type == expected.element_type and fits(
-            tensor.get_shape(), expected.get_shape()
+            extents_of_type(tensor), extents_of_type(expected)
         ):
             return
     raise VerifyException(f"{what} has type {actual}, expected {expected}")
 
 
-def fits(left: Sequence[int], right: Sequence[int]) -> bool:
-    """Whether two shapes may be equal: open dims fit every extent."""
-    return len(left) == len(right) and all(
-        a == b or DYNAMIC in (a, b) for a, b in zip(left, right, strict=True)
-    )
+def fits(left: Sequence[Extent], right: Sequence[Extent]) -> bool:
+    """Return whether two shapes may be equal: at some sizes, where dims are open."""
+    return len(left) == len(right) and all(map(may_equal, left, right))
 
 
-def tensor_type(element_type: Attribute, shape: Iterable[int]) -> AnyTensor:
+def tensor_type(element_type: Attribute, shape: Iterable[Extent]) -> AnyTensor:
     """Return the type of row-major tensors of this shape."""
     return _tensor_type(element_type, tuple(shape))
 
 
 @lru_cache(maxsize=4096)
-def _tensor_type(element_type: Attribute, shape: tuple[int, ...]) -> AnyTensor:
+def _tensor_type(element_type: Attribute, shape: tuple[Extent, ...]) -> AnyTensor:
     # Inference makes the types of all ops again; xDSL verifies a type whenever one is made.
-    return TensorType(element_type, shape)
+    return sized_type(element_type, shape)
 
 
 def require(condition: bool, message: str, *values: object) -> None:

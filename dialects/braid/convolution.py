@@ -22,6 +22,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     integer,
     integers,
     require,
@@ -34,6 +35,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply
 from braid.dialects.braid.size_limits import require_extents
+from braid.dialects.braid.sizes import may_equal
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -120,7 +122,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
+        x, w, groups = extents_of(self.input), shape_of(self.weight), self.groups.value.data
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
         require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
@@ -128,7 +130,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         element_type = self.sum_type(element_type_of(self.input), element_type_of(self.weight))
         require_summable(element_type)
         require(
-            x[1] in (DYNAMIC, w[1] * groups),
+            may_equal(x[1], w[1] * groups),
             f"the input has {x[1]} channels, expected {w[1]} · {groups} groups = {w[1] * groups}",
         )
         require(w[0] % groups == 0, f"{w[0]} output channels do not divide by {groups} groups")

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.irdl import irdl_op_definition, result_def, var_operand_def
 from xdsl.utils.exceptions import VerifyException
@@ -20,6 +20,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     require,
     shape_of,
     tensor_type,
@@ -29,6 +30,8 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
+from braid.support.sizes.expression import Extent, ExtentT
+from braid.support.sizes.operators import is_equal, select
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class ElementwiseOp(StructuredOp):
         count = len(self.inputs)
         require(count == row.arity, f"expected {row.arity} operands, got {count}")
         self._verify_element_types()
-        shape = repeated_shape([shape_of(value) for value in self.inputs])
+        shape = repeated_shape([extents_of(value) for value in self.inputs])
         element_type = element_type_of(self.inputs[-1])
         if row.result == "bool":
             element_type = i1
@@ -186,23 +189,34 @@ class ElementwiseOp(StructuredOp):
         return Structure((stage,), (0,))
 
 
-def repeated_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The common shape of operands of one rank whose dims of size 1 are repeated.
+def repeated_shape(shapes: Sequence[Sequence[ExtentT]]) -> tuple[ExtentT, ...]:
+    """Return the common shape of operands of one rank whose dims of size 1 are repeated.
 
-    Raises VerifyException where the ranks differ or two extents do.
+    Of two different sizes, one may be 1: the result has the other one then.
+    Raises VerifyException where the ranks differ or two extents do at all sizes.
     """
     for shape in shapes[1:]:
         require(
             len(shape) == len(shapes[0]),
             f"operands have ranks {len(shapes[0])} and {len(shape)}; reshape one of them",
         )
-    result: list[int] = []
+    result: list[Extent] = []
     for dim, extents in enumerate(zip(*shapes, strict=True)):
-        known = {extent for extent in extents if extent not in (1, DYNAMIC)}
+        known = {e for e in extents if isinstance(e, int) and e not in (1, DYNAMIC)}
         if len(known) > 1:
             raise VerifyException(f"dim {dim} has extents {sorted(known)} in different operands")
-        result.append(known.pop() if known else (DYNAMIC if DYNAMIC in extents else 1))
-    return tuple(result)
+        result.append(known.pop() if known else _open_extent(extents))
+    return cast("tuple[ExtentT, ...]", tuple(result))
+
+
+def _open_extent(extents: Sequence[Extent]) -> Extent:
+    """Return the extent to which ones and open extents are repeated."""
+    if DYNAMIC in extents:
+        return DYNAMIC
+    result: Extent = 1
+    for size in dict.fromkeys(extent for extent in extents if extent != 1):
+        result = size if result == 1 else select(is_equal(result, 1), size, result)
+    return result
 
 
 def repeated_map(shape: Sequence[int], target: Sequence[int]) -> AffineMap:
@@ -266,5 +280,5 @@ def elementwise(name: str, *operands: Any, element_type: Attribute | None = None
     """Builds `braid.<name>`; `element_type` is the result's, for casts alone."""
     if element_type is None:
         return ELEMENTWISE[name].on(*operands)
-    type = TensorType(element_type, shape_of(operands[0]))
+    type = tensor_type(element_type, extents_of(SSAValue.get(operands[0])))
     return ELEMENTWISE[name].declared(type, *operands)

@@ -13,6 +13,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     IndirectOp,
     element_type_of,
+    extents_of,
     fits,
     integer,
     require,
@@ -22,11 +23,12 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.dtypes import i1, i64
-from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Load, Position, Scalar
+from braid.dialects.braid.sizes import may_be_at_most
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
 from braid.dialects.braid.tiling import Tile
+from braid.support.sizes.expression import Extent
 
 
 def require_index_type(indices: SSAValue) -> None:
@@ -87,10 +89,10 @@ class GatherOp(GatherBase):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        data, dim = shape_of(self.data), self.dim.value.data
+        data, dim = extents_of(self.data), self.dim.value.data
         require_index_type(self.indices)
         require_dim(dim, len(data))
-        shape = (*data[:dim], *shape_of(self.indices), *data[dim + 1 :])
+        shape = (*data[:dim], *extents_of(self.indices), *data[dim + 1 :])
         require_addressed(data[dim : dim + 1], shape)
         return [tensor_type(element_type_of(self.data), shape)]
 
@@ -142,7 +144,7 @@ class GatherElementsOp(GatherBase):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        data, indices, dim = shape_of(self.data), shape_of(self.indices), self.dim.value.data
+        data, indices, dim = extents_of(self.data), extents_of(self.indices), self.dim.value.data
         require_index_type(self.indices)
         require_dim(dim, len(data))
         require_elements_fit(data, indices, dim)
@@ -200,7 +202,7 @@ class GatherNdOp(GatherBase):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        data, indices = shape_of(self.data), shape_of(self.indices)
+        data, indices = extents_of(self.data), extents_of(self.indices)
         batch = self.batch_dims.value.data
         require_index_type(self.indices)
         require(len(indices) >= 1, "the indices have rank 0, expected at least 1")
@@ -208,7 +210,7 @@ class GatherNdOp(GatherBase):
             0 <= batch < len(indices) and fits(data[:batch], indices[:batch]),
             f"{batch} batch dims of shapes {list(data)} and {list(indices)} do not agree",
         )
-        length, most = indices[-1], len(data) - batch
+        length, most = shape_of(self.indices)[-1], len(data) - batch
         require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
         shape = (*indices[:-1], *data[batch + length :])
         require_addressed(data[batch : batch + length], shape)
@@ -238,10 +240,10 @@ class GatherNdOp(GatherBase):
         return Tile(((*box[:batch], *addressed, *box[outer:]), (*box[:outer], (0, length))))
 
 
-def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) -> None:
+def require_elements_fit(data: Sequence[Extent], indices: Sequence[Extent], dim: int) -> None:
     """Raises VerifyException unless indices of this shape can address `data` along `dim`."""
     inside = len(data) == len(indices) and all(
-        other == dim or DYNAMIC in (extent, most) or extent <= most
+        other == dim or may_be_at_most(extent, most)
         for other, (extent, most) in enumerate(zip(indices, data, strict=True))
     )
     require(
@@ -250,7 +252,7 @@ def require_elements_fit(data: Sequence[int], indices: Sequence[int], dim: int) 
     )
 
 
-def require_addressed(extents: Sequence[int], shape: Sequence[int]) -> None:
+def require_addressed(extents: Sequence[Extent], shape: Sequence[Extent]) -> None:
     """Raise VerifyException if a result of `shape` has elements but a dim in `extents` has none."""
     require(
         0 not in extents or 0 in shape,

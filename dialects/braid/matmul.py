@@ -12,6 +12,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     require,
     require_summable,
     shape_of,
@@ -21,6 +22,7 @@ from braid.dialects.braid.elementwise import repeated_map, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply
+from braid.dialects.braid.sizes import may_equal
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -54,13 +56,13 @@ class MatmulOp(AccumulatingOp, StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        a, b = shape_of(self.lhs), shape_of(self.rhs)
+        a, b = extents_of(self.lhs), extents_of(self.rhs)
         require(len(a) >= 2, f"the left operand has rank {len(a)}, expected at least 2")
         require(len(a) == len(b), f"operands have ranks {len(a)} and {len(b)}")
         element_type = self.sum_type(element_type_of(self.lhs), element_type_of(self.rhs))
         require_summable(element_type)
         require(
-            a[-1] == b[-2] or DYNAMIC in (a[-1], b[-2]),
+            may_equal(a[-1], b[-2]),
             f"the left operand has {a[-1]} columns, the right one {b[-2]} rows",
         )
         batch = repeated_shape([a[:-2], b[:-2]])

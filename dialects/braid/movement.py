@@ -1,6 +1,5 @@
 """Ops that move elements without computing: transpose, broadcast, reshape, slice, pad, concat."""
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -8,6 +7,7 @@ import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
+    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -16,7 +16,14 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.ir.affine import AffineExpr, AffineMap
-from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def, var_operand_def
+from xdsl.irdl import (
+    attr_def,
+    irdl_op_definition,
+    operand_def,
+    opt_attr_def,
+    result_def,
+    var_operand_def,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.base import (
@@ -24,6 +31,7 @@ from braid.dialects.braid.base import (
     StructuredOp,
     TensorOp,
     element_type_of,
+    extents_of,
     fits,
     integers,
     require,
@@ -36,6 +44,14 @@ from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument
+from braid.dialects.braid.sizes import (
+    list_attributes,
+    may_be_at_most,
+    may_equal,
+    open_values,
+    total,
+    verify_open,
+)
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -45,6 +61,8 @@ from braid.dialects.braid.structure import (
     parallel,
 )
 from braid.dialects.braid.tiling import Reads, Tile
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 
 def moved(op: TensorOp, map: AffineMap, padding: Padding | None = None) -> Structure:
@@ -89,7 +107,7 @@ class TransposeOp(StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, permutation = shape_of(self.input), self.permutation.get_values()
+        shape, permutation = extents_of(self.input), self.permutation.get_values()
         require(
             sorted(permutation) == list(range(len(shape))),
             f"permutation is {permutation}, expected each of 0 to {len(shape) - 1} once",
@@ -114,10 +132,10 @@ class DeclaredShapeOp(TensorOp):
     output = result_def(TensorType)
 
     @classmethod
-    def get(cls, input: SSAValue | Operation, shape: Sequence[int]) -> Self:
+    def get(cls, input: SSAValue | Operation, shape: Sequence[Extent]) -> Self:
         """Builds the op with a result of `shape`."""
         value = SSAValue.get(input)
-        return cls.declared(TensorType(element_type_of(value), shape), value)
+        return cls.declared(tensor_type(element_type_of(value), shape), value)
 
 
 @irdl_op_definition
@@ -135,12 +153,10 @@ class BroadcastOp(DeclaredShapeOp, StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape, which must fit the operand."""
-        source, target = shape_of(self.input), self.result_type().get_shape()
+        source, target = extents_of(self.input), extents_of(self.output)
         require(
             len(source) == len(target)
-            and all(
-                s in (1, DYNAMIC, t) or t == DYNAMIC for s, t in zip(source, target, strict=True)
-            ),
+            and all(s == 1 or may_equal(s, t) for s, t in zip(source, target, strict=True)),
             f"shape {list(source)} cannot be repeated to {list(target)}",
         )
         return [tensor_type(element_type_of(self.input), target)]
@@ -172,12 +188,12 @@ class ReshapeOp(DeclaredShapeOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape, which must hold as many elements."""
-        source, target = shape_of(self.input), self.result_type().get_shape()
-        open_dims = target.count(DYNAMIC)
+        source, target = extents_of(self.input), extents_of(self.output)
+        open_dims = target.count(DYNAMIC)  # those whose size is not known
         require(open_dims <= 1, f"the result has {open_dims} open dims, expected at most one")
         if DYNAMIC not in (*source, *target):
-            before, after = math.prod(source), math.prod(target)
-            require(before == after, f"{before} elements cannot take shape {list(target)}")
+            before, after = product_of(source), product_of(target)
+            require(may_equal(before, after), f"{before} elements cannot take shape {list(target)}")
         return [tensor_type(element_type_of(self.input), target)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -196,6 +212,7 @@ class SliceOp(StructuredOp):
     """Elements `offsets + i · strides` for i below `sizes`, per dim; strides may be negative.
 
     Operand: any shape; the lists have one entry per dim. Result: extents `sizes`.
+    An entry that is a size is open in its list, `-9223372036854775808`, and stands in `open_sizes`.
     Fails verification for lists of the wrong length or elements outside of the operand.
 
     ```mlir
@@ -210,37 +227,46 @@ class SliceOp(StructuredOp):
     offsets = attr_def(DenseArrayBase[IntegerType])
     sizes = attr_def(DenseArrayBase[IntegerType])
     strides = attr_def(DenseArrayBase[IntegerType])
+    open_sizes = opt_attr_def(DictionaryAttr)
     output = result_def(TensorType)
 
     @staticmethod
     def get(
         input: SSAValue | Operation,
-        offsets: Sequence[int],
-        sizes: Sequence[int],
+        offsets: Sequence[Extent],
+        sizes: Sequence[Extent],
         strides: Sequence[int] | None = None,
     ) -> "SliceOp":
-        """Builds a slice from plain integers."""
+        """Build a slice from integers and sizes."""
         strides = strides if strides is not None else [1] * len(offsets)
-        return SliceOp.on(
-            input, offsets=integers(offsets), sizes=integers(sizes), strides=integers(strides)
-        )
+        lists = list_attributes({"offsets": offsets, "sizes": sizes})
+        return SliceOp.on(input, strides=integers(strides), **lists)
+
+    def extents(self) -> tuple[tuple[Extent, ...], tuple[Extent, ...]]:
+        """Return the offsets and the sizes with the sizes that are open."""
+        offsets = open_values(self.offsets, self.open_sizes, "offsets")
+        return offsets, open_values(self.sizes, self.open_sizes, "sizes")
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The sizes; every element must exist in the operand."""
-        shape = shape_of(self.input)
-        fields = (self.offsets.get_values(), self.sizes.get_values(), self.strides.get_values())
+        shape = extents_of(self.input)
+        offsets, sizes = self.extents()
+        fields = (offsets, sizes, self.strides.get_values())
+        verify_open(self.open_sizes, {"offsets": self.offsets, "sizes": self.sizes})
         for values in fields:
             require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
         require(
-            all(size >= 0 for size in fields[1]), f"sizes are {fields[1]}, expected no negatives"
+            all(may_be_at_most(0, size) for size in sizes),
+            f"sizes are {sizes}, expected no negatives",
         )
         for dim, (extent, low, size, step) in enumerate(zip(shape, *fields, strict=True)):
+            if DYNAMIC in (low, size):
+                continue
             last = low + (size - 1) * step
-            inside = size == 0 or (
-                min(low, last) >= 0 and (extent == DYNAMIC or max(low, last) < extent)
-            )
+            ends = [(0, low), (0, last), (low + 1, extent), (last + 1, extent)]
+            inside = size == 0 or all(may_be_at_most(a, b) for a, b in ends)
             require(inside, f"dim {dim}: elements {low} to {last} of {extent}")
-        return [tensor_type(element_type_of(self.input), self.sizes.get_values())]
+        return [tensor_type(element_type_of(self.input), sizes)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """Index arrays, so that negative strides need no special case."""
@@ -284,6 +310,7 @@ class PadOp(StructuredOp):
     """Adds `low` and `high` elements equal to `value` around every dim.
 
     Operand: any shape; the lists have one entry per dim. Result: extents `low + input + high`.
+    An entry that is a size is open in its list, `-9223372036854775808`, and stands in `open_sizes`.
     Fails verification for lists of the wrong length, negative entries, or a value of another
     type than the elements.
 
@@ -299,29 +326,37 @@ class PadOp(StructuredOp):
     low = attr_def(DenseArrayBase[IntegerType])
     high = attr_def(DenseArrayBase[IntegerType])
     value = attr_def(FloatAttr[AnyFloat] | IntegerAttr[IntegerType])
+    open_sizes = opt_attr_def(DictionaryAttr)
     output = result_def(TensorType)
 
     @staticmethod
     def get(
-        input: SSAValue | Operation, low: Sequence[int], high: Sequence[int], value: float
+        input: SSAValue | Operation, low: Sequence[Extent], high: Sequence[Extent], value: float
     ) -> "PadOp":
-        """Builds a padding from plain numbers."""
+        """Build a padding from numbers and sizes."""
         element_type = element_type_of(SSAValue.get(input))
         number = number_attribute(value, element_type)
-        return PadOp.on(input, low=integers(low), high=integers(high), value=number)
+        return PadOp.on(input, value=number, **list_attributes({"low": low, "high": high}))
+
+    def extents(self) -> tuple[tuple[Extent, ...], tuple[Extent, ...]]:
+        """Return the elements before and after each dim with the sizes that are open."""
+        low = open_values(self.low, self.open_sizes, "low")
+        return low, open_values(self.high, self.open_sizes, "high")
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, low, high = shape_of(self.input), self.low.get_values(), self.high.get_values()
+        shape, (low, high) = extents_of(self.input), self.extents()
+        verify_open(self.open_sizes, {"low": self.low, "high": self.high})
         for values in (low, high):
             require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
-            require(min(values, default=0) >= 0, f"padding is {values}, expected no negatives")
+            require(
+                all(may_be_at_most(0, v) for v in values),
+                f"padding is {values}, expected no negatives",
+            )
         element_type = element_type_of(self.input)
         message = "the value has type {}, expected {}"
         require(self.value.type == element_type, message, self.value.type, element_type)
-        extents = [
-            DYNAMIC if s == DYNAMIC else s + a + b for s, a, b in zip(shape, low, high, strict=True)
-        ]
+        extents = [total(added) for added in zip(shape, low, high, strict=True)]
         return [tensor_type(element_type, extents)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -365,7 +400,7 @@ class ConcatOp(TensorOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shapes, dim = [list(shape_of(value)) for value in self.inputs], self.dim.value.data
+        shapes, dim = [list(extents_of(value)) for value in self.inputs], self.dim.value.data
         require(bool(shapes), "expected at least one operand")
         require(0 <= dim < len(shapes[0]), f"dim is {dim}, expected 0 to {len(shapes[0]) - 1}")
         ranks = {len(shape) for shape in shapes}
@@ -378,7 +413,7 @@ class ConcatOp(TensorOp):
         for shape in shapes:
             shape[dim] = first[dim]
             require(fits(shape, first), f"shapes {shape} and {first} differ outside dim {dim}")
-        first[dim] = DYNAMIC if DYNAMIC in extents else sum(extents)
+        first[dim] = total(extents)
         return [tensor_type(types.pop(), first)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:

@@ -19,6 +19,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     fits,
     integer,
     require,
@@ -42,6 +43,7 @@ from braid.dialects.braid.structure import (
     Structure,
     parallel,
 )
+from braid.support.sizes.expression import Size
 
 
 def pointwise_stage(
@@ -87,7 +89,7 @@ class SoftmaxOp(StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The operand's type."""
-        shape, element_type = shape_of(self.input), element_type_of(self.input)
+        shape, element_type = extents_of(self.input), element_type_of(self.input)
         require_float(element_type)
         require_dim(self.dim.value.data, len(shape))
         return [tensor_type(element_type, shape)]
@@ -167,16 +169,16 @@ class LayerNormOp(StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, element_type = shape_of(self.input), element_type_of(self.input)
+        shape, element_type = extents_of(self.input), element_type_of(self.input)
         require_float(element_type)
         require_dim(self.first_dim.value.data, len(shape))
         require(
-            all(shape[dim] > 0 for dim in self.dims),
+            all(isinstance(e, Size) or e > 0 for e in (shape[dim] for dim in self.dims)),
             f"the normalized dims have extents {[shape[dim] for dim in self.dims]}, expected "
             "known positive ones",
         )
         for what, value in (("scale", self.scale), ("bias", self.bias)):
-            extents = shape_of(value)
+            extents = extents_of(value)
             repeated = [1 if e == 1 else s for e, s in zip(extents, shape, strict=False)]
             require(
                 fits(extents, repeated) and len(extents) == len(shape),

@@ -7,7 +7,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
 
 from braid.dialects.braid.attributes import with_layout
-from braid.dialects.braid.base import AnyTensor, TensorOp, shape_of, tensor_type
+from braid.dialects.braid.base import AnyTensor, TensorOp, extents_of, tensor_type
 from braid.dialects.braid.base import element_type_of as element_type
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.relayout import Array
@@ -21,7 +21,7 @@ class CopyingOp(TensorOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The operand's logical type."""
-        return [tensor_type(element_type(self.input), shape_of(self.input))]
+        return [tensor_type(element_type(self.input), extents_of(self.input))]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """The operand."""

@@ -18,11 +18,11 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     integers,
     require,
     require_one_of,
     require_summable,
-    shape_of,
     tensor_type,
 )
 from braid.dialects.braid.boxes import Box
@@ -116,7 +116,7 @@ class PoolOp(AccumulatingOp, WindowedOp, StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape = shape_of(self.input)
+        shape = extents_of(self.input)
         require_one_of("kind", self.kind.data, COMBINES)
         require(len(shape) >= 3, f"the input has rank {len(shape)}, expected at least 3")
         if self.combine == "add":

@@ -20,6 +20,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     StructuredOp,
     element_type_of,
+    extents_of,
     integers,
     require,
     require_computed,
@@ -155,7 +156,7 @@ class ReduceOp(AccumulatingOp, StructuredOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, dims = list(shape_of(self.input)), self.dims.get_values()
+        shape, dims = list(extents_of(self.input)), self.dims.get_values()
         element_type = element_type_of(self.input)
         require_reducible(self.kind.data, element_type)
         require(len(set(dims)) == len(dims), f"dims are {dims}, expected each at most once")

@@ -23,6 +23,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     DecomposableOp,
     element_type_of,
+    extents_of,
     integers,
     require,
     require_computed,
@@ -51,6 +52,7 @@ from braid.dialects.braid.resampling import (
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
+from braid.support.sizes.expression import Extent
 
 _LEAST_SCALE = 2**-20
 
@@ -97,7 +99,7 @@ class ResizeOp(DecomposableOp):
     @staticmethod
     def get(
         input: SSAValue | Operation,
-        sizes: Sequence[int],
+        sizes: Sequence[Extent],
         scales: Sequence[float],
         how: Resampling,
         region: Sequence[float] = (),
@@ -105,7 +107,7 @@ class ResizeOp(DecomposableOp):
         """Builds a resize to extents `sizes`."""
         value = SSAValue.get(input)
         return ResizeOp.declared(
-            TensorType(element_type_of(value), sizes),
+            tensor_type(element_type_of(value), sizes),
             value,
             mode=StringAttr(how.mode),
             coordinates=StringAttr(how.coordinates),
@@ -133,7 +135,7 @@ class ResizeOp(DecomposableOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The declared shape."""
-        rank, sizes = len(shape_of(self.input)), self.result_type().get_shape()
+        rank, sizes = len(extents_of(self.input)), extents_of(self.output)
         require(len(sizes) == rank, f"the result has rank {len(sizes)}, expected {rank}")
         require_one_of("mode", self.mode.data, MODES)
         require_one_of("coordinates", self.coordinates.data, COORDINATES)
@@ -160,7 +162,7 @@ class ResizeOp(DecomposableOp):
         self._verify_tables()
         self._verify_part()
         require(
-            0 not in shape_of(self.input) or 0 in sizes,
+            0 not in extents_of(self.input) or 0 in sizes,
             f"the result has shape {list(sizes)}, the input no elements",
         )
         return [tensor_type(element_type_of(self.input), sizes)]

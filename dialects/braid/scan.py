@@ -12,6 +12,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     DecomposableOp,
     element_type_of,
+    extents_of,
     integer,
     require_dim,
     shape_of,
@@ -73,7 +74,7 @@ class ScanOp(DecomposableOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The operand's type."""
-        shape, element_type = shape_of(self.input), element_type_of(self.input)
+        shape, element_type = extents_of(self.input), element_type_of(self.input)
         require_reducible(self.kind.data, element_type)
         require_dim(self.dim.value.data, len(shape))
         return [tensor_type(element_type, shape)]

@@ -10,6 +10,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     TensorOp,
     element_type_of,
+    extents_of,
     fits,
     integer,
     require,
@@ -32,6 +33,7 @@ from braid.dialects.braid.numpy_functions import by_order, from_order
 from braid.dialects.braid.reduction import UFUNCS
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.tiling import Tile
+from braid.support.sizes.expression import Extent
 
 REDUCTIONS = ("none", "add", "mul", "maximum", "minimum")
 """How an update meets what is there: `none` replaces it."""
@@ -61,11 +63,11 @@ class ScatterOp(TensorOp):
         element_type, other = element_type_of(self.data), element_type_of(self.updates)
         message = "the updates have element type {}, expected {}"
         require(other == element_type, message, other, element_type)
-        return [tensor_type(element_type, shape_of(self.data))]
+        return [tensor_type(element_type, extents_of(self.data))]
 
-    def require_updates(self, expected: Sequence[int]) -> None:
+    def require_updates(self, expected: Sequence[Extent]) -> None:
         """Raises VerifyException unless the updates have this shape."""
-        actual = shape_of(self.updates)
+        actual = extents_of(self.updates)
         require(
             fits(actual, expected),
             f"the updates have shape {list(actual)}, expected {list(expected)}",
@@ -118,7 +120,7 @@ class ScatterElementsOp(ScatterOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        data, indices, dim = shape_of(self.data), shape_of(self.indices), self.dim.value.data
+        data, indices, dim = extents_of(self.data), extents_of(self.indices), self.dim.value.data
         require_dim(dim, len(data))
         require_elements_fit(data, indices, dim)
         require_addressed(data[dim : dim + 1], indices)
@@ -169,9 +171,9 @@ class ScatterNdOp(ScatterOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        data, indices = shape_of(self.data), shape_of(self.indices)
+        data, indices = extents_of(self.data), extents_of(self.indices)
         require(len(indices) >= 1, "the indices have rank 0, expected at least 1")
-        length, most = indices[-1], len(data)
+        length, most = shape_of(self.indices)[-1], len(data)
         require(1 <= length <= most, f"index tuples have {length} entries, expected 1 to {most}")
         updates = (*indices[:-1], *data[length:])
         require_addressed(data[:length], updates)

@@ -6,20 +6,22 @@ from collections.abc import Sequence
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
+from braid.support.sizes.expression import Extent
 
 MOST_ELEMENTS = 2**56
 """Of a tensor: its bytes, and those between two of its elements, are then an int64."""
 
 
-def require_extents(shape: Sequence[int]) -> None:
+def require_extents(shape: Sequence[Extent]) -> None:
     """Raise VerifyException for more dims than layouts have, or extents that no tensor has.
 
     These are negative ones, and those of more elements than memory has.
     """
     require_rank(len(shape))
-    if any(extent < 0 and extent != DYNAMIC for extent in shape):
+    known = [extent for extent in shape if isinstance(extent, int) and extent != DYNAMIC]
+    if any(extent < 0 for extent in known):
         raise VerifyException(f"a tensor has shape {list(shape)}, expected no negative extents")
-    if math.prod(extent for extent in shape if extent > 0) > MOST_ELEMENTS:
+    if math.prod(extent for extent in known if extent > 0) > MOST_ELEMENTS:
         raise VerifyException(
             f"a tensor has shape {list(shape)}, expected at most {MOST_ELEMENTS} elements"
         )

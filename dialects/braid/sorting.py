@@ -11,6 +11,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     TensorOp,
     element_type_of,
+    extents_of,
     integer,
     require,
     require_computed,
@@ -20,9 +21,9 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.dtypes import i1, i64
-from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.sizes import may_be_at_most
 from braid.dialects.braid.tiling import Tile
 
 
@@ -58,12 +59,12 @@ class TopKOp(TensorOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, k, dim = list(shape_of(self.input)), self.k.value.data, self.dim.value.data
+        shape, k, dim = list(extents_of(self.input)), self.k.value.data, self.dim.value.data
         require_computed(element_type_of(self.input))
         require_dim(dim, len(shape))
         extent = shape[dim]
         require(
-            k >= 0 and (extent == DYNAMIC or k <= extent),
+            k >= 0 and may_be_at_most(k, extent),
             f"k is {k}, expected 0 to {extent}, the extent of dim {dim}",
         )
         shape[dim] = k

@@ -12,6 +12,7 @@ from braid.dialects.braid.base import (
     AnyTensor,
     DecomposableOp,
     element_type_of,
+    extents_of,
     integer,
     integers,
     require,
@@ -25,6 +26,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.sizes import may_be_at_most, may_equal
 from braid.dialects.braid.tiling import IterationDim, Tile
 from braid.dialects.braid.transposed_decomposition import (
     TransposedConvolution,
@@ -90,10 +92,10 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        x, w, groups = shape_of(self.input), shape_of(self.weight), self.groups.value.data
+        x, w, groups = extents_of(self.input), shape_of(self.weight), self.groups.value.data
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
-        require(x[1] in (DYNAMIC, w[0]), f"the input has {x[1]} channels, expected {w[0]}")
+        require(may_equal(x[1], w[0]), f"the input has {x[1]} channels, expected {w[0]}")
         require(DYNAMIC not in w, f"the weight has shape {list(w)}, expected no open dims")
         require(groups > 0, f"groups is {groups}, expected a positive number")
         require_products(self.input, self.weight)
@@ -106,7 +108,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
             for d, extent in enumerate(x[2:])
         ]
         require(
-            all(extent > 0 for extent in spatial if extent != DYNAMIC),
+            all(may_be_at_most(1, extent) for extent in spatial),
             f"the result has spatial extents {spatial}, expected positive ones",
         )
         return [tensor_type(element_type_of(self.input), (x[0], w[1] * groups, *spatial))]

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from xdsl.builder import Builder
@@ -13,6 +14,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from braid.support.sizes.expression import ExtentT
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,15 @@ class TransposedWindows:
         """Elements from the first to the last that a window covers."""
         return tuple(d * (k - 1) + 1 for k, d in zip(self.size, self.dilations, strict=True))
 
-    def full_extent(self, dim: int, extent: int) -> int:
+    def full_extent(self, dim: int, extent: ExtentT) -> ExtentT:
         """Output elements along spatial dim `dim` before the edges are cut off."""
-        return self.strides[dim] * (extent - 1) + self.reach[dim] + self.extra[dim]
+        full = self.strides[dim] * (extent - 1) + self.reach[dim] + self.extra[dim]
+        return cast("ExtentT", full)
 
-    def kept_extent(self, dim: int, extent: int) -> int:
+    def kept_extent(self, dim: int, extent: ExtentT) -> ExtentT:
         """Output elements along spatial dim `dim` of an input of `extent` elements."""
-        return self.full_extent(dim, extent) - self.cut_low[dim] - self.cut_high[dim]
+        kept = self.full_extent(dim, extent) - self.cut_low[dim] - self.cut_high[dim]
+        return cast("ExtentT", kept)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from xdsl.dialects.builtin import DenseArrayBase, IntegerType
@@ -19,7 +20,9 @@ from braid.dialects.braid.base import (
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
+from braid.dialects.braid.sizes import may_be_at_most, total
 from braid.dialects.braid.tiling import Reads
+from braid.support.sizes.expression import Extent, ExtentT
 
 
 @dataclass(frozen=True)
@@ -37,15 +40,12 @@ class Windows:
         """Whether windows reach over the edge."""
         return any(self.pad_low) or any(self.pad_high)
 
-    def padded_shape(self, spatial: Sequence[int]) -> tuple[int, ...]:
-        """Return the extents with padding, DYNAMIC where the input is open."""
-        return tuple(
-            DYNAMIC if extent == DYNAMIC else extent + low + high
-            for extent, low, high in zip(spatial, self.pad_low, self.pad_high, strict=True)
-        )
+    def padded_shape(self, spatial: Sequence[Extent]) -> tuple[Extent, ...]:
+        """Return the extents with padding, DYNAMIC where the size of the input is not known."""
+        return tuple(map(total, zip(spatial, self.pad_low, self.pad_high, strict=True)))
 
-    def output_shape(self, spatial: Sequence[int]) -> tuple[int, ...]:
-        """Output positions per dim, DYNAMIC where the input is open.
+    def output_shape(self, spatial: Sequence[ExtentT]) -> tuple[ExtentT, ...]:
+        """Return the output positions per dim, DYNAMIC where the size of the input is not known.
 
         Raises VerifyException for fields of the wrong length or an empty output.
         """
@@ -59,14 +59,20 @@ class Windows:
         require(min(pads) >= 0, f"paddings are {pads}, expected no negative numbers")
         return tuple(self._extent(dim, extent) for dim, extent in enumerate(spatial))
 
-    def _extent(self, dim: int, extent: int) -> int:
+    def _extent(self, dim: int, extent: ExtentT) -> ExtentT:
         if extent == DYNAMIC:
-            return DYNAMIC
+            return cast("ExtentT", DYNAMIC)
         padded = extent + self.pad_low[dim] + self.pad_high[dim]
-        require(padded <= MOST_ELEMENTS, f"spatial dim {dim}: {padded} elements with padding")
+        require(
+            may_be_at_most(padded, MOST_ELEMENTS),
+            f"spatial dim {dim}: {padded} elements with padding",
+        )
         reach = self.dilations[dim] * (self.size[dim] - 1) + 1
-        require(padded >= reach, f"spatial dim {dim}: window of {reach} on {padded} elements")
-        return (padded - reach) // self.strides[dim] + 1
+        require(
+            may_be_at_most(reach, padded),
+            f"spatial dim {dim}: window of {reach} on {padded} elements",
+        )
+        return cast("ExtentT", (padded - reach) // self.strides[dim] + 1)
 
     def clipped(self, spatial: Sequence[int]) -> "Windows":
         """These windows without what only ever reads padding, at both ends of every dim.

@@ -112,7 +112,7 @@ class Symbol(Atom):
 Monomial: TypeAlias = tuple[Atom, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Size:
     """A sum of (product of atoms, coefficient), not all of them constant; see `sum_of`."""
 
@@ -205,6 +205,9 @@ class Size:
         return other - self * (other // self)
 
     def __str__(self) -> str:
+        return Size.printed(self)
+
+    def __repr__(self) -> str:
         return Size.printed(self)
 
 

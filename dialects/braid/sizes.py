@@ -1,0 +1,322 @@
+"""Sizes with a name in the IR: what is assumed of symbols, and the extents of open dims.
+
+An open dim is a `?` in the shape of a type. Which size it is stands in MLIR's slot for what else
+a type says, as a layout does: `tensor<?x768xf32, #braid.sizes<["batch * sequence"]>>`. A type that
+is copied therefore keeps its sizes, and text that is parsed again has them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, cast
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DenseArrayBase,
+    DictionaryAttr,
+    IntegerAttr,
+    IntegerType,
+    NoneAttr,
+    StringAttr,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute
+from xdsl.irdl import irdl_attr_definition, param_def
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.attribute_names import SYMBOLS
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
+from braid.support.sizes.expression import Extent, Size, SizeError
+from braid.support.sizes.reading import parse_size
+from braid.support.sizes.text import print_size
+
+
+@irdl_attr_definition
+class SizesAttr(ParametrizedAttribute):
+    """A list of sizes, as text: of the open dims of a type, or in place of `array<i64>`.
+
+    As the encoding of a tensor type it has one size for each `?`, from left to right. Verification
+    fails for what is no size.
+
+    ```mlir
+    tensor<?x?x768xf32, #braid.sizes<["batch", "sequence"]>>
+    ```
+    """
+
+    name = "braid.sizes"
+
+    texts: ArrayAttr[StringAttr] = param_def()
+
+    @staticmethod
+    def of(sizes: Iterable[Extent]) -> "SizesAttr":
+        """Return the attribute of these sizes."""
+        return SizesAttr(ArrayAttr([StringAttr(print_size(size)) for size in sizes]))
+
+    def get_values(self) -> tuple[Extent, ...]:
+        """Return the sizes; named as what `DenseArrayBase` has."""
+        return _parsed(self.texts)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        """Read `<["size", …]>` and bring each size into its one form."""
+        with parser.in_angle_brackets():
+            texts = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_str_literal("size")
+            )
+        try:
+            return [ArrayAttr([StringAttr(print_size(parse_size(text))) for text in texts])]
+        except SizeError as error:
+            parser.raise_error(str(error))
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Print `<["size", …]>`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.texts)
+
+    def verify(self) -> None:
+        """Fail for a text that is no size."""
+        try:
+            _parsed(self.texts)
+        except SizeError as error:
+            raise VerifyException(str(error)) from None
+
+
+@lru_cache(maxsize=4096)
+def _parsed(texts: ArrayAttr[StringAttr]) -> tuple[Extent, ...]:
+    return tuple(parse_size(text.data) for text in texts)
+
+
+@irdl_attr_definition
+class SizedLayoutAttr(ParametrizedAttribute):
+    """The layout of a tensor with open dims, and the sizes of these, as the encoding of its type.
+
+    ```mlir
+    tensor<?x64x56x56xf32, #braid.sized_layout<"aBcd16b", ["batch"]>>
+    ```
+    """
+
+    name = "braid.sized_layout"
+
+    tag: StringAttr = param_def()
+    texts: ArrayAttr[StringAttr] = param_def()
+
+    @staticmethod
+    def of(layout: Layout, sizes: SizesAttr) -> "SizedLayoutAttr":
+        """Return the attribute of a layout and sizes."""
+        return SizedLayoutAttr(StringAttr(layout.tag), sizes.texts)
+
+    @property
+    def layout(self) -> Layout:
+        """The parsed tag."""
+        return Layout.named(self.tag.data)
+
+    @property
+    def sizes(self) -> SizesAttr:
+        """The sizes of the open dims."""
+        return SizesAttr(self.texts)
+
+
+@irdl_attr_definition
+class SymbolAttr(ParametrizedAttribute):
+    """What is assumed of a symbol: its range, what divides it, and likely values.
+
+    ```mlir
+    #braid.symbol<{likely = array<i64: 1, 8>, max = 64 : i64, min = 1 : i64}>
+    ```
+    """
+
+    name = "braid.symbol"
+
+    entries: DictionaryAttr = param_def()
+
+    @staticmethod
+    def of(assumed: Assumed) -> "SymbolAttr":
+        """Return the attribute that says what is not assumed of every size."""
+        entries: dict[str, Attribute] = {}
+        if assumed.minimum:
+            entries["min"] = IntegerAttr(assumed.minimum, i64)
+        if assumed.maximum is not None:
+            entries["max"] = IntegerAttr(assumed.maximum, i64)
+        if assumed.multiple_of != 1:
+            entries["multiple_of"] = IntegerAttr(assumed.multiple_of, i64)
+        if assumed.likely:
+            entries["likely"] = DenseArrayBase.from_list(i64, list(assumed.likely))
+        return SymbolAttr(DictionaryAttr(entries))
+
+    @property
+    def assumed(self) -> Assumed:
+        """What is assumed. Raises `SizeError` for a range without values."""
+        entries = self.entries.data
+        maximum, likely = entries.get("max"), entries.get("likely")
+        return Assumed(
+            minimum=_integer(entries.get("min"), 0),
+            maximum=None if maximum is None else _integer(maximum, 0),
+            multiple_of=_integer(entries.get("multiple_of"), 1),
+            likely=likely.get_values() if isinstance(likely, DenseArrayBase) else (),
+        )
+
+    def verify(self) -> None:
+        """Fail for entries that there are not, and for ranges without values."""
+        for name, value in self.entries.data.items():
+            if name not in ("min", "max", "multiple_of", "likely"):
+                raise VerifyException(
+                    f"a symbol has no entry '{name}', expected min, max, multiple_of or likely"
+                )
+            expected = DenseArrayBase if name == "likely" else IntegerAttr
+            if not isinstance(value, expected):
+                raise VerifyException(
+                    f"entry '{name}' of a symbol is {value}, expected {_FORMS[expected]}"
+                )
+        try:
+            self.assumed  # noqa: B018  # made for what it raises
+        except SizeError as error:
+            raise VerifyException(str(error)) from None
+
+
+_FORMS: dict[type[Attribute], str] = {DenseArrayBase: "an array<i64>", IntegerAttr: "an integer"}
+
+
+def _integer(value: Attribute | None, default: int) -> int:
+    return cast("IntegerAttr[IntegerType]", value).value.data if value is not None else default
+
+
+def symbols_attribute(assumptions: Mapping[str, Assumed]) -> DictionaryAttr:
+    """Return what `braid.symbols` is on a function with these symbols."""
+    return DictionaryAttr({name: SymbolAttr.of(own) for name, own in assumptions.items()})
+
+
+def assumptions_of(function: Operation) -> Assumptions:
+    """Return what a function assumes of its symbols."""
+    held = function.attributes.get(SYMBOLS)
+    symbols: dict[str, Assumed] = {}
+    if isinstance(held, DictionaryAttr):
+        for name, own in held.data.items():
+            if isinstance(own, SymbolAttr):
+                symbols[name] = own.assumed
+    return Assumptions.of(symbols)
+
+
+# ---- Extents of types ----
+
+
+def extents_of_type(type: "TensorType[Any]") -> tuple[Extent, ...]:
+    """Return the extents; DYNAMIC for an open dim of which the type does not say the size."""
+    shape = type.get_shape()
+    if DYNAMIC not in shape:
+        return shape
+    encoding = type.encoding
+    if not isinstance(encoding, SizesAttr | SizedLayoutAttr):
+        return shape
+    sizes = iter(_parsed(encoding.texts))
+    return tuple(next(sizes, DYNAMIC) if extent == DYNAMIC else extent for extent in shape)
+
+
+def sized_type(element_type: Attribute, extents: Sequence[Extent]) -> "TensorType[Any]":
+    """Return the type of row-major tensors with these extents.
+
+    It says no sizes where that of one open dim is not known (DYNAMIC).
+    """
+    shape = [extent if isinstance(extent, int) else DYNAMIC for extent in extents]
+    sizes = [extent for extent in extents if isinstance(extent, Size)]
+    is_sized = len(sizes) > 0 and len(sizes) == shape.count(DYNAMIC)
+    return TensorType(element_type, shape, SizesAttr.of(sizes) if is_sized else NoneAttr())
+
+
+def sizes_of_type(type: "TensorType[Any]") -> SizesAttr | None:
+    """Return the sizes that a type says of its open dims, None where it says none."""
+    encoding = type.encoding
+    if isinstance(encoding, SizedLayoutAttr):
+        return encoding.sizes
+    return encoding if isinstance(encoding, SizesAttr) else None
+
+
+def verify_sizes(type: "TensorType[Any]") -> None:
+    """Raise VerifyException unless a type that says sizes has one for each open dim."""
+    encoding = type.encoding
+    if isinstance(encoding, SizesAttr | SizedLayoutAttr):
+        count, wanted = len(encoding.texts), type.get_shape().count(DYNAMIC)
+        if count != wanted:
+            raise VerifyException(f"type {type} has {count} sizes for {wanted} open dims")
+
+
+# ---- What inference asks ----
+
+_NOTHING = Assumptions.of({})
+"""All symbols are sizes: 0 or more."""
+
+
+def may_equal(a: Extent, b: Extent) -> bool:
+    """Return whether two extents have the same value for some sizes."""
+    if a == b or DYNAMIC in (a, b):
+        return True
+    if isinstance(a, int) and isinstance(b, int):
+        return False
+    return _NOTHING.equal(a, b) is not Answer.NO
+
+
+def may_be_at_most(a: Extent, b: Extent) -> bool:
+    """Return whether an extent is at most another for some sizes."""
+    if DYNAMIC in (a, b):
+        return True
+    if isinstance(a, int) and isinstance(b, int):
+        return a <= b
+    return _NOTHING.at_most(a, b) is not Answer.NO
+
+
+def total(extents: Iterable[Extent]) -> Extent:
+    """Return the sum of extents, DYNAMIC where one of them is."""
+    found: Extent = 0
+    for extent in extents:
+        if extent == DYNAMIC:
+            return DYNAMIC
+        found = found + extent
+    return found
+
+
+# ---- Lists of integers that may be sizes ----
+
+
+def open_values(
+    values: "DenseArrayBase[IntegerType]", open_sizes: DictionaryAttr | None, name: str
+) -> tuple[Extent, ...]:
+    """Return the entries of an `array<i64>` with those that are DYNAMIC replaced by their sizes.
+
+    `open_sizes` is the attribute of that name of an op: a `SizesAttr` for each list that has sizes.
+    Where it says none, DYNAMIC stays.
+    """
+    held = open_sizes.data.get(name) if open_sizes is not None else None
+    sizes = iter(held.get_values() if isinstance(held, SizesAttr) else ())
+    return tuple(next(sizes, DYNAMIC) if v == DYNAMIC else v for v in values.get_values())
+
+
+def list_attributes(lists: Mapping[str, Sequence[Extent]]) -> dict[str, Attribute | None]:
+    """Return the attributes of lists of integers and sizes by name, and `open_sizes`.
+
+    The last is None where all entries are numbers.
+    """
+    attributes: dict[str, Attribute | None] = {}
+    sizes: dict[str, Attribute] = {}
+    for name, values in lists.items():
+        numbers = [value if isinstance(value, int) else DYNAMIC for value in values]
+        attributes[name] = DenseArrayBase.from_list(i64, numbers)
+        if found := [value for value in values if isinstance(value, Size)]:
+            sizes[name] = SizesAttr.of(found)
+    return {**attributes, "open_sizes": DictionaryAttr(sizes) if sizes else None}
+
+
+def verify_open(
+    open_sizes: DictionaryAttr | None, lists: Mapping[str, "DenseArrayBase[IntegerType]"]
+) -> None:
+    """Raise VerifyException unless `open_sizes` has a size for each DYNAMIC entry of its lists."""
+    if open_sizes is None:
+        return
+    for name, held in open_sizes.data.items():
+        count = len(held.texts) if isinstance(held, SizesAttr) else -1
+        wanted = lists[name].get_values().count(DYNAMIC) if name in lists else 0
+        if count != wanted:
+            raise VerifyException(
+                f"open_sizes has {held} for '{name}', expected {wanted} sizes of open entries"
+            )

@@ -1,0 +1,1 @@
+"""The sizes of open dims: numbers in place of symbols."""

@@ -1,0 +1,159 @@
+"""Sizes in types: text, and that inference on sizes is inference on the numbers they stand for."""
+
+import pytest
+from xdsl.dialects.builtin import TensorType, f32
+from xdsl.ir import Block, Operation
+from xdsl.utils.exceptions import VerifyException
+
+from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.base import TensorOp, extents_of, fits, tensor_type
+from braid.dialects.braid.elementwise import elementwise, repeated_shape
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.sizes import SymbolAttr, extents_of_type
+from braid.support.errors import BraidError
+from braid.support.sizes.assumptions import Assumed
+from braid.support.sizes.evaluation import evaluate
+from braid.support.sizes.expression import Extent, Size, symbol
+from test.unit.dialects.test_examples import OPERATIONS, example, parsed, with_arguments
+
+ROWS, COLUMNS = symbol("rows"), symbol("columns")
+
+
+def parsed_op(text: str, name: str) -> TensorOp | None:
+    """Return the op of its example, None for one that is no op on tensors alone."""
+    module = parsed(text)
+    found = [op for op in module.walk() if op.name == name]
+    return found[0] if found and isinstance(found[0], TensorOp) else None
+
+
+def with_open_operand(op: TensorOp, operand: int, dims: range) -> Operation:
+    """Return the op on the same operands, of which some dims of one are symbols."""
+    types = [
+        tensor_type(
+            value.type.element_type,  # type: ignore
+            [
+                symbol(f"size_{dim}") if index == operand and dim in dims else extent
+                for dim, extent in enumerate(extents_of(value))
+            ],
+        )
+        for index, value in enumerate(op.operands)
+    ]
+    block = Block(arg_types=types)
+    results = [result.type for result in op.results]
+    attributes = dict(op.attributes)
+    return type(op).create(operands=block.args, result_types=results, attributes=attributes)
+
+
+@pytest.mark.parametrize("name", sorted(set(OPERATIONS) - {"braid.yield"}))
+def test_inference_on_sizes_is_that_on_numbers(name: str) -> None:
+    text = with_arguments(example(OPERATIONS[name]))
+    op = parsed_op(text, name)
+    if op is None or not op.operands:
+        pytest.skip("no op on tensors")
+    inferred = 0
+    for operand, value in enumerate(op.operands):
+        rank = len(extents_of(value))
+        for dims in [range(rank), *(range(dim, dim + 1) for dim in range(rank))]:
+            opened = with_open_operand(op, operand, dims)
+            assert isinstance(opened, TensorOp)
+            try:
+                types = opened.infer_result_types()
+            except VerifyException:
+                continue
+            inferred += 1
+            values = {f"size_{dim}": n for dim, n in enumerate(extents_of(value)) if n != DYNAMIC}
+            for result, wanted in zip(types, op.results, strict=True):
+                found = [evaluate(extent, values) for extent in extents_of_type(result)]
+                assert found == list(extents_of(wanted)), (operand, dims)
+    # Rows of tuples, weights and normalized parameters have to be known.
+    assert inferred > 0, "every open operand is refused"
+
+
+def test_sizes_stay_in_types_and_text() -> None:
+    source = """
+    func.func @main(%x: tensor<?x?x8xf32, #braid.sizes<["rows", "(2 * columns + 2) floordiv 2"]>>) {
+      return
+    }
+    """
+    module = parsed(source)
+    assert '#braid.sizes<["rows", "columns + 1"]>' in str(module)
+    (block,) = (op.regions[0].block for op in module.ops)
+    assert extents_of(block.args[0]) == (ROWS, COLUMNS + 1, 8)
+    again = parsed(str(module))
+    assert module.is_structurally_equivalent(again)
+
+
+def test_a_layout_keeps_sizes() -> None:
+    plain = tensor_type(f32, [ROWS, 16])
+    blocked = with_layout(plain, Layout.named("aB16b"))
+    assert extents_of_type(blocked) == (ROWS, 16)
+    assert layout_of(blocked) == Layout.named("aB16b")
+    assert with_layout(blocked, Layout.row_major(2)) == plain
+
+
+@pytest.mark.parametrize(
+    ("type", "message"),
+    [
+        ('tensor<?x?xf32, #braid.sizes<["rows"]>>', "1 sizes for 2 open dims"),
+        ('tensor<2xf32, #braid.sizes<["rows"]>>', "1 sizes for 0 open dims"),
+        ('tensor<?xf32, #braid.sizes<["rows floordiv 0"]>>', "divides by zero"),
+        ('tensor<?xf32, #braid.sizes<["rows +"]>>', "size"),
+    ],
+)
+def test_wrong_sizes_are_refused(type: str, message: str) -> None:
+    source = f"func.func @main(%x: {type}) {{ %y = braid.neg %x : ({type}) -> {type} return }}"
+    with pytest.raises((BraidError, VerifyException), match=message):
+        parsed(source)
+
+
+def test_assumptions_as_an_attribute() -> None:
+    assumed = Assumed(minimum=1, maximum=64, multiple_of=8, likely=(8, 16))
+    assert SymbolAttr.of(assumed).assumed == assumed
+    assert SymbolAttr.of(Assumed()).assumed == Assumed()
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        (ROWS, ROWS, ROWS),
+        (ROWS, 1, ROWS),
+        (1, 5, 5),
+        (ROWS, 5, 5),
+        (DYNAMIC, ROWS, DYNAMIC),
+        (0, ROWS, 0),
+    ],
+)
+def test_a_repeated_extent(left: Extent, right: Extent, expected: Extent) -> None:
+    assert repeated_shape([[left], [right]]) == (expected,)
+    assert repeated_shape([[right], [left]]) == (expected,)
+
+
+def test_two_sizes_repeat_each_other() -> None:
+    (extent,) = repeated_shape([[ROWS], [COLUMNS]])
+    assert isinstance(extent, Size)
+    for rows, columns in ((1, 7), (7, 1), (7, 7), (1, 1), (0, 1), (1, 0)):
+        assert evaluate(extent, {"rows": rows, "columns": columns}) == (
+            columns if rows == 1 else rows
+        )
+
+
+def test_sizes_that_are_never_equal_do_not_fit() -> None:
+    assert fits([ROWS], [COLUMNS]) and fits([ROWS], [4]) and fits([DYNAMIC], [ROWS])
+    assert not fits([ROWS], [ROWS + 1]) and not fits([2 * ROWS + 1], [4])
+
+
+def test_a_slice_of_sizes() -> None:
+    block = Block(arg_types=[tensor_type(f32, [ROWS, 8])])
+    op = SliceOp.get(block.args[0], [ROWS - 3, 0], [3, COLUMNS])
+    assert extents_of(op.output) == (3, COLUMNS)
+    assert op.offsets.get_values() == (DYNAMIC, 0) and op.sizes.get_values() == (3, DYNAMIC)
+    op.verify()
+    with pytest.raises(VerifyException, match="elements"):
+        SliceOp.get(block.args[0], [ROWS, 0], [3, 8])
+
+
+def test_a_cast_keeps_sizes() -> None:
+    block = Block(arg_types=[tensor_type(f32, [ROWS, 8])])
+    op = elementwise("cast", block.args[0], element_type=f32)
+    assert op.output.type == tensor_type(f32, [ROWS, 8]) != TensorType(f32, [DYNAMIC, 8])
