@@ -20,6 +20,7 @@ from benchmarks.conformance.peers import (
 )
 from braid.analysis.interpreter import interpret
 from braid.frontends.onnx import ImportedModel, import_onnx
+from braid.passes.sizes.bind_sizes import bind_sizes, symbols_used
 from braid.support.errors import UnsupportedError
 
 _DEPENDS_ON_VALUES = ("expected a constant", "not known at import")
@@ -32,6 +33,28 @@ def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
     return list(interpret(imported.module, rest, parameters=imported.parameters))
 
 
+def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
+    """As `by_interpreter`, but imported with all dims of all inputs open, which are bound then."""
+    opened, sizes = with_open_dims(model, inputs)
+    imported, rest = imported_with(opened, inputs, keep_open=True)
+    bind_sizes(imported.module, {name: sizes[name] for name in symbols_used(imported.module)})
+    return list(interpret(imported.module, rest, parameters=imported.parameters))
+
+
+def with_open_dims(model: ModelProto, inputs: Arrays) -> tuple[ModelProto, dict[str, int]]:
+    """Return the model with a name for each dim of each input, and the sizes in these inputs."""
+    opened, sizes = ModelProto(), dict[str, int]()
+    opened.CopyFrom(model)
+    by_name = dict(zip(input_names(model), inputs, strict=True))
+    for value in opened.graph.input:
+        if value.name not in by_name:
+            continue
+        for position, dim in enumerate(value.type.tensor_type.shape.dim):
+            dim.dim_param = f"{value.name}_{position}"
+            sizes[dim.dim_param] = by_name[value.name].shape[position]
+    return opened, sizes
+
+
 def by_compiler(model: ModelProto, inputs: Arrays, target: str | None = None) -> Arrays:
     imported, rest = imported_with(model, inputs)
     compiled = braid.compile(imported.module, parameters=imported.parameters, target=target)
@@ -39,19 +62,21 @@ def by_compiler(model: ModelProto, inputs: Arrays, target: str | None = None) ->
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
 
 
-def imported_with(model: ModelProto, inputs: Arrays) -> tuple[ImportedModel, Arrays]:
+def imported_with(
+    model: ModelProto, inputs: Arrays, *, keep_open: bool = False
+) -> tuple[ImportedModel, Arrays]:
     """The model for these inputs, and those of them that are still inputs.
 
     The cases give axes, shapes and the like as inputs. Where shapes depend on them, all inputs
-    but the first are fixed at import, or all.
+    but the first are fixed at import, or all. With `keep_open`, no shape is.
     """
     names = input_names(model)
     given = dict(zip(names, inputs, strict=True))
     for kept in (names, names[:1], []):
-        shapes = {name: given[name].shape for name in kept}
+        shapes = {} if keep_open else {name: given[name].shape for name in kept}
         constants = {name: given[name] for name in names if name not in kept}
         try:
-            imported = import_onnx(model, shapes=shapes, constants=constants)
+            imported = import_onnx(model, shapes=shapes, constants=constants, keep_open=keep_open)
             return imported, [given[name] for name in kept]
         except UnsupportedError as error:
             depends_on_values = any(text in error.message for text in _DEPENDS_ON_VALUES)
@@ -65,6 +90,7 @@ EXECUTORS: dict[str, Executor] = {
     "gpu-emulated": lambda model, inputs: by_compiler(model, inputs, "gpu-emulated"),
     "interpret": by_interpreter,
     "iree": by_iree,
+    "open": by_open_interpreter,
     "ort": by_onnx_runtime,
     "reference": by_reference,
     "torch-mlir": by_torch_mlir,

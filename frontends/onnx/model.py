@@ -13,13 +13,12 @@ from xdsl.dialects.builtin import (
     FunctionType,
     ModuleOp,
     StringAttr,
-    TensorType,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 
 from braid.dialects.braid.attribute_names import NAME
-from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.base import AnyTensor, tensor_type
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.dialects.braid.relayout import Array
@@ -32,6 +31,7 @@ from braid.frontends.onnx.model_file import DeclaredShape, ModelFile
 from braid.frontends.onnx.supported import check_supported
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.option_names import option_text
+from braid.support.sizes.expression import symbol
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,14 @@ def import_onnx(
     shapes: Mapping[str, Sequence[int]] | None = None,
     dims: Mapping[str, int | str] | None = None,
     constants: Mapping[str, object] | None = None,
+    keep_open: bool = False,
 ) -> ImportedModel:
     """Imports the model at a path or in memory.
 
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
     such dims by name, or the names of others that they equal. `constants` fixes the values of
-    inputs, which then are none any more: those on which shapes depend, say.
+    inputs, which then are none any more: those on which shapes depend, say. With `keep_open`, dims
+    that are left open are sizes of their names; without it they are an error.
     Inputs and outputs keep their names as `braid.name` of the function's arguments and results,
     and every op the name of the model's value that it gives.
     Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
@@ -66,7 +68,7 @@ def import_onnx(
         file = ModelFile(source)
         graph = file.proto.graph
         inputs = fix_inputs(file, Fixed(shapes or {}, dims or {}, constants or {}))
-        types = _input_types(file, inputs)
+        types = _input_types(file, inputs, keep_open)
         block = Block(arg_types=types)
         parameters = ParameterStore()
         builder = Builder(block, parameters)
@@ -136,9 +138,9 @@ class OpenDimsError(BraidError):
         )
 
 
-def _input_types(file: ModelFile, inputs: FixedInputs) -> list[AnyTensor]:
+def _input_types(file: ModelFile, inputs: FixedInputs, keep_open: bool) -> list[AnyTensor]:
     types = [_input_type(file, inputs.declared[n], shape) for n, shape in inputs.shapes.items()]
-    if inputs.open_dims:
+    if inputs.open_dims and not keep_open:
         raise OpenDimsError(file, inputs)
     return types
 
@@ -176,4 +178,5 @@ def _input_type(file: ModelFile, value: ValueInfoProto, shape: DeclaredShape | N
             location=file.location,
         )
     dtype = file.tensors.dtype(value_type.tensor_type.elem_type, value.name)
-    return TensorType(from_numpy(dtype), sizes)
+    extents = [symbol(extent) if isinstance(extent, str) else extent for extent in shape]
+    return tensor_type(from_numpy(dtype), extents)

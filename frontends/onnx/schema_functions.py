@@ -7,7 +7,7 @@ import onnx
 from onnx import FunctionProto, NodeProto, TypeProto, helper, shape_inference
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.functions import references
@@ -92,5 +92,6 @@ def _newest(versions: Sequence[int], opset: int) -> int:
 def _type_of(value: SSAValue | None) -> TypeProto:
     if value is None:
         return TypeProto()
+    shape = [extent if isinstance(extent, int) else str(extent) for extent in extents_of(value)]
     data_type = helper.np_dtype_to_tensor_dtype(to_numpy(element_type_of(value)))
-    return helper.make_tensor_type_proto(data_type, shape_of(value))
+    return helper.make_tensor_type_proto(data_type, shape)

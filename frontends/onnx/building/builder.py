@@ -5,15 +5,22 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import TensorType, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
-from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
+from braid.dialects.braid.constants import ConstantOp, ParameterOp, SizesOp
 from braid.dialects.braid.dtypes import from_numpy, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
+from braid.frontends.onnx.building.size_values import (
+    evaluate_sizes,
+    fixed_shape,
+    is_integral,
+    is_sized,
+)
+from braid.support.sizes.expression import Extent, Size
 
 
 class ParameterStore(Mapping[str, Array]):
@@ -73,14 +80,31 @@ class Builder:
         self.has_leftovers = False
         """Whether a block was given up, so that ops may be left over that were never inserted."""
         self._known: dict[SSAValue, Array] = {}
+        self._sizes: dict[SSAValue, Array] = {}
         self._waiting: dict[SSAValue, Operation] = {}
         self._constants: dict[tuple[object, ...], SSAValue] = {}
 
     def known(self, value: SSAValue) -> Array | None:
         """The value if it is known at import, as that of a tensor without elements always is."""
-        if value not in self._known and 0 in shape_of(value):
+        shape = extents_of(value)
+        if value not in self._known and 0 in shape and not _is_open(shape):
             self._known[value] = _empty(value)
         return self._known.get(value)
+
+    def sizes_of(self, value: SSAValue) -> Array | None:
+        """Return the value where it is known, or made of sizes: then an array of objects."""
+        return self._sizes.get(value) if value in self._sizes else self.known(value)
+
+    def sizes(self, array: Array, element_type: Attribute = i64) -> SSAValue:
+        """Return numbers and sizes as a value of integers; see `size_values.as_array`."""
+        if not is_sized(array):
+            return self.constant(array.astype(to_numpy(element_type)))
+        value = self._wait(SizesOp.of(array.reshape(-1).tolist(), array.shape))
+        self._sizes[value] = array
+        if element_type != i64:
+            value = self._wait(elementwise("cast", value, element_type=element_type))
+            self._sizes[value] = array
+        return value
 
     def inputs_behind(self, value: SSAValue) -> list[str]:
         """The names of the model's inputs on whose data `value` depends."""
@@ -102,19 +126,42 @@ class Builder:
 
     def emit_all(self, op: TensorOp) -> list[SSAValue]:
         """Appends an op or computes it; its results."""
-        elements = [math.prod(op.result_type(i).get_shape()) for i in range(len(op.results))]
-        if max(elements) == 0:
+        shapes = [extents_of(result) for result in op.results]
+        if all(0 in shape for shape in shapes) and not any(map(_is_open, shapes)):
             return self._instead_of(op, [_empty(result) for result in op.results])
-        operands = [self.known(value) for value in op.operands]
+        values = self._evaluated(op, shapes)
+        return list(self.insert(op).results) if values is None else self._instead_of(op, values)
+
+    def _evaluated(
+        self, op: TensorOp, shapes: Sequence[Sequence[Extent]]
+    ) -> Sequence[Array] | None:
+        """Return the results where all operands are known and the results are not large."""
+        operands = [self.sizes_of(value) for value in op.operands]
         known = [operand for operand in operands if operand is not None]
-        if len(known) == len(operands) and max(elements) <= FOLDED_ELEMENTS:
-            return self._instead_of(op, op.evaluate(*known))
-        return list(self.insert(op).results)
+        if len(known) != len(operands) or any(map(_is_open, shapes)):
+            return None
+        if max(math.prod(fixed_shape(result)) for result in op.results) > FOLDED_ELEMENTS:
+            return None
+        if any(map(is_sized, known)):
+            return self._evaluated_sizes(op, known)
+        return op.evaluate(*known)
+
+    def _evaluated_sizes(self, op: TensorOp, operands: Sequence[Array]) -> Sequence[Array] | None:
+        """Return the results where they are integers; floats are also computed by the model."""
+        values = evaluate_sizes(op, operands)
+        if values is None or all(map(is_integral, values)):
+            return values
+        self._sizes.update(zip(op.results, values, strict=True))
+        return None
 
     def _instead_of(self, op: TensorOp, values: Sequence[Array]) -> list[SSAValue]:
         """Known values for the results of `op`, which is not a user of its operands any more."""
+        types = [element_type_of(result) for result in op.results]
         op.erase()
-        return [self.constant(np.asarray(value)) for value in values]
+        return [
+            self.sizes(array, type) if is_sized(array) else self.constant(array)
+            for array, type in zip(map(np.asarray, values), types, strict=True)
+        ]
 
     def insert(self, op: Operation) -> Operation:
         """Appends any op as it is, after the constants that it uses."""
@@ -164,7 +211,7 @@ class Builder:
         set_names(op, [key])
         return self._wait(op)
 
-    def _wait(self, op: ConstantOp | ParameterOp | ElementwiseOp) -> SSAValue:
+    def _wait(self, op: ConstantOp | ParameterOp | SizesOp | ElementwiseOp) -> SSAValue:
         self._waiting[op.output] = op
         return op.output
 
@@ -206,5 +253,9 @@ def _most_elements(array: Array) -> int:
     return CONSTANT_ELEMENTS if is_integer and array.dtype.itemsize > 1 else CONSTANT_FLOATS
 
 
+def _is_open(shape: Sequence[Extent]) -> bool:
+    return any(isinstance(extent, Size) for extent in shape)
+
+
 def _empty(value: SSAValue) -> Array:
-    return np.zeros(shape_of(value), to_numpy(element_type_of(value)))
+    return np.zeros(fixed_shape(value), to_numpy(element_type_of(value)))

@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.matmul import MatmulOp
@@ -20,25 +20,35 @@ from braid.dialects.braid.movement import (
     TransposeOp,
 )
 from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.size_values import as_array
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 
 def apply(b: Builder, name: str, *operands: SSAValue) -> SSAValue:
     """Elementwise `name`; operands of lower rank get leading dims of size 1."""
-    rank = max(len(shape_of(value)) for value in operands)
+    rank = max(len(extents_of(value)) for value in operands)
     return b.emit(elementwise(name, *(with_rank(b, value, rank) for value in operands)))
 
 
 def with_rank(b: Builder, value: SSAValue, rank: int) -> SSAValue:
     """`value` with leading dims of size 1 added until it has `rank`."""
-    shape = shape_of(value)
+    shape = extents_of(value)
     return reshape(b, value, [1] * (rank - len(shape)) + list(shape))
 
 
 def scalar(b: Builder, number: Any, like: SSAValue) -> SSAValue:
     """A number in the element type of `like`, with its rank and extents of 1."""
     dtype = to_numpy(element_type_of(like))
-    return b.constant(np.full([1] * len(shape_of(like)), number, dtype))
+    return b.constant(np.full([1] * len(extents_of(like)), number, dtype))
+
+
+def size_scalar(b: Builder, size: Extent, like: SSAValue) -> SSAValue:
+    """A size in the element type of `like`, with its rank and extents of 1."""
+    value = b.sizes(as_array([size], [1] * len(extents_of(like))))
+    return cast(b, value, element_type_of(like))
 
 
 def cast(b: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
@@ -48,28 +58,28 @@ def cast(b: Builder, value: SSAValue, element_type: Attribute) -> SSAValue:
     return b.emit(elementwise("cast", value, element_type=element_type))
 
 
-def reshape(b: Builder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+def reshape(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
     """`value` in another shape; itself if it has that."""
-    return value if tuple(shape) == shape_of(value) else b.emit(ReshapeOp.get(value, shape))
+    return value if tuple(shape) == extents_of(value) else b.emit(ReshapeOp.get(value, shape))
 
 
 def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
     """Dim i of the result is dim `permutation[i]`; itself if nothing moves."""
-    if list(permutation) == list(range(len(shape_of(value)))):
+    if list(permutation) == list(range(len(extents_of(value)))):
         return value
     return b.emit(TransposeOp.get(value, permutation))
 
 
 def swap_last(b: Builder, value: SSAValue) -> SSAValue:
     """The last two dims exchanged."""
-    rank = len(shape_of(value))
+    rank = len(extents_of(value))
     return transpose(b, value, [*range(rank - 2), rank - 1, rank - 2])
 
 
-def broadcast(b: Builder, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+def broadcast(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
     """`value` repeated to `shape`, which may have more dims; itself if it has that."""
     value = with_rank(b, value, len(shape))
-    return value if tuple(shape) == shape_of(value) else b.emit(BroadcastOp.get(value, shape))
+    return value if tuple(shape) == extents_of(value) else b.emit(BroadcastOp.get(value, shape))
 
 
 def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
@@ -78,25 +88,30 @@ def concat(b: Builder, values: Sequence[SSAValue], dim: int) -> SSAValue:
     Raises VerifyException where they do not fit together, empty ones among them.
     """
     ConcatOp.get(values, dim).erase()
-    values = [value for value in values if shape_of(value)[dim]] or values[:1]
+    values = [value for value in values if extents_of(value)[dim] != 0] or values[:1]
     return values[0] if len(values) == 1 else b.emit(ConcatOp.get(values, dim))
 
 
-def slice_dim(b: Builder, value: SSAValue, dim: int, offset: int, size: int) -> SSAValue:
+def slice_dim(b: Builder, value: SSAValue, dim: int, offset: Extent, size: Extent) -> SSAValue:
     """`size` elements from `offset` on along `dim`; itself if these are all."""
-    shape = shape_of(value)
+    shape = extents_of(value)
     if (offset, size) == (0, shape[dim]):
         return value
-    offsets, sizes = [0] * len(shape), list(shape)
+    sizes = list(shape)
+    offsets: list[Extent] = [0] * len(shape)
     offsets[dim], sizes[dim] = offset, size
     return b.emit(SliceOp.get(value, offsets, sizes))
 
 
 def pad(
-    b: Builder, value: SSAValue, low: Sequence[int], high: Sequence[int], number: float
+    b: Builder, value: SSAValue, low: Sequence[Extent], high: Sequence[Extent], number: float
 ) -> SSAValue:
     """`value` with `number` around it; itself if nothing is added."""
-    return b.emit(PadOp.get(value, low, high, number)) if any((*low, *high)) else value
+    return (
+        b.emit(PadOp.get(value, low, high, number))
+        if any(width != 0 for width in (*low, *high))
+        else value
+    )
 
 
 def reduce(b: Builder, kind: str, value: SSAValue, dims: Sequence[int]) -> SSAValue:
@@ -114,8 +129,10 @@ def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
 
     Sums of floats are in f32 at least; means of integers are rounded toward zero.
     """
-    count = int(np.prod([shape_of(value)[dim] for dim in dims]))
+    count = product_of(extents_of(value)[dim] for dim in dims)
     total = reduce(b, "add", widened(b, value), dims)
+    if not isinstance(count, int):
+        return cast(b, apply(b, "div", total, size_scalar(b, count, total)), element_type_of(value))
     if not is_float(element_type_of(value)):
         return apply(b, "div", total, scalar(b, count, total))
     share = 1 / count if count else np.nan
@@ -124,20 +141,20 @@ def mean(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
 
 
 def drop_dims(b: Builder, value: SSAValue, dims: Sequence[int]) -> SSAValue:
-    """Return `value` without `dims`; raise ValueError if one has another extent than 1."""
-    if any(shape_of(value)[dim] != 1 for dim in dims):
-        raise ValueError(f"dims {list(dims)} of {list(shape_of(value))} are not all 1")
-    return reshape(b, value, [e for dim, e in enumerate(shape_of(value)) if dim not in dims])
+    """Return `value` without `dims`; raise ValueError if one cannot have extent 1."""
+    if not all(may_equal(extents_of(value)[dim], 1) for dim in dims):
+        raise ValueError(f"dims {list(dims)} of {list(extents_of(value))} are not all 1")
+    return reshape(b, value, [e for dim, e in enumerate(extents_of(value)) if dim not in dims])
 
 
 def matmul(b: Builder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """numpy's matmul: vectors become matrices and back, batch dims are aligned."""
-    left, right = shape_of(lhs), shape_of(rhs)
+    left, right = extents_of(lhs), extents_of(rhs)
     a = reshape(b, lhs, [1, *left]) if len(left) == 1 else lhs
     c = reshape(b, rhs, [*right, 1]) if len(right) == 1 else rhs
-    rank = max(len(shape_of(a)), len(shape_of(c)))
+    rank = max(len(extents_of(a)), len(extents_of(c)))
     product = b.emit(MatmulOp.on(with_rank(b, a, rank), with_rank(b, c, rank)))
-    shape = list(shape_of(product))
+    shape = list(extents_of(product))
     if len(right) == 1:
         del shape[-1]
     if len(left) == 1:

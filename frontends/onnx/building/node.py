@@ -7,12 +7,14 @@ import numpy as np
 from onnx import AttributeProto, GraphProto, NodeProto, helper
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.opsets import domain_of
+from braid.frontends.onnx.building.size_values import is_sized
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.sizes.expression import Extent
 
 SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
@@ -100,7 +102,13 @@ class Node:
             return None
         array = self._builder.known(value)
         if array is None:
-            name = self.proto.input[index]
+            name, sizes = self.proto.input[index], self._builder.sizes_of(value)
+            if sizes is not None:
+                self.unsupported(
+                    f"input {index} ('{name}') has open sizes, {sizes.reshape(-1).tolist()}, "
+                    "expected numbers",
+                    hint="fix these sizes: --shape on the command line, shapes= in Python",
+                )
             self.unsupported(
                 f"input {index} ('{name}') is computed while the model runs, expected a constant",
                 hint=self._way_to_know(value),
@@ -122,6 +130,20 @@ class Node:
             self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return None if array is None else tuple(int(x) for x in array.reshape(-1))
 
+    def known_sizes(self, index: int) -> tuple[Extent, ...] | None:
+        """Return input `index`, a vector or scalar of numbers and sizes; see `known`."""
+        value = self.optional(index)
+        array = None if value is None else self._builder.sizes_of(value)
+        if array is None or not is_sized(array):
+            return self.known_integers(index)
+        if array.ndim > 1:
+            self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
+        return tuple(array.reshape(-1).tolist())
+
+    def sizes_of(self, name: str, index: int) -> tuple[Extent, ...] | None:
+        """Attribute `name` in old opsets, input `index` in newer ones; None where left out."""
+        return self.integers(name) if self.has(name) else self.known_sizes(index)
+
     def known_scalar(self, index: int) -> Array | None:
         """Return constant input `index`, which must have one element; see `known`."""
         array = self.known(index)
@@ -131,8 +153,8 @@ class Node:
     def require_scalar(self, index: int) -> None:
         """Raise BraidError if input `index` is present and does not have exactly one element."""
         value = self.optional(index)
-        if value is not None and shape_of(value) not in ((), (1,)):
-            self.fail(f"input {index} has shape {list(shape_of(value))}, expected one number")
+        if value is not None and extents_of(value) not in ((), (1,)):
+            self.fail(f"input {index} has shape {list(extents_of(value))}, expected one number")
 
     def has(self, name: str) -> bool:
         """Whether the attribute is there."""

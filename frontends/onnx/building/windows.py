@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.size_values import fixed
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import ceildiv
 
 
 @dataclass(frozen=True)
@@ -17,7 +20,7 @@ class WindowAttributes:
 
 
 def window_attributes(
-    node: Node, spatial: Sequence[int], kernel: Sequence[int]
+    node: Node, spatial: Sequence[Extent], kernel: Sequence[int]
 ) -> WindowAttributes:
     """The attributes of a node for an input with these spatial extents, `auto_pad` resolved."""
     rank = len(spatial)
@@ -27,12 +30,13 @@ def window_attributes(
     if auto_pad == "VALID":
         pads = (0,) * (2 * rank)
     elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        totals = [
-            max(0, (-(-extent // stride) - 1) * stride + dilation * (size - 1) + 1 - extent)
+        missing = [
+            (ceildiv(extent, stride) - 1) * stride + dilation * (size - 1) + 1 - extent
             for extent, size, stride, dilation in zip(
                 spatial, kernel, strides, dilations, strict=True
             )
         ]
+        totals = [max(0, fixed(total, "the padding")) for total in missing]
         smaller, larger = [t // 2 for t in totals], [t - t // 2 for t in totals]
         pads = (*smaller, *larger) if auto_pad == "SAME_UPPER" else (*larger, *smaller)
     return WindowAttributes(strides, dilations, tuple(pads[:rank]), tuple(pads[rank:]))

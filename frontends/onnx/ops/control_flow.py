@@ -14,14 +14,16 @@ from xdsl.dialects.builtin import DictionaryAttr, IndexType, IntegerAttr, String
 from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.attribute_names import PROFILE_KEYS
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import broadcast, concat, reshape
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import as_array
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.sizes.expression import Extent, Size
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
 """From the iteration's number (`tensor<i64>`) and the carried values to the next carried values
@@ -32,15 +34,15 @@ index = IndexType()
 
 def counted_loop(
     b: Builder,
-    count: int | SSAValue,
+    count: Extent | SSAValue,
     carried: Sequence[SSAValue],
     body: Body,
     keys: dict[str, str],
 ) -> Sequence[SSAValue]:
-    """`scf.for` over `count` iterations, a number or an index.
+    """`scf.for` over `count` iterations, a number, a size or an index.
 
     Returns the carried values at the end, then what was collected, `[count, …]`; only a loop
-    whose count is a number may collect.
+    whose count is a number or a size may collect.
     """
     block = Block(arg_types=[index, *(value.type for value in carried)])
     starts = list(carried)
@@ -49,15 +51,17 @@ def counted_loop(
         following, values = body(number, block.args[1:])
         following = list(following)
         for value in values:
-            assert isinstance(count, int)
-            type = TensorType(element_type_of(value), [count, *shape_of(value)])
+            assert not isinstance(count, SSAValue)
+            type = tensor_type(element_type_of(value), [count, *extents_of(value)])
             collection = block.insert_arg(type, len(block.args))
             # A loop that never runs collects into nothing, in which no slice has a place.
-            following.append(_with_slice(b, collection, number, value) if count else collection)
+            following.append(
+                _with_slice(b, collection, number, value) if count != 0 else collection
+            )
         b.insert(scf.YieldOp(*following))
     starts += [_zeros_like(b, value) for value in block.args[1 + len(carried) :]]
     zero, one = _index(b, 0), _index(b, 1)
-    limit = _index(b, count) if isinstance(count, int) else count
+    limit = count if isinstance(count, SSAValue) else _index(b, count)
     for start in starts:
         b.use(start)
     return insert_with_keys(b, scf.ForOp(zero, limit, one, starts, block), keys).results
@@ -103,17 +107,20 @@ def require_carried(
 
 
 def _with_slice(b: Builder, collection: SSAValue, at: SSAValue, value: SSAValue) -> SSAValue:
-    updates = reshape(b, value, [1, *shape_of(value)])
+    updates = reshape(b, value, [1, *extents_of(value)])
     return b.emit(ScatterNdOp.get(collection, reshape(b, at, [1, 1]), updates))
 
 
 def _zeros_like(b: Builder, value: SSAValue) -> SSAValue:
-    shape = shape_of(value)
+    shape = extents_of(value)
     zero = np.zeros([1] * len(shape), to_numpy(element_type_of(value)))
     return broadcast(b, b.constant(zero), shape)
 
 
-def _index(b: Builder, number: int) -> SSAValue:
+def _index(b: Builder, number: Extent) -> SSAValue:
+    if isinstance(number, Size):
+        held = extracted(b, b.sizes(as_array([number], [])))
+        return b.insert(arith.IndexCastOp(held, index)).results[0]
     return b.insert(arith.ConstantOp(IntegerAttr(number, index))).results[0]
 
 
@@ -204,7 +211,7 @@ def _unrolled(
         inputs = [b.constant(np.array(number, np.int64)), condition, *values]
         condition, *results = node.import_subgraph(graph, inputs)
         values = results[: len(values)]
-        collected.append([reshape(b, v, [1, *shape_of(v)]) for v in results[len(values) :]])
+        collected.append([reshape(b, v, [1, *extents_of(v)]) for v in results[len(values) :]])
         goes_on = b.known(condition)
         if goes_on is None:
             _refuse_to_collect(node)

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 from xdsl.ir import OpResult, SSAValue
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, fits
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -28,6 +28,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 from braid.frontends.onnx.building.windows import (
     WindowAttributes,
     declared_windows,
@@ -45,7 +46,7 @@ def convolution(b: Builder, node: Node) -> SSAValue:
 
 def convolve(b: Builder, node: Node, x: SSAValue, w: SSAValue) -> SSAValue:
     """`braid.conv` of x and w with the attributes of the node."""
-    window = window_attributes(node, shape_of(x)[2:], shape_of(w)[2:])
+    window = window_attributes(node, extents_of(x)[2:], fixed_shape(w)[2:])
     return b.emit(
         ConvOp.get(
             x,
@@ -67,7 +68,7 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
     `auto_pad` is SAME_UPPER.
     """
     x, w = node.input(0), node.input(1)
-    spatial, kernel = shape_of(x)[2:], shape_of(w)[2:]
+    spatial, kernel = extents_of(x)[2:], fixed_shape(w)[2:]
     rank = len(spatial)
     require_kernel_shape(node, kernel, rank)
     strides, dilations, pads = declared_windows(node, rank)
@@ -83,8 +84,10 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
         pads = (0,) * (2 * rank)
     if node.has("output_shape") or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
         same = [extent * stride for extent, stride in zip(spatial, strides, strict=True)]
-        wanted = node.integers("output_shape", same)[-rank:]
-        totals = [have - want for have, want in zip(full, wanted, strict=True)]
+        wanted = node.integers("output_shape")[-rank:] if node.has("output_shape") else same
+        totals = [
+            fixed(have - want, "the padding") for have, want in zip(full, wanted, strict=True)
+        ]
         extra = [more + max(0, -total) for more, total in zip(extra, totals, strict=True)]
         totals = [max(0, total) for total in totals]
         smaller, larger = [t // 2 for t in totals], [t - t // 2 for t in totals]
@@ -133,12 +136,12 @@ def with_channel_bias(b: Builder, y: SSAValue, bias: SSAValue | None) -> SSAValu
 
 def per_channel(b: Builder, vector: SSAValue, like: SSAValue) -> SSAValue:
     """Return a vector `[C]` as `[1, C, 1…]` of the rank of `like`; else raise ValueError."""
-    rank = len(shape_of(like))
-    if rank < 2 or shape_of(vector) != shape_of(like)[1:2]:
+    rank = len(extents_of(like))
+    if rank < 2 or not fits(extents_of(vector), extents_of(like)[1:2]):
         raise ValueError(
-            f"{list(shape_of(vector))} is no vector for the channels of {list(shape_of(like))}"
+            f"{list(extents_of(vector))} is no vector for the channels of {list(extents_of(like))}"
         )
-    return reshape(b, vector, [1, shape_of(vector)[0], *[1] * (rank - 2)])
+    return reshape(b, vector, [1, extents_of(vector)[0], *[1] * (rank - 2)])
 
 
 @importer("DeformConv")
@@ -149,14 +152,14 @@ def deformable_convolution(b: Builder, node: Node) -> SSAValue:
     "Deformable Convolutional Networks", 2017; the mask is Zhu et al., 2019.
     """
     x, w, offsets = node.input(0), node.input(1), node.input(2)
-    if len(shape_of(x)) != 4:
-        node.unsupported(f"the input has rank {len(shape_of(x))}, expected 4")
-    filters, groups = shape_of(w)[0], node.integer("group", 1)
-    kernel = shape_of(w)[2:]
-    window = window_attributes(node, shape_of(x)[2:], kernel)
+    if len(extents_of(x)) != 4:
+        node.unsupported(f"the input has rank {len(extents_of(x))}, expected 4")
+    filters, groups = extents_of(w)[0], node.integer("group", 1)
+    kernel = fixed_shape(w)[2:]
+    window = window_attributes(node, extents_of(x)[2:], kernel)
     samples = _samples(b, node, x, offsets, kernel, window)
-    batch, positions = shape_of(x)[0], shape_of(offsets)[2:]
-    depth = math.prod(shape_of(w)[1:])
+    batch, positions = extents_of(x)[0], extents_of(offsets)[2:]
+    depth = math.prod(extents_of(w)[1:])
     columns = reshape(b, samples, [batch, groups, depth, math.prod(positions)])
     product = matmul(b, reshape(b, w, [1, groups, filters // groups, depth]), columns)
     result = reshape(b, product, [batch, filters, *positions])
@@ -175,10 +178,10 @@ def _samples(
 
     Every offset group is read as an image of its own.
     """
-    batch, channels, *spatial = shape_of(x)
+    batch, channels, *spatial = fixed_shape(x)
     groups, positions, taps = (
         node.integer("offset_group", 1),
-        shape_of(offsets)[2:],
+        fixed_shape(offsets)[2:],
         kernel[0] * kernel[1],
     )
     images, depth = batch * groups, channels // groups
@@ -234,7 +237,7 @@ def col2im(b: Builder, node: Node) -> SSAValue:
         (extent - dilation * (size - 1) - 1) // stride + 1
         for extent, size, stride, dilation in zip(padded, block, strides, dilations, strict=True)
     ]
-    batch, channels = shape_of(x)[0], shape_of(x)[1] // int(np.prod(block))
+    batch, channels = extents_of(x)[0], extents_of(x)[1] // int(np.prod(block))
     if min(counts) < 0:
         node.fail(f"blocks of {list(block)} with these dilations exceed the padded image {padded}")
     shape = [*block, *counts]

@@ -8,13 +8,16 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import drop_dims, matmul, reshape, transpose
 from braid.frontends.onnx.building.expressions import reduce as reduce_dims
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed_shape
+from braid.support.sizes.expression import Extent
 
 Labels = tuple[str | int, ...]
 """A letter of the equation for each dim, or the number of the dim among those of the ellipsis."""
@@ -37,7 +40,7 @@ class _Equation:
 def einsum(b: Builder, node: Node) -> SSAValue:
     """Import any equation of letters, spaces and ellipses."""
     operands = [node.input(i) for i in range(len(node.inputs))]
-    equation = _parsed(node, [len(shape_of(x)) for x in operands])
+    equation = _parsed(node, [len(extents_of(x)) for x in operands])
     terms = [_diagonal(b, node, *term) for term in zip(equation.terms, operands, strict=True)]
     labels, value = _contracted(b, _without_repeated(b, node, terms), equation.result)
     return transpose(b, value, [labels.index(label) for label in equation.result])
@@ -103,7 +106,7 @@ def _diagonal(b: Builder, node: Node, labels: Labels, x: SSAValue) -> Term:
     first = labels.index(repeated)
     second = labels.index(repeated, first + 1)
     rest = [dim for dim in range(len(labels)) if dim not in (first, second)]
-    *others, extent, other = (shape_of(x)[dim] for dim in (*rest, first, second))
+    *others, extent, other = (fixed_shape(x)[dim] for dim in (*rest, first, second))
     if extent != other:
         node.fail(f"'{repeated}' stands for {extent} and for {other} in one input")
     flat = reshape(b, transpose(b, x, [*rest, first, second]), [*others, extent * extent])
@@ -114,17 +117,17 @@ def _diagonal(b: Builder, node: Node, labels: Labels, x: SSAValue) -> Term:
 
 def _without_repeated(b: Builder, node: Node, terms: Sequence[Term]) -> list[Term]:
     """Return the operands without dims of extent 1 that are broadcast to another operand's."""
-    extents: dict[str | int, int] = {}
+    extents: dict[str | int, Extent] = {}
     for labels, x in terms:
-        for label, extent in zip(labels, shape_of(x), strict=True):
+        for label, extent in zip(labels, extents_of(x), strict=True):
             known = extents.setdefault(label, extent)
-            if 1 not in (known, extent) and known != extent:
+            if 1 not in (known, extent) and not may_equal(known, extent):
                 node.fail(f"'{label}' stands for {known} and for {extent}")
             extents[label] = extent if known == 1 else known
     kept: list[Term] = []
     for labels, x in terms:
-        sizes = list(zip(labels, shape_of(x), strict=True))
-        ones = [dim for dim, (label, extent) in enumerate(sizes) if extent != extents[label]]
+        sizes = list(zip(labels, extents_of(x), strict=True))
+        ones = [dim for dim, (label, extent) in enumerate(sizes) if extent == 1 != extents[label]]
         left = tuple(label for dim, label in enumerate(labels) if dim not in ones)
         kept.append((left, drop_dims(b, x, ones)))
     return kept
@@ -150,7 +153,7 @@ def _summed(b: Builder, term: Term, needed: set[str | int]) -> Term:
 
 def _product(b: Builder, left: Term, right: Term, needed: set[str | int]) -> Term:
     """Return one batched matrix product: labels are of batches, rows, columns, or summed."""
-    sizes = [dict(zip(labels, shape_of(value), strict=True)) for labels, value in (left, right)]
+    sizes = [dict(zip(labels, extents_of(value), strict=True)) for labels, value in (left, right)]
     extents = {**sizes[0], **sizes[1]}
     batch = [label for label in left[0] if label in right[0] and label in needed]
     summed = [label for label in left[0] if label in right[0] and label not in needed]
@@ -161,7 +164,7 @@ def _product(b: Builder, left: Term, right: Term, needed: set[str | int]) -> Ter
         labels, value = term
         order = reduce(lambda a, c: [*a, *c], groups, list[str | int](batch))
         moved = transpose(b, value, [labels.index(label) for label in order])
-        kept = shape_of(moved)[: len(batch)]
+        kept = extents_of(moved)[: len(batch)]
         return reshape(b, moved, [*kept, *(prod(extents[x] for x in group) for group in groups)])
 
     value = matmul(b, grouped(left, rows, summed), grouped(right, summed, columns))

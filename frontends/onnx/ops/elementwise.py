@@ -6,7 +6,7 @@ from functools import reduce
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import from_numpy, i1, is_float, is_stored_only
 from braid.dialects.braid.elementwise import elementwise
 from braid.frontends.onnx.building.builder import Builder
@@ -108,7 +108,7 @@ def power(b: Builder, node: Node) -> SSAValue:
     """The exponent is converted to the type of the base; squares and cubes are products."""
     base, exponent = node.input(0), node.input(1)
     known = b.known(exponent)
-    repeats = known is None or known.size != 1 or known.ndim > len(shape_of(base))
+    repeats = known is None or known.size != 1 or known.ndim > len(extents_of(base))
     if known is not None and not repeats and known.item() in (2, 3):
         square = apply(b, "mul", base, base)
         return square if known.item() == 2 else apply(b, "mul", square, base)
@@ -207,7 +207,7 @@ def identity(b: Builder, node: Node) -> Sequence[SSAValue]:
         ratio = node.known(1)
         if ratio is None or ratio.item() != 0:
             node.unsupported("training_mode is true, and the elements to drop are random")
-    kept = broadcast(b, b.constant(np.ones([1] * len(shape_of(x)), np.bool_)), shape_of(x))
+    kept = broadcast(b, b.constant(np.ones([1] * len(extents_of(x)), np.bool_)), extents_of(x))
     return [x, kept if node.opset >= 10 else cast(b, kept, element_type_of(x))]
 
 
@@ -237,8 +237,8 @@ def aligned_by_attribute(b: Builder, node: Node) -> SSAValue:
     """The dims of the second operand are those of the first from `axis` on."""
     first, second = node.input(0), node.input(1)
     if node.integer("broadcast", 0) and node.has("axis"):
-        axis, shape = normalized(node.integer("axis"), len(shape_of(first))), shape_of(second)
-        behind = len(shape_of(first)) - axis - len(shape)
+        axis, shape = normalized(node.integer("axis"), len(extents_of(first))), extents_of(second)
+        behind = len(extents_of(first)) - axis - len(shape)
         node.inputs = (first, reshape(b, second, [*shape, *[1] * behind]))
     return _in_new_form(b, node)
 
@@ -247,9 +247,9 @@ def aligned_by_attribute(b: Builder, node: Node) -> SSAValue:
 def slopes_by_channel(b: Builder, node: Node) -> SSAValue:
     """A vector of slopes is one per channel."""
     x, slopes = node.input(0), node.input(1)
-    if len(shape_of(slopes)) == 1 and len(shape_of(x)) > 1:
-        behind = len(shape_of(x)) - 2
-        node.inputs = (x, reshape(b, slopes, [*shape_of(slopes), *[1] * behind]))
+    if len(extents_of(slopes)) == 1 and len(extents_of(x)) > 1:
+        behind = len(extents_of(x)) - 2
+        node.inputs = (x, reshape(b, slopes, [*extents_of(slopes), *[1] * behind]))
     return _in_new_form(b, node)
 
 

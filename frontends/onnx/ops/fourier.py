@@ -4,7 +4,7 @@ import numpy as np
 from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_table
@@ -22,6 +22,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 
 
 @importer("DFT")
@@ -32,15 +33,18 @@ def fourier(b: Builder, node: Node) -> SSAValue:
     """
     x, inverse = node.input(0), bool(node.integer("inverse", 0))
     onesided = bool(node.integer("onesided", 0))
-    rank = len(shape_of(x))
+    rank = len(extents_of(x))
     given = node.known_integers(2) if node.opset >= 20 else (node.integer("axis", 1),)
     axis = normalized(given[0] if given else -2, rank)
-    if rank < 3 or axis == rank - 1 or shape_of(x)[-1] not in (1, 2):
-        node.fail(f"the input has shape {list(shape_of(x))}, expected [N, …, 1 or 2], axis {axis}")
-    if onesided and shape_of(x)[-1] != (2 if inverse else 1):
-        node.fail(f"the last dim is {shape_of(x)[-1]}, expected {2 if inverse else 1} for onesided")
+    parts = fixed(extents_of(x)[-1], "the last dim") if rank else 0
+    if rank < 3 or axis == rank - 1 or parts not in (1, 2):
+        node.fail(
+            f"the input has shape {list(extents_of(x))}, expected [N, …, 1 or 2], axis {axis}"
+        )
+    if onesided and parts != (2 if inverse else 1):
+        node.fail(f"the last dim is {parts}, expected {2 if inverse else 1} for onesided")
     count = node.known_integers(1)
-    extent = shape_of(x)[axis]
+    extent = fixed_shape(x)[axis]
     default = 2 * (extent - 1) if onesided and inverse else extent
     length = count[0] if count else default
     order = [dim for dim in range(rank) if dim != axis]
@@ -63,8 +67,8 @@ def short_time_fourier(b: Builder, node: Node) -> SSAValue:
     steps, lengths = node.known_integers(1), node.known_integers(3)
     if not steps:
         node.fail("input 1 (frame_step) is missing")
-    extent = shape_of(signal)[1]
-    default = extent if window is None else shape_of(window)[0]
+    extent = fixed_shape(signal)[1]
+    default = extent if window is None else fixed_shape(window)[0]
     length = lengths[0] if lengths else default
     require_table(max(0, (extent - length) // steps[0] + 1) * length, "places of the frames")
     starts = np.arange(0, extent - length + 1, steps[0])
@@ -113,7 +117,7 @@ def _required(node: Node, index: int) -> Array:
 
 def _fitted(b: Builder, x: SSAValue, length: int) -> SSAValue:
     """The transformed dim, last but one, cut off or filled up with zeros."""
-    shape = shape_of(x)
+    shape = fixed_shape(x)
     dim = len(shape) - 2
     x = slice_dim(b, x, dim, 0, min(length, shape[dim]))
     high = [0] * len(shape)
@@ -123,7 +127,7 @@ def _fitted(b: Builder, x: SSAValue, length: int) -> SSAValue:
 
 def _complex(b: Builder, x: SSAValue, length: int, outputs: int, inverse: bool) -> SSAValue:
     """Sum over n of x[n] · exp(∓2πi k n / length), for k below `outputs`."""
-    rank = len(shape_of(x))
+    rank = len(extents_of(x))
     require_table(outputs * length, "cosines and sines")
     angles = 2 * np.pi * np.outer(np.arange(outputs), np.arange(length)) / length
     scale = 1 / length if inverse else 1.0
@@ -131,7 +135,7 @@ def _complex(b: Builder, x: SSAValue, length: int, outputs: int, inverse: bool) 
     sines = b.constant(scale * (1 if inverse else -1) * np.sin(angles))
     real_part = slice_dim(b, x, rank - 1, 0, 1)
     real, imaginary = matmul(b, cosines, real_part), matmul(b, sines, real_part)
-    if shape_of(x)[-1] == 2:
+    if extents_of(x)[-1] == 2:
         other = slice_dim(b, x, rank - 1, 1, 1)
         real = apply(b, "sub", real, matmul(b, sines, other))
         imaginary = apply(b, "add", imaginary, matmul(b, cosines, other))
@@ -140,7 +144,7 @@ def _complex(b: Builder, x: SSAValue, length: int, outputs: int, inverse: bool) 
 
 def _real(b: Builder, x: SSAValue, length: int) -> SSAValue:
     """The real signal with this half of a spectrum: the other half mirrors it."""
-    rank = len(shape_of(x))
+    rank = len(extents_of(x))
     x = _fitted(b, x, length // 2 + 1)
     require_table(length * (length // 2 + 1), "cosines and sines")
     frequencies = np.arange(length // 2 + 1)
@@ -148,7 +152,7 @@ def _real(b: Builder, x: SSAValue, length: int) -> SSAValue:
     has_mirror = (frequencies > 0) & (2 * frequencies != length)
     weights = np.where(has_mirror, 2, 1) / length
     real = matmul(b, b.constant(weights * np.cos(angles)), slice_dim(b, x, rank - 1, 0, 1))
-    if shape_of(x)[-1] == 1:
+    if extents_of(x)[-1] == 1:
         return real
     sines = b.constant(weights * np.sin(angles))
     return apply(b, "sub", real, matmul(b, sines, slice_dim(b, x, rank - 1, 1, 1)))

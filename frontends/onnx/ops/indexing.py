@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i8
+from xdsl.dialects.builtin import i8
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import from_numpy, i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
@@ -15,9 +15,18 @@ from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.size_limits import MOST_NUMBERS
 from braid.dialects.braid.sorting import TopKOp
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import apply, cast, normalized, reshape, scalar
+from braid.frontends.onnx.building.expressions import (
+    apply,
+    cast,
+    normalized,
+    reshape,
+    scalar,
+    size_scalar,
+)
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed
+from braid.support.sizes.expression import Extent
 
 _REDUCTIONS = {"none": "none", "add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}
 
@@ -26,28 +35,43 @@ _REDUCTIONS = {"none": "none", "add": "add", "mul": "mul", "max": "maximum", "mi
 def gather(b: Builder, node: Node) -> SSAValue:
     """A single known index is a slice."""
     data, indices = node.input(0), node.input(1)
-    shape = shape_of(data)
+    shape = extents_of(data)
     dim = normalized(node.integer("axis", 0), len(shape))
     known = b.known(indices)
     if known is None or known.size != 1:
         return b.emit(GatherOp.get(data, indices, dim))
-    offsets, sizes = [0] * len(shape), list(shape)
-    offsets[dim], sizes[dim] = normalized(int(known.item()), shape[dim]), 1
+    sizes = list(shape)
+    offsets: list[Extent] = [0] * len(shape)
+    offsets[dim], sizes[dim] = _place(int(known.item()), shape[dim]), 1
     result = [*shape[:dim], *known.shape, *shape[dim + 1 :]]
     return reshape(b, b.emit(SliceOp.get(data, offsets, sizes)), result)
+
+
+def _place(index: int, extent: Extent) -> Extent:
+    """Return the place of an index, which counts from the end where it is negative."""
+    if isinstance(extent, int):
+        return normalized(index, extent)
+    return index + extent if index < 0 else index
 
 
 @importer("GatherElements")
 def gather_elements(b: Builder, node: Node) -> SSAValue:
     """One element per index."""
     data = node.input(0)
-    dim = normalized(node.integer("axis", 0), len(shape_of(data)))
+    dim = normalized(node.integer("axis", 0), len(extents_of(data)))
     return b.emit(GatherElementsOp.get(data, node.input(1), dim))
+
+
+def _require_known_tuples(node: Node) -> None:
+    """Raise UnsupportedError where the rank of the result depends on an open size."""
+    if shape := extents_of(node.input(1)):
+        fixed(shape[-1], "the length of index tuples")
 
 
 @importer("GatherND")
 def gather_nd(b: Builder, node: Node) -> SSAValue:
     """One slice per index tuple."""
+    _require_known_tuples(node)
     return b.emit(GatherNdOp.get(node.input(0), node.input(1), node.integer("batch_dims", 0)))
 
 
@@ -55,7 +79,7 @@ def gather_nd(b: Builder, node: Node) -> SSAValue:
 def scatter_elements(b: Builder, node: Node) -> SSAValue:
     """One element per index."""
     data = node.input(0)
-    dim = normalized(node.integer("axis", 0), len(shape_of(data)))
+    dim = normalized(node.integer("axis", 0), len(extents_of(data)))
     reduction = _REDUCTIONS[node.text("reduction", "none")]
     return b.emit(ScatterElementsOp.get(data, node.input(1), node.input(2), dim, reduction))
 
@@ -63,6 +87,7 @@ def scatter_elements(b: Builder, node: Node) -> SSAValue:
 @importer("ScatterND")
 def scatter_nd(b: Builder, node: Node) -> SSAValue:
     """One slice per index tuple."""
+    _require_known_tuples(node)
     reduction = _REDUCTIONS[node.text("reduction", "none")]
     return b.emit(ScatterNdOp.get(node.input(0), node.input(1), node.input(2), reduction))
 
@@ -71,14 +96,14 @@ def scatter_nd(b: Builder, node: Node) -> SSAValue:
 def tensor_scatter(b: Builder, node: Node) -> SSAValue:
     """A cache with the updates of each batch entry written along `axis` from its index on."""
     cache, updates, starts = node.input(0), node.input(1), node.optional(2)
-    shape = shape_of(updates)
+    shape = extents_of(updates)
     dim = normalized(node.integer("axis", -2), len(shape))
-    positions = b.emit(IotaOp.of(dim, TensorType(i64, shape)))
+    positions = b.emit(IotaOp.of(dim, tensor_type(i64, shape)))
     if starts is not None:
         column = reshape(b, cast(b, starts, i64), [shape[0], *[1] * (len(shape) - 1)])
         positions = apply(b, "add", positions, column)
     if node.text("mode", "linear") == "circular":
-        positions = apply(b, "rem", positions, scalar(b, shape_of(cache)[dim], positions))
+        positions = apply(b, "rem", positions, size_scalar(b, extents_of(cache)[dim], positions))
     return b.emit(ScatterElementsOp.get(cache, positions, updates, dim))
 
 
@@ -88,14 +113,14 @@ def one_hot(b: Builder, node: Node) -> SSAValue:
     indices, depth, values = node.input(0), node.known(1), node.input(2)
     if depth is None:
         node.fail("input 1 (depth) is missing")
-    count, shape = int(depth.item()), list(shape_of(indices))
+    count, shape = int(depth.item()), list(extents_of(indices))
     dim = normalized(node.integer("axis", -1), len(shape) + 1)
     wanted = cast(b, indices, i64)
     negative = apply(b, "lt", wanted, scalar(b, 0, wanted))
     from_end = apply(b, "add", wanted, scalar(b, count, wanted))
     wanted = reshape(b, apply(b, "select", negative, from_end, wanted), _with(shape, dim, 1))
     line = _with([1] * len(shape), dim, count)
-    positions = b.emit(IotaOp.of(dim, TensorType(i64, line)))
+    positions = b.emit(IotaOp.of(dim, tensor_type(i64, line)))
     off, on = (
         reshape(b, b.emit(SliceOp.get(values, [i], [1])), [1] * (len(shape) + 1)) for i in (0, 1)
     )
@@ -112,7 +137,7 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
     if counts is not None and len(counts) != 1:
         node.fail(f"k has {len(counts)} elements, expected one")
     count = node.integer("k") if counts is None else counts[0]
-    dim = normalized(node.integer("axis", -1), len(shape_of(x)))
+    dim = normalized(node.integer("axis", -1), len(extents_of(x)))
     is_bool = element_type_of(x) == i1
     numbers = cast(b, x, i8) if is_bool else x
     values, indices = b.emit_all(
@@ -125,9 +150,9 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
 def triangle(b: Builder, node: Node) -> SSAValue:
     """The upper or lower triangle from diagonal k on, 0 elsewhere."""
     x, offset = node.input(0), node.known_integers(1) or (0,)
-    rows, columns = shape_of(x)[-2:]
+    rows, columns = extents_of(x)[-2:]
     is_upper = bool(node.integer("upper", 1))
-    if rows * columns <= MOST_NUMBERS:
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= MOST_NUMBERS:
         grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
         kept = b.constant(grid >= offset[0] if is_upper else grid <= offset[0])
     else:
@@ -136,9 +161,9 @@ def triangle(b: Builder, node: Node) -> SSAValue:
     return apply(b, "select", kept, x, scalar(b, 0, x))
 
 
-def _diagonals(b: Builder, rows: int, columns: int) -> SSAValue:
+def _diagonals(b: Builder, rows: Extent, columns: Extent) -> SSAValue:
     """Return the diagonal of each element, computed at run time for large matrices."""
-    kind = TensorType(i64, [rows, columns])
+    kind = tensor_type(i64, [rows, columns])
     row, column = (b.emit(IotaOp.of(dim, kind)) for dim in range(2))
     return apply(b, "sub", column, row)
 
@@ -147,10 +172,10 @@ def _diagonals(b: Builder, rows: int, columns: int) -> SSAValue:
 def eye_like(b: Builder, node: Node) -> SSAValue:
     """1 on diagonal k, 0 elsewhere, in the shape of the input."""
     x = node.input(0)
-    rows, columns = shape_of(x)
+    rows, columns = extents_of(x)
     dtype = node.dtype("dtype") if node.has("dtype") else to_numpy(element_type_of(x))
     offset = node.integer("k", 0)
-    if rows * columns <= MOST_NUMBERS:
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= MOST_NUMBERS:
         return b.constant(np.eye(rows, columns, offset).astype(dtype))
     grid = _diagonals(b, rows, columns)
     return cast(b, apply(b, "eq", grid, scalar(b, offset, grid)), from_numpy(dtype))
@@ -161,9 +186,9 @@ def reverse_sequence(b: Builder, node: Node) -> SSAValue:
     """The first elements of every batch entry, as many as its length, in reverse order."""
     x, lengths = node.input(0), node.input(1)
     time, batch = node.integer("time_axis", 0), node.integer("batch_axis", 1)
-    shape = shape_of(x)
-    positions = b.emit(IotaOp.of(time, TensorType(i64, shape)))
-    column = [1] * len(shape)
+    shape = extents_of(x)
+    positions = b.emit(IotaOp.of(time, tensor_type(i64, shape)))
+    column: list[Extent] = [1] * len(shape)
     column[batch] = shape[batch]
     length = reshape(b, lengths, column)
     mirrored = apply(b, "sub", apply(b, "sub", length, scalar(b, 1, length)), positions)
@@ -171,5 +196,5 @@ def reverse_sequence(b: Builder, node: Node) -> SSAValue:
     return b.emit(GatherElementsOp.get(x, apply(b, "select", inside, mirrored, positions), time))
 
 
-def _with(shape: Sequence[int], dim: int, extent: int) -> list[int]:
+def _with(shape: Sequence[Extent], dim: int, extent: int) -> list[Extent]:
     return [*shape[:dim], extent, *shape[dim:]]

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.indexing import GatherElementsOp
@@ -25,6 +25,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed_shape
 
 
 @importer("MatMul")
@@ -34,7 +35,7 @@ def matrix_product(b: Builder, node: Node) -> SSAValue:
     Batches of the left operand times one matrix are a single product of more rows.
     """
     lhs, rhs = node.input(0), node.input(1)
-    left, right = shape_of(lhs), shape_of(rhs)
+    left, right = extents_of(lhs), extents_of(rhs)
     if len(left) <= 2 or len(right) != 2:
         return matmul(b, lhs, rhs)
     rows = 1
@@ -48,8 +49,8 @@ def matrix_product(b: Builder, node: Node) -> SSAValue:
 def gemm(b: Builder, node: Node) -> SSAValue:
     """alpha · A' · B' + beta · C."""
     lhs, rhs, bias = node.input(0), node.input(1), node.optional(2)
-    if len(shape_of(lhs)) != 2 or len(shape_of(rhs)) != 2:
-        node.fail(f"A has rank {len(shape_of(lhs))}, B {len(shape_of(rhs))}, expected 2")
+    if len(extents_of(lhs)) != 2 or len(extents_of(rhs)) != 2:
+        node.fail(f"A has rank {len(extents_of(lhs))}, B {len(extents_of(rhs))}, expected 2")
     lhs = swap_last(b, lhs) if node.integer("transA", 0) else lhs
     rhs = swap_last(b, rhs) if node.integer("transB", 0) else rhs
     product = matmul(b, lhs, rhs)
@@ -76,7 +77,7 @@ MOST_ROWS = 32
 def determinant(b: Builder, node: Node) -> SSAValue:
     """The product of the pivots of the matrices `[…, n, n]`, with the sign of the row swaps."""
     x = node.input(0)
-    *batch, rows, columns = shape_of(x)
+    *batch, rows, columns = fixed_shape(x)
     if rows != columns:
         node.fail(f"the matrices are {rows} by {columns}, expected square ones")
     if rows > MOST_ROWS:
@@ -86,7 +87,7 @@ def determinant(b: Builder, node: Node) -> SSAValue:
     while True:
         matrix, factor = _eliminated(b, matrix)
         result = apply(b, "mul", result, factor)
-        if 0 in shape_of(matrix):
+        if 0 in extents_of(matrix):
             return reshape(b, result, batch)
 
 
@@ -96,7 +97,7 @@ def _eliminated(b: Builder, matrix: SSAValue) -> tuple[SSAValue, SSAValue]:
     The pivot is the largest element of the column (Golub and Van Loan, "Matrix Computations",
     partial pivoting); the first row takes the place of its row.
     """
-    count, rows, _ = shape_of(matrix)
+    count, rows, _ = fixed_shape(matrix)
     column = slice_dim(b, matrix, 2, 0, 1)
     place = b.emit(ArgReduceOp.get(apply(b, "abs", column), "max", 1))
     pivot_row = b.emit(GatherElementsOp.get(matrix, broadcast(b, place, [count, 1, rows]), 1))

@@ -1,17 +1,18 @@
 """Ops that move elements: reshape, transpose, slice, pad, concatenate, split, repeat."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
+from braid.dialects.braid.elementwise import repeated_shape
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_table
+from braid.dialects.braid.sizes import may_equal, total
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     broadcast,
@@ -25,28 +26,33 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import LARGEST_EXTENT, SIZES, fixed
+from braid.support.sizes.assumptions import Answer
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import ceildiv, maximum, minimum, product_of
 
 
 @importer("Reshape", since=5)
 def reshape_node(b: Builder, node: Node) -> SSAValue:
     """The shape must be known at import; 0 keeps an extent, -1 is what remains."""
-    x, wanted = node.input(0), list(node.integers_of("shape", 1) or ())
-    shape = shape_of(x)
+    x, wanted = node.input(0), list(node.sizes_of("shape", 1) or ())
+    shape = extents_of(x)
     if not node.integer("allowzero", 0):
         for i, extent in enumerate(wanted):
             if extent == 0:
                 if i >= len(shape):
                     node.fail(f"shape {wanted} keeps dim {i}, but the input has rank {len(shape)}")
                 wanted[i] = shape[i]
-    if any(extent < -1 for extent in wanted):
+    if any(isinstance(extent, int) and extent < -1 for extent in wanted):
         node.fail(f"shape {wanted} has a negative extent")
     if wanted.count(-1) > 1:
         node.fail(f"shape {wanted} has more than one -1")
     if -1 in wanted:
-        rest = math.prod(extent for extent in wanted if extent != -1)
-        if rest == 0 or math.prod(shape) % rest:
-            node.fail(f"{math.prod(shape)} elements cannot take shape {wanted}")
-        wanted[wanted.index(-1)] = math.prod(shape) // rest
+        rest = product_of(extent for extent in wanted if extent != -1)
+        elements = product_of(shape)
+        if rest == 0 or SIZES.divides(rest, elements) is Answer.NO:
+            node.fail(f"{elements} elements cannot take shape {wanted}")
+        wanted[wanted.index(-1)] = elements // rest
     return reshape(b, x, wanted)
 
 
@@ -54,22 +60,22 @@ def reshape_node(b: Builder, node: Node) -> SSAValue:
 def flatten(b: Builder, node: Node) -> SSAValue:
     """A matrix: the dims before `axis`, and those from it on."""
     x = node.input(0)
-    shape = shape_of(x)
+    shape = extents_of(x)
     axis, rank = node.integer("axis", 1), len(shape)
     axis = rank if axis == rank else normalized(axis, rank)  # the matrix may have one column
-    return reshape(b, x, [math.prod(shape[:axis]), math.prod(shape[axis:])])
+    return reshape(b, x, [product_of(shape[:axis]), product_of(shape[axis:])])
 
 
 @importer("Squeeze")
 def squeeze(b: Builder, node: Node) -> SSAValue:
     """Without the dims of `axes`, or all dims of size 1."""
     x, axes = node.input(0), node.integers_of("axes", 1)
-    shape = shape_of(x)
+    shape = extents_of(x)
     if axes is None:
         axes = [dim for dim, extent in enumerate(shape) if extent == 1]
     dims = [normalized(axis, len(shape)) for axis in axes]
     for dim in dims:
-        if not 0 <= dim < len(shape) or shape[dim] != 1:
+        if not may_equal(shape[dim], 1):
             node.fail(f"dim {dim} of shape {list(shape)} is not 1")
     return drop_dims(b, x, dims)
 
@@ -78,11 +84,11 @@ def squeeze(b: Builder, node: Node) -> SSAValue:
 def unsqueeze(b: Builder, node: Node) -> SSAValue:
     """New dims of size 1, which stand at `axes` of the result."""
     x, axes = node.input(0), node.integers_of("axes", 1) or ()
-    rank = len(shape_of(x)) + len(axes)
+    rank = len(extents_of(x)) + len(axes)
     dims = {normalized(axis, rank) for axis in axes}
     if len(dims) != len(axes) or not dims <= set(range(rank)):
         node.fail(f"axes are {list(axes)}, expected different ones from {-rank} to {rank - 1}")
-    rest = iter(shape_of(x))
+    rest = iter(extents_of(x))
     return reshape(b, x, [1 if dim in dims else next(rest) for dim in range(rank)])
 
 
@@ -90,21 +96,23 @@ def unsqueeze(b: Builder, node: Node) -> SSAValue:
 def transpose_node(b: Builder, node: Node) -> SSAValue:
     """Reverses the dims by default."""
     x = node.input(0)
-    return transpose(b, x, node.integers("perm", range(len(shape_of(x)))[::-1]))
+    return transpose(b, x, node.integers("perm", range(len(extents_of(x)))[::-1]))
 
 
 @importer("Expand")
 def expand(b: Builder, node: Node) -> SSAValue:
     """Repeats by numpy's rules, in both directions."""
-    x, wanted = node.input(0), node.known_integers(1) or ()
-    return broadcast(b, x, np.broadcast_shapes(shape_of(x), wanted))
+    x, wanted = node.input(0), node.known_sizes(1) or ()
+    rank = max(len(extents_of(x)), len(wanted))
+    shapes = [[1] * (rank - len(shape)) + list(shape) for shape in (extents_of(x), wanted)]
+    return broadcast(b, x, repeated_shape(shapes))
 
 
 @importer("Tile", since=6)
 def tile(b: Builder, node: Node) -> SSAValue:
     """Every dim repeated as a whole, by a broadcast of a new dim before it."""
-    x, repeats = node.input(0), node.known_integers(1) or ()
-    shape = shape_of(x)
+    x, repeats = node.input(0), node.known_sizes(1) or ()
+    shape = extents_of(x)
     pairs = list(zip(repeats, shape, strict=True))
     split = [extent for _, extent in pairs for extent in (1, extent)]
     wide = [extent for pair in pairs for extent in pair]
@@ -117,38 +125,36 @@ def concatenate(b: Builder, node: Node) -> SSAValue:
     """Along one dim."""
     values = [node.input(i) for i in range(len(node.inputs))]
     axis = node.integer("axis", 1 if node.opset < 4 else None)
-    return concat(b, values, normalized(axis, len(shape_of(values[0]))))
+    return concat(b, values, normalized(axis, len(extents_of(values[0]))))
 
 
 @importer("Split")
 def split_node(b: Builder, node: Node) -> list[SSAValue]:
     """Sizes are an attribute before opset 13, an input since; equal parts without them."""
     x = node.input(0)
-    dim = normalized(node.integer("axis", 0), len(shape_of(x)))
-    extent, parts = shape_of(x)[dim], len(node.proto.output)
-    sizes = node.integers_of("split", 1)
+    dim = normalized(node.integer("axis", 0), len(extents_of(x)))
+    extent, parts = extents_of(x)[dim], len(node.proto.output)
+    sizes = node.sizes_of("split", 1)
     if sizes is None:
         if node.opset >= 18 and not node.has("num_outputs"):
             node.fail("neither sizes nor num_outputs are given")
-        if node.opset < 18 and extent % parts:
+        if node.opset < 18 and SIZES.divides(parts, extent) is Answer.NO:
             node.fail(f"{extent} elements make no {parts} equal parts")
         if node.integer("num_outputs", parts) != parts:
             node.fail(f"num_outputs is {node.integer('num_outputs')}, but it has {parts} outputs")
-        size = -(-extent // node.integer("num_outputs", parts))
-        sizes = [max(0, min(size, extent - size * i)) for i in range(parts)]
-    if len(sizes) != parts or sum(sizes) != extent:
+        size = ceildiv(extent, parts)
+        is_even = SIZES.divides(parts, extent) is Answer.YES
+        rests = [extent - size * i for i in range(parts)]
+        sizes = [size if is_even else clipped(rest, 0, size) for rest in rests]
+    if len(sizes) != parts or not may_equal(total(sizes), extent):
         node.fail(f"sizes {list(sizes)} of {parts} outputs do not add up to {extent}")
-    offsets = np.cumsum([0, *sizes])
-    return [
-        slice_dim(b, x, dim, int(offset), size)
-        for offset, size in zip(offsets, sizes, strict=False)
-    ]
+    return [slice_dim(b, x, dim, total(sizes[:i]), size) for i, size in enumerate(sizes)]
 
 
 @importer("Slice", since=10)
 def slice_node(b: Builder, node: Node) -> SSAValue:
     """Starts, ends, axes and steps are inputs."""
-    starts, ends = node.known_integers(1) or (), node.known_integers(2) or ()
+    starts, ends = node.known_sizes(1) or (), node.known_sizes(2) or ()
     steps = node.known_integers(4)
     if steps is not None and 0 in steps:
         node.fail(f"steps are {list(steps)}, expected none to be 0")
@@ -162,8 +168,8 @@ def slice_by_attributes(b: Builder, node: Node) -> SSAValue:
     return slice_along(b, node.input(0), node.integers("starts"), node.integers("ends"), axes, None)
 
 
-def sliced(extent: int, start: int, end: int, step: int) -> range:
-    """The indices that ONNX's `Slice` takes from a dim.
+def sliced(extent: Extent, start: Extent, end: Extent, step: int) -> tuple[Extent, Extent]:
+    """Return the first index that ONNX's `Slice` takes from a dim, and how many it takes.
 
     A negative start or end counts from the end of the dim. What lies outside is moved to the
     nearest place where a slice in this direction may begin or end. So a start before the first
@@ -171,28 +177,49 @@ def sliced(extent: int, start: int, end: int, step: int) -> range:
     """
     forward = step > 0
     least_end, most = (0, extent) if forward else (-1, extent - 1)
-    start, end = (place + extent if place < 0 else place for place in (start, end))
-    return range(min(max(start, 0), most), min(max(end, least_end), most), step)
+    first = clipped(_from_begin(start, extent), 0, most)
+    last = clipped(_from_begin(end, extent), least_end, most)
+    distance = last - first if forward else first - last
+    return first, SIZES.simplified(maximum(0, ceildiv(distance, abs(step))))
+
+
+def _from_begin(place: Extent, extent: Extent) -> Extent:
+    """Return a place in a dim that, where it is negative, is counted from the end.
+
+    Exporters write very large numbers for the ends of a dim, whatever its extent is.
+    """
+    if isinstance(place, Size):
+        return place + extent if SIZES.at_most(place, -1) is Answer.YES else place
+    if isinstance(extent, Size) and abs(place) >= LARGEST_EXTENT:
+        return extent if place > 0 else -1
+    return place + extent if place < 0 else place
+
+
+def clipped(extent: Extent, least: Extent, most: Extent) -> Extent:
+    """Return the nearest extent from `least` to `most`, the latter where these contradict."""
+    return SIZES.simplified(minimum(maximum(extent, least), most))
 
 
 def slice_along(
     b: Builder,
     x: SSAValue,
-    starts: Sequence[int],
-    ends: Sequence[int],
+    starts: Sequence[Extent],
+    ends: Sequence[Extent],
     axes: Sequence[int] | None,
     steps: Sequence[int] | None,
 ) -> SSAValue:
     """The elements that `sliced` says along the dims `axes`, the first ones by default."""
-    shape = shape_of(x)
+    shape = extents_of(x)
     axes = range(len(starts)) if axes is None else axes
     steps = [1] * len(starts) if steps is None else steps
-    offsets, sizes, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    sizes, strides = list(shape), [1] * len(shape)
+    offsets: list[Extent] = [0] * len(shape)
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         dim = normalized(axis, len(shape))
-        selected = sliced(shape[dim], start, end, step)
-        offsets[dim] = selected.start if len(selected) else 0
-        sizes[dim], strides[dim] = len(selected), step if len(selected) else 1
+        first, count = sliced(shape[dim], start, end, step)
+        is_empty = count == 0
+        offsets[dim], sizes[dim] = 0 if is_empty else first, count
+        strides[dim] = 1 if is_empty else step
     if sizes == list(shape) and all(stride == 1 for stride in strides):
         return x
     return b.emit(SliceOp.get(x, offsets, sizes, strides))
@@ -202,7 +229,7 @@ def slice_along(
 def depth_to_space(b: Builder, node: Node) -> SSAValue:
     """Blocks of channels become blocks of pixels; channels vary slowest (`DCR`) or fastest."""
     x, size = node.input(0), node.integer("blocksize")
-    n, c, h, w = shape_of(x)
+    n, c, h, w = extents_of(x)
     inner = c // size**2
     if node.text("mode", "DCR") == "DCR":
         split, order = [n, size, size, inner, h, w], [0, 3, 4, 1, 5, 2]
@@ -216,11 +243,38 @@ def depth_to_space(b: Builder, node: Node) -> SSAValue:
 def space_to_depth(b: Builder, node: Node) -> SSAValue:
     """Blocks of pixels become blocks of channels, the inverse of `depth_to_space`."""
     x, size = node.input(0), node.integer("blocksize")
-    n, c, h, w = shape_of(x)
+    n, c, h, w = extents_of(x)
     split = reshape(b, x, [n, c, h // size, size, w // size, size])
     is_slowest = node.text("mode", "DCR") == "DCR"
     moved = transpose(b, split, [0, 3, 5, 1, 2, 4] if is_slowest else [0, 1, 3, 5, 2, 4])
     return reshape(b, moved, [n, c * size**2, h // size, w // size])
+
+
+def _padded_ends(b: Builder, x: SSAValue, dim: int, widths: tuple[int, int], mode: str) -> SSAValue:
+    """Return an open dim with elements repeated at both ends: at most as many as it has."""
+    extent, (before, after) = extents_of(x)[dim], widths
+    if mode == "edge":
+        first = [slice_dim(b, x, dim, 0, 1)] * before
+        last = [slice_dim(b, x, dim, extent - 1, 1)] * after
+        return concat(b, [*first, x, *last], dim)
+    if mode == "wrap":
+        ends = slice_dim(b, x, dim, extent - before, before), slice_dim(b, x, dim, 0, after)
+        return concat(b, [ends[0], x, ends[1]], dim)
+    begin = _backward(b, x, dim, before, before)
+    end = _backward(b, x, dim, extent - 2, after)
+    return concat(b, [begin, x, end], dim)
+
+
+def _backward(b: Builder, x: SSAValue, dim: int, first: Extent, count: int) -> SSAValue:
+    """Return `count` elements from `first` on in reverse order."""
+    sizes, strides = list(extents_of(x)), [1] * len(extents_of(x))
+    offsets: list[Extent] = [0] * len(sizes)
+    offsets[dim], sizes[dim], strides[dim] = first, count, -1
+    return b.emit(SliceOp.get(x, offsets, sizes, strides))
+
+
+def _positive(width: Extent) -> Extent:
+    return SIZES.simplified(maximum(0, width))
 
 
 _MODES = ("reflect", "edge", "wrap")
@@ -230,9 +284,10 @@ _MODES = ("reflect", "edge", "wrap")
 @importer("Pad", since=11)
 def pad_node(b: Builder, node: Node) -> SSAValue:
     """Widths, number and axes are inputs."""
-    widths, rank = node.known_integers(1) or (), len(shape_of(node.input(0)))
+    widths, rank = node.known_sizes(1) or (), len(extents_of(node.input(0)))
     axes = [normalized(axis, rank) for axis in node.known_integers(3) or range(rank)]
-    low, high = [0] * rank, [0] * rank
+    low: list[Extent] = [0] * rank
+    high = list(low)
     for position, dim in enumerate(axes):
         low[dim], high[dim] = widths[position], widths[position + len(axes)]
     number = node.known(2)
@@ -242,30 +297,34 @@ def pad_node(b: Builder, node: Node) -> SSAValue:
 @importer("Pad", since=2)
 def pad_by_attributes(b: Builder, node: Node) -> SSAValue:
     """Widths and number are attributes, before opset 11."""
-    widths, rank = node.integers("pads"), len(shape_of(node.input(0)))
+    widths, rank = node.integers("pads"), len(extents_of(node.input(0)))
     return _padded(b, node, widths[:rank], widths[rank:], node.number("value", 0.0))
 
 
 def _padded(
-    b: Builder, node: Node, low: Sequence[int], high: Sequence[int], number: float
+    b: Builder, node: Node, low: Sequence[Extent], high: Sequence[Extent], number: float
 ) -> SSAValue:
     """Negative widths cut elements off before anything is added."""
     x, mode = node.input(0), node.text("mode", "constant")
-    shape = shape_of(x)
-    offsets = [max(0, -width) for width in low]
-    ends = [extent - max(0, -width) for extent, width in zip(shape, high, strict=True)]
+    shape = extents_of(x)
+    offsets = [_positive(-width) for width in low]
+    ends = [extent - _positive(-width) for extent, width in zip(shape, high, strict=True)]
     sizes = [end - offset for end, offset in zip(ends, offsets, strict=True)]
     if sizes != list(shape):
         x = b.emit(SliceOp.get(x, offsets, sizes))
-    low, high = [max(0, width) for width in low], [max(0, width) for width in high]
+    low, high = [_positive(width) for width in low], [_positive(width) for width in high]
     if mode == "constant":
         return pad(b, x, low, high, number)
     if mode not in _MODES:
         node.fail(f"mode is '{mode}', expected constant, reflect, edge or wrap")
     for dim, (before, after) in enumerate(zip(low, high, strict=True)):
-        if before or after:
-            require_table(before + sizes[dim] + after, "elements that padding repeats")
-            widths: Any = (before, after)
-            positions: Array = np.pad(np.arange(sizes[dim]), widths, mode=cast(Any, mode))
+        if before != 0 or after != 0:
+            extent = sizes[dim]
+            widths: Any = (fixed(before, "the padding"), fixed(after, "the padding"))
+            if isinstance(extent, Size):
+                x = _padded_ends(b, x, dim, widths, mode)
+                continue
+            require_table(extent + sum(widths), "elements that padding repeats")
+            positions: Array = np.pad(np.arange(extent), widths, mode=cast(Any, mode))
             x = b.emit(GatherOp.get(x, b.constant(positions), dim))
     return x

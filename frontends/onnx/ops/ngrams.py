@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import f32, i64, to_numpy
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import Builder
@@ -22,6 +22,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed_shape
 
 
 @importer("TfIdfVectorizer")
@@ -35,9 +36,9 @@ def tf_idf_vectorizer(b: Builder, node: Node) -> SSAValue:
     if not node.has("pool_int64s"):
         node.unsupported("a pool of strings is not supported, expected 'pool_int64s'")
     x, columns = node.input(0), node.integers("ngram_indexes")
-    if len(shape_of(x)) not in (1, 2):
-        node.fail(f"the input has {len(shape_of(x))} dims, expected 1 or 2")
-    *batch, extent = shape_of(x)
+    if len(extents_of(x)) not in (1, 2):
+        node.fail(f"the input has {len(extents_of(x))} dims, expected 1 or 2")
+    *batch, extent = fixed_shape(x)
     tokens = reshape(b, cast(b, x, i64), [math.prod(batch), extent])
     counts = [_counted(b, node, tokens, grams) for grams in _pool_by_length(node)]
     frequencies = concat(b, counts, 1)
@@ -65,7 +66,7 @@ def _pool_by_length(node: Node) -> list[Array]:
 def _counted(b: Builder, node: Node, tokens: SSAValue, grams: Array) -> SSAValue:
     """How often each n-gram occurs in each row, `[rows, number]`, with all gaps allowed."""
     number, length = grams.shape
-    rows, extent = shape_of(tokens)
+    rows, extent = fixed_shape(tokens)
     total = b.constant(np.zeros((rows, number), np.float32))
     if not node.integer("min_gram_length") <= length <= node.integer("max_gram_length"):
         return total
@@ -80,7 +81,7 @@ def _counted(b: Builder, node: Node, tokens: SSAValue, grams: Array) -> SSAValue
 
 def _occurrences(b: Builder, parts: Sequence[SSAValue], grams: Array) -> SSAValue:
     """At how many positions the tokens `parts`, each `[rows, positions]`, are each n-gram."""
-    rows, positions = shape_of(parts[0])
+    rows, positions = fixed_shape(parts[0])
     dtype = to_numpy(element_type_of(parts[0]))
     found: SSAValue | None = None
     for index, part in enumerate(parts):

@@ -3,11 +3,10 @@
 import functools
 import math
 
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
@@ -27,6 +26,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed
 from braid.frontends.onnx.ops.convolution import per_channel
 from braid.frontends.onnx.ops.reduction import p_norm
 
@@ -48,7 +48,7 @@ def batch_normalization(b: Builder, node: Node) -> list[SSAValue]:
         node.unsupported("is_test is 0; braid runs models of this opset, it does not train them")
     if not node.integer("training_mode", 0):
         return [_scaled(b, x, scale, bias, average, variance, epsilon)]
-    dims = [0, *range(2, len(shape_of(x)))]
+    dims = [0, *range(2, len(extents_of(x)))]
     present = mean(b, x, dims)
     centered = apply(b, "sub", x, present)
     spread = mean(b, apply(b, "mul", centered, centered), dims)
@@ -64,7 +64,7 @@ def _moved(b: Builder, old: SSAValue, new: SSAValue, momentum: float, like: SSAV
     """old · momentum + new · (1 - momentum), in the type of `like`."""
     kept = apply(b, "mul", old, scalar(b, momentum, old))
     added = apply(b, "mul", new, scalar(b, 1 - momentum, new))
-    total = reshape(b, apply(b, "add", kept, added), shape_of(like))
+    total = reshape(b, apply(b, "add", kept, added), extents_of(like))
     return cast(b, total, element_type_of(like))
 
 
@@ -96,21 +96,21 @@ def instance_normalization(b: Builder, node: Node) -> SSAValue:
 def group_normalization(b: Builder, node: Node) -> SSAValue:
     """Normalized over groups of channels; scales are per group before opset 21."""
     x, groups = node.input(0), node.integer("num_groups")
-    batch, channels, *spatial = shape_of(x)
+    batch, channels, *spatial = extents_of(x)
     grouped = reshape(b, x, [batch, groups, channels // groups, *spatial])
     vectors = [node.input(i) for i in (1, 2)]
-    shapes = [[1, groups, shape_of(v)[0] // groups, *[1] * len(spatial)] for v in vectors]
+    shapes = [[1, groups, extents_of(v)[0] // groups, *[1] * len(spatial)] for v in vectors]
     scale, bias = (reshape(b, v, shape) for v, shape in zip(vectors, shapes, strict=True))
     normal = _normalized_from(b, grouped, scale, bias, node.number("epsilon", 1e-5))
-    return reshape(b, normal, shape_of(x))
+    return reshape(b, normal, extents_of(x))
 
 
 def _normalized_from(
     b: Builder, x: SSAValue, scale: SSAValue, bias: SSAValue, epsilon: float
 ) -> SSAValue:
     """Normalized over the dims after the second: `braid.layer_norm` where their sizes are known."""
-    dims = range(2, len(shape_of(x)))
-    if dims and all(shape_of(x)[dim] > 0 for dim in dims):
+    dims = range(2, len(extents_of(x)))
+    if dims and all(extents_of(x)[dim] != 0 for dim in dims):
         return b.emit(LayerNormOp.get(x, scale, bias, first_dim=2, epsilon=epsilon))
     scaled = apply(b, "mul", normalize(b, x, dims, epsilon), scale)
     return apply(b, "add", scaled, bias)
@@ -120,7 +120,7 @@ def _normalized_from(
 def layer_normalization(b: Builder, node: Node) -> list[SSAValue]:
     """`braid.layer_norm`; mean and reciprocal deviation are computed only where asked for."""
     x = node.input(0)
-    rank = len(shape_of(x))
+    rank = len(extents_of(x))
     first = normalized(node.integer("axis", -1), rank)
     epsilon = node.number("epsilon", 1e-5)
     scale = with_rank(b, node.input(1), rank)
@@ -140,7 +140,7 @@ def rms_normalization(b: Builder, node: Node) -> SSAValue:
     """x / sqrt(mean of x² + epsilon) · scale."""
     x = node.input(0)
     wide = cast(b, x, f32)
-    dims = range(normalized(node.integer("axis", -1), len(shape_of(x))), len(shape_of(x)))
+    dims = range(normalized(node.integer("axis", -1), len(extents_of(x))), len(extents_of(x)))
     factor = reciprocal_deviation(b, wide, dims, node.number("epsilon", 1e-5))
     normal = cast(b, apply(b, "mul", wide, factor), element_type_of(x))
     return apply(b, "mul", normal, node.input(1))
@@ -150,7 +150,7 @@ def rms_normalization(b: Builder, node: Node) -> SSAValue:
 def lp_normalization(b: Builder, node: Node) -> SSAValue:
     """x divided by its p-norm along a dim."""
     x = node.input(0)
-    dim = normalized(node.integer("axis", -1), len(shape_of(x)))
+    dim = normalized(node.integer("axis", -1), len(extents_of(x)))
     norm = p_norm(b, x, node.integer("p", 2), [dim])
     is_zero = apply(b, "eq", norm, scalar(b, 0, norm))
     return apply(b, "div", x, apply(b, "select", is_zero, scalar(b, 1, norm), norm))
@@ -160,7 +160,7 @@ def lp_normalization(b: Builder, node: Node) -> SSAValue:
 def mean_variance_normalization(b: Builder, node: Node) -> SSAValue:
     """(x - mean) / (standard deviation + 1e-9) over `axes`; of 16-bit floats in f32."""
     x = widened(b, node.input(0))
-    rank = len(shape_of(x))
+    rank = len(extents_of(x))
     dims = sorted({normalized(axis, rank) for axis in node.integers("axes", (0, 2, 3))})
     centered = apply(b, "sub", x, mean(b, x, dims))
     deviation = apply(b, "sqrt", mean(b, apply(b, "mul", centered, centered), dims))
@@ -176,12 +176,12 @@ def local_response_normalization(b: Builder, node: Node) -> SSAValue:
     would need the channels as a spatial dim, and so row-major reshapes around it.
     """
     x, size = node.input(0), node.integer("size")
-    shape = shape_of(x)
+    shape = extents_of(x)
     if size < 1 or len(shape) < 2:
         node.fail(f"size is {size} on {len(shape)} dims, expected at least 1 on at least 2 dims")
     low, high = [0] * len(shape), [0] * len(shape)
     # What is further away than there are channels is outside for all of them.
-    most = max(shape[1] - 1, 0)
+    most = max(fixed(shape[1], "dim 1") - 1, 0)
     low[1], high[1] = min((size - 1) // 2, most), min(size // 2, most)
     padded = pad(b, x, low, high, 0)
     neighbours = [
@@ -199,45 +199,45 @@ def local_response_normalization(b: Builder, node: Node) -> SSAValue:
 def softmax(b: Builder, node: Node) -> SSAValue:
     """Along one dim, the last by default."""
     x = node.input(0)
-    return b.emit(SoftmaxOp.get(x, normalized(node.integer("axis", -1), len(shape_of(x)))))
+    return b.emit(SoftmaxOp.get(x, normalized(node.integer("axis", -1), len(extents_of(x)))))
 
 
 @importer("Softmax")
 def softmax_flat(b: Builder, node: Node) -> SSAValue:
     """Over all dims from `axis` on, before opset 13."""
     flat = _flattened(b, node)
-    return reshape(b, b.emit(SoftmaxOp.get(flat, 1)), shape_of(node.input(0)))
+    return reshape(b, b.emit(SoftmaxOp.get(flat, 1)), extents_of(node.input(0)))
 
 
 @importer("LogSoftmax", since=13)
 def log_softmax(b: Builder, node: Node) -> SSAValue:
     """Along one dim, the last by default."""
     x = node.input(0)
-    return _log_softmax(b, x, normalized(node.integer("axis", -1), len(shape_of(x))))
+    return _log_softmax(b, x, normalized(node.integer("axis", -1), len(extents_of(x))))
 
 
 @importer("LogSoftmax")
 def log_softmax_flat(b: Builder, node: Node) -> SSAValue:
     """Over all dims from `axis` on, before opset 13."""
-    return reshape(b, _log_softmax(b, _flattened(b, node), 1), shape_of(node.input(0)))
+    return reshape(b, _log_softmax(b, _flattened(b, node), 1), extents_of(node.input(0)))
 
 
 @importer("Hardmax", since=13)
 def hardmax(b: Builder, node: Node) -> SSAValue:
     """1 at the first maximum along a dim, 0 elsewhere."""
     x = node.input(0)
-    return _hardmax(b, x, normalized(node.integer("axis", -1), len(shape_of(x))))
+    return _hardmax(b, x, normalized(node.integer("axis", -1), len(extents_of(x))))
 
 
 @importer("Hardmax")
 def hardmax_flat(b: Builder, node: Node) -> SSAValue:
     """Over all dims from `axis` on, before opset 13."""
-    return reshape(b, _hardmax(b, _flattened(b, node), 1), shape_of(node.input(0)))
+    return reshape(b, _hardmax(b, _flattened(b, node), 1), extents_of(node.input(0)))
 
 
 def _flattened(b: Builder, node: Node) -> SSAValue:
     x = node.input(0)
-    shape = shape_of(x)
+    shape = extents_of(x)
     axis = normalized(node.integer("axis", 1), len(shape))
     return reshape(b, x, [math.prod(shape[:axis]), math.prod(shape[axis:])])
 
@@ -262,5 +262,5 @@ def reciprocal_deviation(b: Builder, centered: SSAValue, dims: range, epsilon: f
 
 def _hardmax(b: Builder, x: SSAValue, dim: int) -> SSAValue:
     first = b.emit(ArgReduceOp.get(x, "max", dim))
-    positions = b.emit(IotaOp.of(dim, TensorType(i64, shape_of(x))))
+    positions = b.emit(IotaOp.of(dim, tensor_type(i64, extents_of(x))))
     return cast(b, apply(b, "eq", positions, first), element_type_of(x))

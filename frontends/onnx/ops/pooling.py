@@ -7,7 +7,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import i64, is_float, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.pooling import PoolOp
@@ -30,6 +30,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 from braid.frontends.onnx.building.windows import (
     WindowAttributes,
     declared_windows,
@@ -37,6 +38,7 @@ from braid.frontends.onnx.building.windows import (
     window_attributes,
 )
 from braid.frontends.onnx.ops.reduction import p_norm, p_power, p_root
+from braid.support.sizes.expression import Extent
 
 
 def indices_of_maxima(
@@ -53,7 +55,7 @@ def indices_of_maxima(
     Result: i64 `[N, C, positions…]`, an index into the flattened x; with `column_major` the
     spatial dims of each channel are flattened the other way round.
     """
-    batch, channels, *spatial = shape_of(x)
+    batch, channels, *spatial = fixed_shape(x)
     whole = Windows(
         tuple(kernel), window.strides, window.dilations, window.pad_low, window.pad_high
     )
@@ -94,12 +96,14 @@ def _places(spatial: Sequence[int], windows: Windows, positions: Sequence[int]) 
 def max_unpool(b: Builder, node: Node) -> SSAValue:
     """Zeros with each element of the input at its index; `output_shape` adds zeros at the ends."""
     x, indices = node.input(0), node.input(1)
-    batch, channels, *spatial = shape_of(x)
+    batch, channels, *spatial = fixed_shape(x)
     rank, kernel = len(spatial), node.integers("kernel_shape")
     require_kernel_shape(node, kernel, rank)
     strides, _, pads = declared_windows(node, rank)
-    if shape_of(indices) != shape_of(x):
-        node.fail(f"indices have shape {list(shape_of(indices))}, the input {list(shape_of(x))}")
+    if extents_of(indices) != extents_of(x):
+        node.fail(
+            f"indices have shape {list(extents_of(indices))}, the input {list(extents_of(x))}"
+        )
     shape = [
         batch,
         channels,
@@ -109,7 +113,7 @@ def max_unpool(b: Builder, node: Node) -> SSAValue:
         ),
     ]
     zero = b.constant(np.zeros([1], to_numpy(element_type_of(x))))
-    count = math.prod(shape_of(x))
+    count = math.prod(extents_of(x))
     target = broadcast(b, zero, [math.prod(shape)])
     flat = cast(b, reshape(b, indices, [count]), i64)
     filled = b.emit(ScatterElementsOp.get(target, flat, reshape(b, x, [count]), 0))
@@ -131,7 +135,7 @@ def max_pool(b: Builder, node: Node) -> list[SSAValue]:
         node.input(0),
         window,
         kernel,
-        shape_of(values)[2:],
+        fixed_shape(values)[2:],
         column_major=bool(node.integer("storage_order", 0)),
     )
     return [values, indices]
@@ -144,10 +148,10 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
     Averages of integers are rounded toward zero, as PyTorch's are.
     """
     total, window, kernel = _pool(b, node, "add")
-    spatial = shape_of(node.input(0))[2:]
+    spatial = extents_of(node.input(0))[2:]
     include_pad = bool(node.integer("count_include_pad", 0))
     pads = _declared_padding(node, window) if include_pad else None
-    counts = _counts(spatial, shape_of(total)[2:], window, kernel, pads)
+    counts = _counts(spatial, extents_of(total)[2:], window, kernel, pads)
     dtype = to_numpy(element_type_of(total))
     if not is_float(element_type_of(total)):
         return apply(b, "div", total, b.constant(np.maximum(counts, 1).astype(dtype)[None, None]))
@@ -172,8 +176,8 @@ def _declared_padding(node: Node, window: WindowAttributes) -> WindowAttributes:
 
 
 def _counts(
-    spatial: Sequence[int],
-    positions: Sequence[int],
+    spatial: Sequence[Extent],
+    positions: Sequence[Extent],
     window: WindowAttributes,
     kernel: Sequence[int],
     counted: WindowAttributes | None,
@@ -182,6 +186,8 @@ def _counts(
     result = np.ones([1] * len(spatial))
     if counted == window or not any(window.pad_low + window.pad_high):
         return result * math.prod(kernel)
+    spatial = [fixed(extent, "a spatial dim") for extent in spatial]
+    positions = [fixed(extent, "a spatial dim") for extent in positions]
     require_table(math.prod(positions), "elements of the windows")
     for dim, extent in enumerate(spatial):
         low = counted.pad_low[dim] if counted else 0
@@ -199,7 +205,7 @@ def _counts(
 
 def _pool(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttributes, tuple[int, ...]]:
     x, kernel = node.input(0), node.integers("kernel_shape")
-    spatial = shape_of(x)[2:]
+    spatial = extents_of(x)[2:]
     window = window_attributes(node, spatial, kernel)
     if node.integer("ceil_mode", 0):
         window = _with_partial_windows(window, spatial, kernel)
@@ -216,14 +222,14 @@ def _pool(b: Builder, node: Node, kind: str) -> tuple[SSAValue, WindowAttributes
 
 
 def _with_partial_windows(
-    window: WindowAttributes, spatial: Sequence[int], kernel: Sequence[int]
+    window: WindowAttributes, spatial: Sequence[Extent], kernel: Sequence[int]
 ) -> WindowAttributes:
     """More padding at the end, so that the last window of `ceil_mode` is whole.
 
     A window that would begin in the padding at the end is left out.
     """
     high: list[int] = []
-    for dim, extent in enumerate(spatial):
+    for dim, extent in enumerate(fixed(extent, "a spatial dim") for extent in spatial):
         stride = window.strides[dim]
         reach = window.dilations[dim] * (kernel[dim] - 1) + 1
         padded = extent + window.pad_low[dim] + window.pad_high[dim]
@@ -239,7 +245,7 @@ def _with_partial_windows(
 def global_pool(b: Builder, node: Node) -> SSAValue:
     """A reduction of all spatial dims."""
     x = node.input(0)
-    dims = range(2, len(shape_of(x)))
+    dims = range(2, len(extents_of(x)))
     return (
         mean(b, x, dims) if node.op_type == "GlobalAveragePool" else reduce(b, "maximum", x, dims)
     )
@@ -249,7 +255,7 @@ def global_pool(b: Builder, node: Node) -> SSAValue:
 def global_lp_pool(b: Builder, node: Node) -> SSAValue:
     """The p-norm over all spatial dims."""
     x, p = node.input(0), node.integer("p", 2)
-    return p_norm(b, x, p, range(2, len(shape_of(x))))
+    return p_norm(b, x, p, range(2, len(extents_of(x))))
 
 
 @importer("LpPool")
@@ -257,9 +263,9 @@ def lp_pool(b: Builder, node: Node) -> SSAValue:
     """The p-norm over each window."""
     p, kernel = node.integer("p", 2), node.integers("kernel_shape")
     x = node.input(0)
-    window = window_attributes(node, shape_of(x)[2:], kernel)
+    window = window_attributes(node, extents_of(x)[2:], kernel)
     if node.integer("ceil_mode", 0):
-        window = _with_partial_windows(window, shape_of(x)[2:], kernel)
+        window = _with_partial_windows(window, extents_of(x)[2:], kernel)
     total = b.emit(
         PoolOp.get(
             p_power(b, widened(b, x), p),

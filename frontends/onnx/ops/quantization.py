@@ -6,12 +6,13 @@ from onnx import TensorProto
 from xdsl.dialects.builtin import i8, i32
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
 from braid.dialects.braid.size_limits import require_table
+from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -26,7 +27,9 @@ from braid.frontends.onnx.building.expressions import (
 from braid.frontends.onnx.building.narrow_types import decoded, encoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed_shape
 from braid.frontends.onnx.ops.convolution import convolve, with_channel_bias
+from braid.support.sizes.operators import product_of
 
 
 @importer("QuantizeLinear")
@@ -59,7 +62,7 @@ def dequantize_linear(b: Builder, node: Node) -> SSAValue:
         offset = _no_zero(b, kind, x) if zero is None else _along_axis(b, node, zero, x)
         real = DequantizeOp.on(x, wide, offset)
         # Quantized weights stay what they are, however few they are.
-        emit = b.insert_one if int(np.prod(shape_of(x))) > 1 else b.emit
+        emit = b.insert_one if product_of(extents_of(x)) != 1 else b.emit
         return cast(b, emit(real), result)
     offset = None if zero is None else _along_axis(b, node, decoded(b, zero), x)
     value = centered(b, decoded(b, x), offset)
@@ -79,7 +82,7 @@ def dynamic_quantize_linear(b: Builder, node: Node) -> list[SSAValue]:
     by the formulas of the standard the scale is 0, which divides 0 by 0.
     """
     x = node.input(0)
-    dims, zero = list(range(len(shape_of(x)))), scalar(b, 0, x)
+    dims, zero = list(range(len(extents_of(x)))), scalar(b, 0, x)
     low, high = (apply(b, kind, reduce(b, kind, x, dims), zero) for kind in ("minimum", "maximum"))
     width = apply(b, "sub", high, low)
     width = apply(b, "select", apply(b, "eq", high, low), scalar(b, 1, x), width)
@@ -97,7 +100,7 @@ def _wanted_type(node: Node) -> Attribute | None:
 
 def _no_zero(b: Builder, kind: Attribute, like: SSAValue) -> SSAValue:
     """The zero point 0, of this type, for all of `like`."""
-    return b.constant(np.zeros([1] * len(shape_of(like)), to_numpy(kind)))
+    return b.constant(np.zeros([1] * len(extents_of(like)), to_numpy(kind)))
 
 
 def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValue:
@@ -106,15 +109,16 @@ def _along_axis(b: Builder, node: Node, value: SSAValue, x: SSAValue) -> SSAValu
     One number is for all of x, a vector for the slices along `axis`, and what has the rank of x
     for blocks of `block_size` along `axis`.
     """
-    shape, target = shape_of(value), shape_of(x)
+    shape, target = extents_of(value), extents_of(x)
     axis, size = node.integer("axis", 1), node.integer("block_size", 0)
-    if int(np.prod(shape)) == 1:
+    if product_of(shape) == 1:
         return reshape(b, value, [1] * len(target))
     axis = normalized(axis, len(target))
     if len(shape) == 1:
-        if shape[0] != target[axis]:
+        if not may_equal(shape[0], target[axis]):
             node.fail(f"a scale or zero point has shape {list(shape)}, expected [{target[axis]}]")
         return reshape(b, value, [shape[0] if dim == axis else 1 for dim in range(len(target))])
+    shape, target = fixed_shape(value), fixed_shape(x)
     extent = target[axis]
     if len(shape) != len(target) or not shape[axis]:
         node.fail(f"a scale or zero point has shape {list(shape)}, the input {list(target)}")
@@ -136,7 +140,7 @@ def centered(b: Builder, x: SSAValue, zero: SSAValue | None) -> SSAValue:
     wide = b.insert_one(elementwise("cast", x, element_type=i32))
     if zero is None:
         return wide
-    aligned = with_rank(b, zero, len(shape_of(x)))
+    aligned = with_rank(b, zero, len(extents_of(x)))
     return b.insert_one(elementwise("sub", wide, cast(b, aligned, i32)))
 
 
@@ -166,9 +170,9 @@ def integer_matmul(b: Builder, node: Node) -> SSAValue:
 
 
 def _per_row(b: Builder, zero: SSAValue | None) -> SSAValue | None:
-    if zero is None or len(shape_of(zero)) != 1:
+    if zero is None or len(extents_of(zero)) != 1:
         return zero
-    return reshape(b, zero, [*shape_of(zero), 1])
+    return reshape(b, zero, [*extents_of(zero), 1])
 
 
 @importer("QLinearMatMul")
@@ -192,10 +196,10 @@ def quantized_convolution(b: Builder, node: Node) -> SSAValue:
     """Inputs: x, its scale and zero point, w with its own, those of the result, bias in i32."""
     x = centered(b, node.input(0), node.input(2))
     product = convolve(b, node, x, centered(b, node.input(3), _per_filter(b, node, 5, 3)))
-    rank = len(shape_of(product))
+    rank = len(extents_of(product))
     product = with_channel_bias(b, product, node.optional(8))
     scales = [cast(b, node.input(i), f32) for i in (1, 4)]
-    count = int(np.prod(shape_of(scales[1])))
+    count = product_of(extents_of(scales[1]))
     scales[1] = reshape(b, scales[1], [1, count, *[1] * (rank - 2)])
     return _requantized(b, node, product, apply(b, "mul", *scales), 6)
 
@@ -205,8 +209,8 @@ def _per_filter(b: Builder, node: Node, index: int, weight: int) -> SSAValue | N
     zero = node.optional(index)
     if zero is None:
         return None
-    rank = len(shape_of(node.input(weight)))
-    return reshape(b, zero, [int(np.prod(shape_of(zero))), *[1] * (rank - 1)])
+    rank = len(extents_of(node.input(weight)))
+    return reshape(b, zero, [product_of(extents_of(zero)), *[1] * (rank - 1)])
 
 
 def _requantized(
@@ -216,7 +220,7 @@ def _requantized(
 
     The quotient of the scales is that of the product, as the standard rounds it.
     """
-    rank = len(shape_of(product))
+    rank = len(extents_of(product))
     zero = with_rank(b, node.input(first + 1), rank)
     factor = with_rank(b, apply(b, "div", scale, cast(b, node.input(first), f32)), rank)
     value = b.emit(DequantizeOp.on(product, factor, _no_zero(b, i32, product)))

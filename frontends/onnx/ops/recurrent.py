@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import SliceOp
@@ -26,8 +26,10 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import as_array, fixed_shape
 from braid.frontends.onnx.ops.activation import hard_sigmoid, sigmoid, softplus, where_negative
 from braid.frontends.onnx.ops.control_flow import counted_loop
+from braid.support.sizes.expression import Extent
 
 Activation = Callable[[Builder, SSAValue], SSAValue]
 
@@ -176,16 +178,16 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Outputs: all states `[time, directions, batch, hidden]`, the last ones, and cells."""
     if node.integer("input_forget", 0):
         node.unsupported("input_forget is not supported")
-    if len(shape_of(node.input(0))) != 3 or len(shape_of(node.input(2))) != 3:
+    if len(extents_of(node.input(0))) != 3 or len(extents_of(node.input(2))) != 3:
         node.fail("input 0 and input 2 must have 3 dims")
     x, lengths, batch_first = node.input(0), node.optional(4), bool(node.integer("layout", 0))
     x = transpose(b, x, [1, 0, 2]) if batch_first else x
     if lengths is not None:
-        lengths = reshape(b, cast(b, lengths, i64), [shape_of(x)[1], 1])
+        lengths = reshape(b, cast(b, lengths, i64), [extents_of(x)[1], 1])
     directions = _DIRECTIONS.get(node.text("direction", "forward"))
     if directions is None:
         node.fail(f"direction is '{node.text('direction')}', expected {', '.join(_DIRECTIONS)}")
-    sequences = _Sequences(node, x, lengths, _hidden_size(node, shape_of(x), len(directions)))
+    sequences = _Sequences(node, x, lengths, _hidden_size(node, extents_of(x), len(directions)))
     runs = [_run(b, sequences, d, backward) for d, backward in enumerate(directions)]
     every = concat(b, [_unsqueezed(b, run[-1], 1) for run in runs], 1)
     states = len(runs[0]) - 1
@@ -195,10 +197,10 @@ def recurrent(b: Builder, node: Node) -> Sequence[SSAValue]:
     return [every, *last]
 
 
-def _hidden_size(node: Node, x: Sequence[int], directions: int) -> int:
+def _hidden_size(node: Node, x: Sequence[Extent], directions: int) -> int:
     """Return the hidden size. Raises BraidError if a weight or state has another shape."""
     cell = CELLS[node.op_type]
-    hidden = node.integer("hidden_size", shape_of(node.input(2))[-1])
+    hidden = node.integer("hidden_size", fixed_shape(node.input(2))[-1])
     size, (_, batch, inputs) = cell.gates * hidden, x
     state = [directions, batch, hidden]
     if node.integer("layout", 0):
@@ -213,21 +215,21 @@ def _hidden_size(node: Node, x: Sequence[int], directions: int) -> int:
     }
     for index, shape in expected.items():
         value = node.optional(index)
-        if value is not None and list(shape_of(value)) != shape:
-            node.fail(f"input {index} has shape {list(shape_of(value))}, expected {shape}")
+        if value is not None and not fits(extents_of(value), shape):
+            node.fail(f"input {index} has shape {list(extents_of(value))}, expected {shape}")
     return hidden
 
 
 def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAValue]:
     """The last states, then all hidden states `[time, batch, hidden]`, of one direction."""
-    cell, time = CELLS[s.node.op_type], shape_of(s.x)[0]
+    cell, time = CELLS[s.node.op_type], extents_of(s.x)[0]
     weights, inputs = _weights(b, s, direction, cell.gates)
     starts = [_start(b, s, 5 + i, direction) for i in range(cell.states)]
 
     def body(
         number: SSAValue, states: Sequence[SSAValue]
     ) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
-        last = b.constant(np.array(time - 1, np.int64))
+        last = b.sizes(as_array([time - 1], []))
         step = apply(b, "sub", last, number) if backward else number
         now = b.emit(GatherOp.get(inputs, step, 0))
         following = cell.step(b, weights, now, states)
@@ -240,8 +242,8 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
 
     name = next((output for output in s.node.proto.output if output), s.node.proto.name)
     keys = {"enter": f"{name}/{direction}/enter", "next": f"{name}/{direction}/next"}
-    if not time:
-        state, dtype = shape_of(starts[0]), to_numpy(element_type_of(s.x))
+    if time == 0:
+        state, dtype = extents_of(starts[0]), to_numpy(element_type_of(s.x))
         return [
             broadcast(b, b.constant(np.zeros([1] * len(e), dtype)), e)
             for e in (*[state] * cell.states, (0, *state))
@@ -251,7 +253,7 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
         ran = apply(b, "lt", b.constant(np.zeros((1, 1), np.int64)), s.lengths)
         states = [apply(b, "select", ran, state, scalar(b, 0, state)) for state in states]
     if backward:
-        every = b.emit(SliceOp.get(every, [time - 1, 0, 0], shape_of(every), [-1, 1, 1]))
+        every = b.emit(SliceOp.get(every, [time - 1, 0, 0], extents_of(every), [-1, 1, 1]))
     return [*states, every]
 
 
@@ -293,7 +295,7 @@ def _at(b: Builder, value: SSAValue | None, direction: int) -> SSAValue | None:
 
 def _start(b: Builder, s: _Sequences, index: int, direction: int) -> SSAValue:
     """The initial state of input `index`, 0 if it is left out."""
-    initial, batch = s.node.optional(index), shape_of(s.x)[1]
+    initial, batch = s.node.optional(index), extents_of(s.x)[1]
     if initial is None:
         zero = np.zeros((1, 1), to_numpy(element_type_of(s.x)))
         return broadcast(b, b.constant(zero), [batch, s.hidden])
@@ -302,5 +304,5 @@ def _start(b: Builder, s: _Sequences, index: int, direction: int) -> SSAValue:
 
 
 def _unsqueezed(b: Builder, value: SSAValue, dim: int) -> SSAValue:
-    shape = shape_of(value)
+    shape = extents_of(value)
     return reshape(b, value, [*shape[:dim], 1, *shape[dim:]])

@@ -7,7 +7,7 @@ from xdsl.dialects.builtin import f64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import f32, is_float
 from braid.dialects.braid.scan import ScanOp
 from braid.frontends.onnx.building.builder import Builder
@@ -83,7 +83,7 @@ def reduction(b: Builder, node: Node) -> SSAValue:
     A tensor without dims may be reduced along its first or last, as PyTorch exports it.
     """
     x = node.input(0)
-    rank = len(shape_of(x))
+    rank = len(extents_of(x))
     # Both attributes are read whatever the axes are: one that bears on nothing is valid.
     keeps_all, keeps_dims = node.integer("noop_with_empty_axes", 0), node.integer("keepdims", 1)
     axes = node.integers_of("axes", 1) or (() if keeps_all else range(rank))
@@ -121,7 +121,7 @@ def p_norm(b: Builder, x: SSAValue, p: int, dims: Sequence[int]) -> SSAValue:
 def arg_extreme(b: Builder, node: Node) -> SSAValue:
     """The index of the extreme element along a dim."""
     x = node.input(0)
-    dim = normalized(node.integer("axis", 0), len(shape_of(x)))
+    dim = normalized(node.integer("axis", 0), len(extents_of(x)))
     kind = "max" if node.op_type == "ArgMax" else "min"
     last = bool(node.integer("select_last_index", 0))
     index = b.emit(ArgReduceOp.get(x, kind, dim, select_last=last))
@@ -132,7 +132,7 @@ def arg_extreme(b: Builder, node: Node) -> SSAValue:
 def cumulative(b: Builder, node: Node) -> SSAValue:
     """A cumulative sum or product along a dim."""
     x, axis = node.input(0), node.known(1)
-    dim = normalized(0 if axis is None else int(axis.item()), len(shape_of(x)))
+    dim = normalized(0 if axis is None else int(axis.item()), len(extents_of(x)))
     kind = "add" if node.op_type == "CumSum" else "mul"
     flags = {name: bool(node.integer(name, 0)) for name in ("exclusive", "reverse")}
     return b.emit(ScanOp.get(x, kind, dim, **flags))

@@ -5,20 +5,22 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import normalized
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed
+from braid.support.sizes.expression import Extent
 
 
 @importer("Resize", since=11)
 def resize(b: Builder, node: Node) -> SSAValue:
     """Extents come from `scales` or `sizes`, for the dims of `axes` alone if that is given."""
     x = node.input(0)
-    shape = shape_of(x)
+    shape = extents_of(x)
     rank = len(shape)
     axes = [normalized(axis, rank) for axis in node.integers("axes", range(rank))]
     sizes, scales = _extents(node, shape, axes)
@@ -45,18 +47,19 @@ def resize(b: Builder, node: Node) -> SSAValue:
 
 
 def _extents(
-    node: Node, shape: Sequence[int], axes: Sequence[int]
-) -> tuple[list[int], list[float]]:
+    node: Node, shape: Sequence[Extent], axes: Sequence[int]
+) -> tuple[list[Extent], list[float]]:
     """Extents and scales of all dims."""
     sizes, scales = list(shape), [1.0] * len(shape)
-    wanted = node.known_integers(3)
+    wanted = node.known_sizes(3)
     policy = node.text("keep_aspect_ratio_policy", "stretch")  # bears on sizes alone
     if wanted:
-        ratios = [want / shape[dim] for want, dim in zip(wanted, axes, strict=True)]
+        ratios = [_ratio(want, shape[dim]) for want, dim in zip(wanted, axes, strict=True)]
         if policy != "stretch":
             ratio = min(ratios) if policy == "not_larger" else max(ratios)
             ratios = [ratio] * len(axes)
-            wanted = [int(np.floor(shape[dim] * ratio + 0.5)) for dim in axes]
+            kept = [fixed(shape[dim], f"dim {dim}") for dim in axes]
+            wanted = [int(np.floor(extent * ratio + 0.5)) for extent in kept]
         for dim, size, ratio in zip(axes, wanted, ratios, strict=True):
             sizes[dim], scales[dim] = size, ratio
         return sizes, scales
@@ -64,8 +67,28 @@ def _extents(
     if given is None or given.size == 0:
         node.fail("expected scales or sizes")
     for dim, scale in zip(axes, given.tolist(), strict=True):
-        sizes[dim], scales[dim] = int(np.floor(shape[dim] * scale)), float(scale)
+        sizes[dim], scales[dim] = _scaled_extent(shape[dim], scale), float(scale)
     return sizes, scales
+
+
+def _ratio(wanted: Extent, extent: Extent) -> float:
+    """Return by how much a dim grows, which the kernel has to know."""
+    if isinstance(wanted, int) and isinstance(extent, int):
+        return wanted / extent
+    ratio = wanted // extent
+    if isinstance(ratio, int) and ratio * extent == wanted:
+        return float(ratio)
+    return fixed(wanted, "the result") / fixed(extent, "the input")
+
+
+def _scaled_extent(extent: Extent, scale: float) -> Extent:
+    """Return the extent of a dim after scaling, rounded down."""
+    if isinstance(extent, int):
+        return int(np.floor(extent * scale))
+    numerator, divisor = scale.as_integer_ratio()
+    if divisor > 64:
+        return fixed(extent, f"a dim that is scaled by {scale}")
+    return extent * numerator // divisor
 
 
 @importer("Resize", "Upsample", since=10)
@@ -88,7 +111,7 @@ def upsample(b: Builder, node: Node) -> SSAValue:
 
 def _scaled(b: Builder, node: Node, scales: Sequence[float]) -> SSAValue:
     x = node.input(0)
-    sizes = [int(np.floor(e * s)) for e, s in zip(shape_of(x), scales, strict=True)]
+    sizes = [_scaled_extent(e, s) for e, s in zip(extents_of(x), scales, strict=True)]
     mode = {"bilinear": "linear"}.get(node.text("mode", "nearest"), node.text("mode", "nearest"))
     how = Resampling(mode=mode, coordinates="asymmetric", nearest_mode="floor")
     return b.emit(ResizeOp.get(x, sizes, scales, how))

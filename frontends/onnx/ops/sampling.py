@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp
 from braid.dialects.braid.size_limits import require_table
@@ -27,6 +27,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed_shape
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def corners(
         indices = concat(b, [reshape(b, place, [*grid, 1]) for place in places], last)
         value = b.emit(GatherNdOp.get(image, indices))
         weight = apply(b, "mul", rows.weights[row], columns.weights[column])
-        column_of_weights = reshape(b, weight, [*shape_of(weight), 1])
+        column_of_weights = reshape(b, weight, [*fixed_shape(weight), 1])
         terms.append(apply(b, "mul", value, cast(b, column_of_weights, element_type_of(value))))
     return terms
 
@@ -134,12 +135,12 @@ def roi_align(b: Builder, node: Node) -> SSAValue:
     default = "half_pixel" if node.opset >= 16 else "output_half_pixel"
     aligned = node.text("coordinate_transformation_mode", default) == "half_pixel"
     bins = (node.integer("output_height", 1), node.integer("output_width", 1))
-    count, channels = shape_of(regions)[0], shape_of(x)[1]
+    count, channels = fixed_shape(regions)[0], fixed_shape(x)[1]
     lines: list[Neighbours] = []
     for dim in range(2):
         edges = _edges(b, node, regions, dim, bins[dim] * samples, aligned)
         positions = _positions(b, edges, bins[dim] * samples)
-        lines.append(neighbours(b, positions, shape_of(x)[2 + dim], slack=1.0))
+        lines.append(neighbours(b, positions, fixed_shape(x)[2 + dim], slack=1.0))
     grid = [count, bins[0] * samples, bins[1] * samples]
     rows = lines[0].reshaped(b, [count, grid[1], 1])
     columns = lines[1].reshaped(b, [count, 1, grid[2]])
@@ -194,8 +195,8 @@ class _Tap:
 def grid_sample(b: Builder, node: Node) -> SSAValue:
     """Input `[N, C, D…]`, grid `[N, P…, dims]` with the last dim first; result `[N, C, P…]`."""
     x, grid = node.input(0), node.input(1)
-    shape, rank = shape_of(x), len(shape_of(x))
-    places = shape_of(grid)
+    shape, rank = fixed_shape(x), len(fixed_shape(x))
+    places = fixed_shape(grid)
     if rank < 3 or (len(places), places[0], places[-1]) != (rank, shape[0], rank - 2):
         node.fail(f"the grid has shape {list(places)}, expected [{shape[0]}, …, {rank - 2}]")
     mode = node.text("mode", "linear")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import Builder
@@ -20,7 +20,9 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import as_array, fixed, fixed_shape
 from braid.frontends.onnx.ops.control_flow import counted_loop, loop_keys, require_carried
+from braid.support.sizes.expression import Extent
 
 
 @importer("Scan")
@@ -29,13 +31,13 @@ def scan_by_batch_entry(b: Builder, node: Node) -> Sequence[SSAValue]:
     if node.optional(0) is not None:
         node.unsupported("sequences of different lengths are not supported")
     inputs = [node.input(i) for i in range(1, len(node.inputs))]
-    count = shape_of(inputs[0])[0]
+    count = fixed_shape(inputs[0])[0]
     by_entry = [
         _scanned(b, node, [drop_dims(b, slice_dim(b, x, 0, i, 1), [0]) for x in inputs])
         for i in range(count)
     ]
     return [
-        concat(b, [reshape(b, value, [1, *shape_of(value)]) for value in values], 0)
+        concat(b, [reshape(b, value, [1, *extents_of(value)]) for value in values], 0)
         for values in zip(*by_entry, strict=True)
     ]
 
@@ -52,10 +54,10 @@ def _scanned(b: Builder, node: Node, inputs: Sequence[SSAValue]) -> list[SSAValu
     axes = node.integers("scan_input_axes", (0,) * sequences)
     directions = "directions" if node.opset < 9 else "scan_input_directions"
     backward = node.integers(directions, (0,) * sequences)
-    dims = [normalized(a, len(shape_of(x))) for a, x in zip(axes, scanned, strict=True)]
-    counts = {shape_of(x)[dim] for dim, x in zip(dims, scanned, strict=True)}
+    dims = [normalized(a, len(extents_of(x))) for a, x in zip(axes, scanned, strict=True)]
+    counts = {extents_of(x)[dim] for dim, x in zip(dims, scanned, strict=True)}
     if len(counts) != 1:
-        node.fail(f"the sequences have lengths {sorted(counts)}, expected one length")
+        node.fail(f"the sequences have lengths {sorted(map(str, counts))}, expected one length")
     count = counts.pop()
 
     def body(
@@ -74,20 +76,23 @@ def _scanned(b: Builder, node: Node, inputs: Sequence[SSAValue]) -> list[SSAValu
     return [*results[: len(states)], *_placed(b, node, results[len(states) :], count)]
 
 
-def _from_end(b: Builder, number: SSAValue, count: int) -> SSAValue:
-    return apply(b, "sub", b.constant(np.array(count - 1, np.int64)), number)
+def _from_end(b: Builder, number: SSAValue, count: Extent) -> SSAValue:
+    return apply(b, "sub", b.sizes(as_array([count - 1], [])), number)
 
 
-def _placed(b: Builder, node: Node, collections: Sequence[SSAValue], count: int) -> list[SSAValue]:
+def _placed(
+    b: Builder, node: Node, collections: Sequence[SSAValue], count: Extent
+) -> list[SSAValue]:
     """The collected values in the order and along the dims that the node asks for."""
     axes = node.integers("scan_output_axes", (0,) * len(collections))
     backward = node.integers("scan_output_directions", (0,) * len(collections))
     placed: list[SSAValue] = []
     for value, axis, reverse in zip(collections, axes, backward, strict=True):
-        rank = len(shape_of(value))
+        rank = len(extents_of(value))
         if reverse:
-            require_table(count, "the order of what is collected")
-            value = b.emit(GatherOp.get(value, b.constant(np.arange(count)[::-1].copy()), 0))
+            steps = fixed(count, "the number of iterations")
+            require_table(steps, "the order of what is collected")
+            value = b.emit(GatherOp.get(value, b.constant(np.arange(steps)[::-1].copy()), 0))
         order = list(range(1, rank))
         order.insert(normalized(axis, rank), 0)
         placed.append(transpose(b, value, order))

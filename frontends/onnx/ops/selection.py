@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import normalized, reshape
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.support.sizes.operators import product_of
 
 
 @importer("Compress")
@@ -21,9 +22,9 @@ def compress(b: Builder, node: Node) -> SSAValue:
     if condition is None:
         node.fail("input 1 (condition) is missing")
     if not node.has("axis"):
-        x, axis = reshape(b, x, [int(np.prod(shape_of(x)))]), 0
+        x, axis = reshape(b, x, [product_of(extents_of(x))]), 0
     else:
-        axis = normalized(node.integer("axis"), len(shape_of(x)))
+        axis = normalized(node.integer("axis"), len(extents_of(x)))
     return b.emit(GatherOp.get(x, b.constant(np.flatnonzero(condition)), axis))
 
 

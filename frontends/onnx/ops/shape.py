@@ -5,13 +5,17 @@ import math
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
+from braid.dialects.braid.constants import IotaOp
+from braid.dialects.braid.dtypes import bytes_of, is_float, to_numpy
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
-from braid.frontends.onnx.building.expressions import broadcast
+from braid.frontends.onnx.building.expressions import apply, broadcast, reshape, scalar, size_scalar
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import SIZES, as_array, fixed, is_sized, scalar_of
+from braid.support.sizes import scalars as size_scalars
+from braid.support.sizes.operators import ceildiv, maximum, product_of
 
 
 @importer("Constant")
@@ -39,22 +43,23 @@ def constant(b: Builder, node: Node) -> SSAValue:
 def constant_of_shape(b: Builder, node: Node) -> SSAValue:
     """One number everywhere."""
     value = node.tensor("value") if node.has("value") else np.zeros(1, np.float32)
-    shape = node.known_integers(0) or ()
+    shape = node.known_sizes(0) or ()
     return broadcast(b, b.constant(value.reshape([1] * len(shape))), shape)
 
 
 @importer("Shape")
 def shape_node(b: Builder, node: Node) -> SSAValue:
     """The extents, or those from `start` to `end`."""
-    shape = shape_of(node.input(0))
+    shape = extents_of(node.input(0))
     end = node.integer("end", len(shape))
-    return b.constant(np.array(shape[node.integer("start", 0) : end], np.int64))
+    held = shape[node.integer("start", 0) : end]
+    return b.sizes(as_array(held, [len(held)]))
 
 
 @importer("Size")
 def size(b: Builder, node: Node) -> SSAValue:
     """The number of elements."""
-    return b.constant(np.array(math.prod(shape_of(node.input(0))), np.int64))
+    return b.sizes(as_array([product_of(extents_of(node.input(0)))], []))
 
 
 def _count(steps: int) -> int:
@@ -63,9 +68,45 @@ def _count(steps: int) -> int:
     return max(0, steps)
 
 
+def _sized_range(b: Builder, node: Node) -> SSAValue:
+    """Integers between sizes, in steps that are known."""
+    if is_float(element_type_of(node.input(0))):
+        return _float_range(b, node)
+    start, limit, delta = (next(iter(node.known_sizes(i) or (0,))) for i in range(3))
+    step, kind = fixed(delta, "delta"), element_type_of(node.input(0))
+    if step == 0:
+        node.fail("delta is 0")
+    distance = limit - start if step > 0 else start - limit
+    count = SIZES.simplified(maximum(0, ceildiv(distance, abs(step))))
+    positions = b.emit(IotaOp.of(0, tensor_type(kind, [count])))
+    if step != 1:
+        positions = apply(b, "mul", positions, scalar(b, step, positions))
+    if start == 0:
+        return positions
+    return apply(b, "add", positions, size_scalar(b, start, positions))
+
+
+def _float_range(b: Builder, node: Node) -> SSAValue:
+    """Floats between sizes; how many there are is computed in floats, as ONNX says."""
+    kind, values = element_type_of(node.input(0)), [node.input(i) for i in range(3)]
+    width = 8 * bytes_of(kind)
+    known = [b.sizes_of(value) for value in values]
+    if width not in (32, 64) or any(array is None or array.size != 1 for array in known):
+        node.unsupported("start, limit and delta are no sizes in f32 or f64")
+    scalars = [scalar_of(array.item(), width) for array in known if array is not None]
+    distance = size_scalars.apply("sub", scalars[1], scalars[0])
+    steps = size_scalars.apply("div", distance, scalars[2])
+    count = SIZES.simplified(maximum(0, size_scalars.rounded("ceil", steps)))
+    positions = b.emit(IotaOp.of(0, tensor_type(kind, [count])))
+    start, delta = (reshape(b, values[i], [1]) for i in (0, 2))
+    return apply(b, "add", start, apply(b, "mul", positions, delta))
+
+
 @importer("Range")
 def range_node(b: Builder, node: Node) -> SSAValue:
-    """Numbers from start to limit by delta, all known at import."""
+    """Numbers from start to limit by delta, all known at import or sizes."""
+    if any(is_sized(array) for i in range(3) if (array := b.sizes_of(node.input(i))) is not None):
+        return _sized_range(b, node)
     start, limit, delta = (node.known(i) for i in range(3))
     dtype = to_numpy(element_type_of(node.input(0)))
     if start is None or limit is None or delta is None:

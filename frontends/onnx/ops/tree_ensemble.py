@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import f32, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.relayout import Array
@@ -21,6 +21,7 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
+from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 
 DOMAIN = "ai.onnx.ml"
 
@@ -35,10 +36,10 @@ _AGGREGATIONS = ("add", "add", "minimum", "maximum")
 def array_feature_extractor(b: Builder, node: Node) -> SSAValue:
     """Elements of the last dim; a vector is taken for a row."""
     x, indices = node.input(0), node.input(1)
-    shape = shape_of(x)
+    shape = extents_of(x)
     rows = x if len(shape) > 1 else reshape(b, x, [1, *shape])
-    flat = reshape(b, indices, [math.prod(shape_of(indices))])
-    return b.emit(GatherOp.get(rows, flat, len(shape_of(rows)) - 1))
+    flat = reshape(b, indices, [math.prod(extents_of(indices))])
+    return b.emit(GatherOp.get(rows, flat, len(extents_of(rows)) - 1))
 
 
 @importer("Binarizer", domain=DOMAIN)
@@ -161,14 +162,14 @@ def _members(node: Node, modes: Array, dtype: np.dtype, count: int) -> Array:
 def tree_ensemble(b: Builder, node: Node) -> SSAValue:
     """`[N, features]` to `[N, targets]`: all trees go down one level at a time."""
     x = node.input(0)
-    if len(shape_of(x)) != 2:
-        node.fail(f"its input has {len(shape_of(x))} dims, expected 2")
-    forest = _forest(node, shape_of(x)[1])
+    if len(extents_of(x)) != 2:
+        node.fail(f"its input has {len(extents_of(x))} dims, expected 2")
+    forest = _forest(node, fixed_shape(x)[1])
     if node.integer("post_transform", 0):
         node.unsupported("only post_transform 0 (none) is supported")
     if forest.depth < 0:
         node.fail("the trees have a cycle")
-    place = broadcast(b, b.constant(forest.roots[None, :]), [shape_of(x)[0], len(forest.roots)])
+    place = broadcast(b, b.constant(forest.roots[None, :]), [extents_of(x)[0], len(forest.roots)])
     for _ in range(forest.depth):
         decision = _decision(b, forest, x, place)
         chosen = (b.emit(GatherOp.get(b.constant(t), place, 0)) for t in _children(forest))
@@ -205,7 +206,7 @@ def _decision(b: Builder, forest: _Forest, x: SSAValue, place: SSAValue) -> SSAV
 
 
 def _is_member(b: Builder, value: SSAValue, members: SSAValue) -> SSAValue:
-    shape = shape_of(value)
+    shape = extents_of(value)
     equal = apply(b, "eq", reshape(b, value, [*shape, 1]), members)
     count = reduce(b, "maximum", cast(b, equal, f32), [len(shape)])
     return reshape(b, apply(b, "gt", count, scalar(b, 0, count)), shape)
@@ -213,7 +214,7 @@ def _is_member(b: Builder, value: SSAValue, members: SSAValue) -> SSAValue:
 
 def _aggregated(b: Builder, node: Node, leaf: SSAValue) -> SSAValue:
     """The weights of the leaves `[N, trees]`, combined by target."""
-    rows, trees = shape_of(leaf)
+    rows, trees = extents_of(leaf)[0], fixed(extents_of(leaf)[1], "the trees")
     targets, kind = node.integer("n_targets"), node.integer("aggregate_function", 1)
     if not 0 <= kind < len(_AGGREGATIONS):
         node.fail(f"aggregate_function is {kind}, expected one from 0 up to 3")

@@ -1,0 +1,265 @@
+"""What a model computes about its own shapes, where dims are open: sizes instead of numbers.
+
+Exporters write `Shape`, `Gather`, arithmetic, `Concat` and then `Reshape`. Where all that goes into
+such an op is known, it is a number or a size, and so is what comes out: the values are arrays of
+objects, `int` and `Size`. Sizes as floats are `Scalar`, rounded as the model's are, until they are
+integers again. An op that is not in the tables here is left to the model.
+"""
+
+import operator
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import f32, f64
+from xdsl.ir import Attribute, SSAValue
+
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
+from braid.dialects.braid.dtypes import is_computed_integer
+from braid.dialects.braid.elementwise import ElementwiseOp
+from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.movement import (
+    BroadcastOp,
+    ConcatOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
+from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.relayout import Array
+from braid.support.errors import UnsupportedError
+from braid.support.sizes.assumptions import Answer, Assumptions
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import maximum, minimum
+from braid.support.sizes.scalars import Scalar, apply, convert, number, of_size, rounded
+
+SIZES = Assumptions.of({})
+"""Symbols are extents of inputs: 0 or more."""
+
+LARGEST_EXTENT = 2**31 - 1
+"""Exporters write this number or a larger one for the end of a dim, whatever its extent is."""
+
+
+def fixed_shape(value: SSAValue) -> tuple[int, ...]:
+    """Return the shape of a value; raise UnsupportedError where a dim is open."""
+    return tuple(fixed(extent, f"dim {dim}") for dim, extent in enumerate(extents_of(value)))
+
+
+def fixed(extent: Extent, what: str) -> int:
+    """Return an extent that is a number; raise UnsupportedError for a size."""
+    if isinstance(extent, int):
+        return extent
+    raise UnsupportedError(
+        f"{what} has the open size '{extent}', which this op must know",
+        hint="fix it: --shape for the input on the command line, shapes= in Python",
+    )
+
+
+def is_sized(array: Array) -> bool:
+    """Return whether a known value has sizes in it."""
+    return array.dtype == object
+
+
+def evaluate_sizes(op: TensorOp, operands: Sequence[Array]) -> list[Array] | None:
+    """Return the results of an op on numbers and sizes, None where they are left to the model."""
+    kinds = [element_type_of(value) for value in (*op.operands, *op.results)]
+    if any(kind in _WIDTHS for kind in kinds):
+        return _floats(op, operands)
+    if not all(is_computed_integer(element_type_of(value)) for value in op.results):
+        return _compared(op, operands)
+    if isinstance(op, ElementwiseOp):
+        function = _ELEMENTWISE.get(op.ROW.name)
+        if op.ROW.name == "select" and not is_sized(operands[0]):
+            return [np.where(operands[0].astype(bool), operands[1], operands[2])]
+        found = None if function is None else _map(function, operands)
+        return None if found is None else [found]
+    if isinstance(op, ReduceOp):
+        return _reduced(op, operands[0])
+    if isinstance(op, _MOVEMENT):
+        return list(op.evaluate(*operands))
+    return None
+
+
+def is_integral(array: Array) -> bool:
+    """Return whether a known value is of numbers and sizes, not of sizes as floats."""
+    return not is_sized(array) or not any(isinstance(e, Scalar) for e in array.reshape(-1))
+
+
+_WIDTHS: dict[Attribute, int] = {f32: 32, f64: 64}
+_FLOAT_OPS = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "sqrt": "sqrt"} | {
+    name: name for name in ("floor", "ceil", "round")
+}
+
+
+def _floats(op: TensorOp, operands: Sequence[Array]) -> list[Array] | None:
+    """Return the results of an op on sizes as floats."""
+    if isinstance(op, _MOVEMENT):
+        return list(op.evaluate(*operands))
+    if not isinstance(op, ElementwiseOp):
+        return None
+    source, target = element_type_of(op.operands[0]), element_type_of(op.results[0])
+    if op.ROW.name == "cast":
+
+        def converted(value: Any) -> Any:
+            return _converted(value, source, target)
+
+        found = _map(converted, operands)
+        return None if found is None else [found]
+    name, width = _FLOAT_OPS.get(op.ROW.name), _WIDTHS.get(source)
+    if name is None or width is None:
+        return None
+
+    def applied(*values: Any) -> Scalar:
+        return apply(name, *(scalar_of(value, width) for value in values))
+
+    return [_mapped(applied, operands)]
+
+
+def _converted(value: Any, source: Attribute, target: Attribute) -> Any:
+    """Return a number or size in another type, None where that is not known."""
+    width = _WIDTHS.get(target)
+    if source in _WIDTHS:
+        scalar = scalar_of(value, _WIDTHS[source])
+        if width is not None:
+            return convert(scalar, width)
+        return rounded("trunc", scalar) if is_computed_integer(target) else None
+    return None if width is None else of_size(value, width)
+
+
+def scalar_of(value: Any, width: int) -> Scalar:
+    """Return a number as a scalar; itself if it is one."""
+    return value if isinstance(value, Scalar) else number(float(value), width)
+
+
+_MOVEMENT = (BroadcastOp, ConcatOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
+"""Ops whose meaning in numpy moves elements of any kind."""
+
+
+def _quotient(a: Extent, b: Extent) -> Extent | None:
+    """Return the quotient, which ONNX rounds toward zero: down, where nothing is negative.
+
+    It has no value where the divisor is zero, as in the model.
+    """
+    is_known = b != 0 and _at_most(0, a) and _at_most(0, b)
+    return a // b if is_known else None
+
+
+def _remainder(a: Extent, b: Extent) -> Extent | None:
+    is_known = b != 0 and _at_most(0, a) and _at_most(0, b)
+    return a % b if is_known else None
+
+
+def _at_most(a: Extent, b: Extent) -> bool:
+    return SIZES.at_most(a, b) is Answer.YES
+
+
+def _negative(a: Extent) -> Extent:
+    return 0 - a
+
+
+def _same(a: Extent) -> Extent:
+    return a
+
+
+def _largest(a: Extent, b: Extent) -> Extent:
+    return SIZES.simplified(maximum(a, b))
+
+
+def _least(a: Extent, b: Extent) -> Extent:
+    return SIZES.simplified(minimum(a, b))
+
+
+_ELEMENTWISE: dict[str, Callable[..., Extent | None]] = {
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": _quotient,
+    "rem": _remainder,
+    "neg": _negative,
+    "maximum": _largest,
+    "minimum": _least,
+    "cast": _same,
+}
+"""On integers of 64 bits, which extents of tensors never leave."""
+
+
+def _equal(a: Extent, b: Extent) -> bool | None:
+    return _TRUTH[SIZES.equal(a, b)]
+
+
+def _not_equal(a: Extent, b: Extent) -> bool | None:
+    is_equal = _equal(a, b)
+    return None if is_equal is None else not is_equal
+
+
+def _less_or_equal(a: Extent, b: Extent) -> bool | None:
+    return _TRUTH[SIZES.at_most(a, b)]
+
+
+def _less(a: Extent, b: Extent) -> bool | None:
+    return _less_or_equal(a + 1, b)
+
+
+_TRUTH = {Answer.YES: True, Answer.NO: False, Answer.UNKNOWN: None}
+
+_QUESTIONS: dict[str, Callable[[Extent, Extent], bool | None]] = {
+    "eq": _equal,
+    "ne": _not_equal,
+    "le": _less_or_equal,
+    "lt": _less,
+    "ge": lambda a, b: _less_or_equal(b, a),
+    "gt": lambda a, b: _less(b, a),
+}
+
+
+def _compared(op: TensorOp, operands: Sequence[Array]) -> list[Array] | None:
+    """Return the answers to a comparison, None where one of them is not known."""
+    question = _QUESTIONS.get(op.ROW.name) if isinstance(op, ElementwiseOp) else None
+    if question is None:
+        return None
+    found = _map(question, operands)
+    return None if found is None else [found.astype(np.bool_)]
+
+
+def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> Array | None:
+    """Return a function of each element, None where it has no value for one of them."""
+    found = _mapped(function, operands)
+    results = found.reshape(-1).tolist()
+    if any(result is None for result in results):
+        return None
+    return as_array(cast("list[Extent]", results), found.shape)
+
+
+def _mapped(function: Callable[..., Any], operands: Sequence[Array]) -> Array:
+    """Return a function of each element as an array of objects."""
+    arrays = np.broadcast_arrays(*(operand.astype(object) for operand in operands))
+    parts = zip(*(array.reshape(-1) for array in arrays), strict=True)
+    found = np.empty(arrays[0].size, object)
+    found[:] = [function(*values) for values in parts]
+    return found.reshape(arrays[0].shape)
+
+
+def as_array(extents: Sequence[Extent], shape: Sequence[int]) -> Array:
+    """Return numbers and sizes as an array: of i64 where none is a size, else of objects."""
+    if all(isinstance(extent, int) for extent in extents):
+        return np.array(extents, np.int64).reshape(shape)
+    array = np.empty(len(extents), object)
+    array[:] = extents
+    return array.reshape(shape)
+
+
+_COMBINES: dict[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "mul": operator.mul,
+    "maximum": _largest,
+    "minimum": _least,
+}
+
+
+def _reduced(op: ReduceOp, operand: Array) -> list[Array] | None:
+    """Return a reduction over all dims of a vector."""
+    combine = _COMBINES.get(op.kind.data)
+    if combine is None or operand.ndim != 1 or not operand.size or op.dims.get_values() != (0,):
+        return None
+    return [as_array([reduce(combine, operand.tolist())], [1])]
