@@ -8,10 +8,11 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, i32, i64
 from xdsl.ir import Attribute
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.selection import ArgReduceNest, arg_reduce_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
@@ -44,15 +45,13 @@ class ArgReduceFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (ArgReduceOp,)
 
-    def match(self, group: FusedOp) -> "ArgReduce | None":
-        """One that is not empty, with known extents."""
-        nest = arg_reduce_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: ArgReduceNest) -> "ArgReduce | None":
-        """The kernel of a nest, of any number of lines; None where places do not fit i32."""
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "ArgReduce | None":
+        """One that is not empty, of any number of lines; None where places may not fit i32."""
+        nest = arg_reduce_nest(group, extents_of)
+        if nest is None or nest.lines.inner != 1:
+            return None
         extent = nest.lines.extent
-        if nest.lines.inner != 1 or not isinstance(extent, int) or extent > largest_of(i32):
+        if not isinstance(extent, int) or extent > largest_of(i32):
             return None
         return ArgReduce(group, self.unit_of(group.inputs[0]), nest, extent)
 

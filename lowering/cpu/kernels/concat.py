@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import i1, i64
 from xdsl.dialects.llvm import CallIntrinsicOp
 
 from braid.analysis.nests.concat import ConcatNest, concat_nest
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.regions import FusedOp
@@ -44,13 +45,11 @@ class ConcatFamily(VectorFamily):
     version: int = 2
     anchors: ClassVar = (ConcatOp,)
 
-    def match(self, group: FusedOp) -> "Concat | None":
-        """One concatenation with known extents, not written where it lies."""
-        nest = concat_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: ConcatNest) -> "Concat | None":
-        """The kernel of a nest, whose extents may be open; None where pieces are known as short."""
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Concat | None":
+        """One concatenation that is not written where it lies, of pieces that may be long."""
+        nest = concat_nest(group, extents_of)
+        if nest is None:
+            return None
         count, pieces = len(nest.pieces), sum(nest.pieces)
         if isinstance(pieces, int) and pieces * _bytes(group) < _PIECE_BYTES * count:
             return None

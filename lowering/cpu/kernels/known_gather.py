@@ -10,8 +10,10 @@ from typing import ClassVar
 from xdsl.dialects import arith
 
 from braid.analysis.nests.dims import LoopDim, merged, row_major_strides
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.runs import KnownGatherNest, Run, known_gather_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
@@ -40,14 +42,10 @@ class KnownGatherFamily(VectorFamily):
     version: int = 3
     anchors: ClassVar = (GatherOp,)
 
-    def match(self, group: FusedOp) -> "KnownGather | None":
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "KnownGather | None":
         """A chain from the operand to the result, of few runs along each dim."""
-        nest = known_gather_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: KnownGatherNest) -> "KnownGather":
-        """The kernel of a nest, in which dims may be open that are not gathered."""
-        return KnownGather(group, self.unit, nest)
+        nest = known_gather_nest(group, extents_of)
+        return None if nest is None else KnownGather(group, self.unit, nest)
 
 
 @dataclass(frozen=True, eq=False)

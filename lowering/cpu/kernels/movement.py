@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from braid.analysis.nests.dims import LoopDim, has_elements
 from braid.analysis.nests.permutation import Movement, movement, movement_nest
-from braid.analysis.nests.pointwise import Pointwise, PointwiseNest
+from braid.analysis.nests.pointwise import ExtentsOf, Pointwise, PointwiseNest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
@@ -53,17 +53,13 @@ class MovementFamily(VectorFamily):
     version: int = 3
     anchors: ClassVar = (ReorderOp, TransposeOp, ReshapeOp)
 
-    def match(self, group: FusedOp) -> "Copy | None":
-        """A chain of movements, in at least one pair of layouts, with known extents."""
-        moved = movement(group)
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Copy | None":
+        """A chain of movements of any extents, in at least one pair of layouts."""
+        moved = movement(group, extents_of)
         if moved is None:
             return None
-        candidate = self.candidate(group, moved)
+        candidate = Copy(group, self.unit, moved)
         return candidate if candidate.layouts else None
-
-    def candidate(self, group: FusedOp, moved: Movement) -> "Copy":
-        """The kernel of a movement, whose extents may be open."""
-        return Copy(group, self.unit, moved)
 
     def reorder_seconds(self, tensor: AnyTensor, source: Layout, target: Layout) -> float | None:
         """As in `KernelFamily`."""

@@ -13,6 +13,7 @@ from braid.analysis.nests.normalization import (
     SoftmaxNest,
     normalization_nest,
 )
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
@@ -41,9 +42,9 @@ class NormalizationFamily(VectorFamily):
     version: int = 9
     anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
-    def match(self, group: FusedOp) -> "Normalization | None":
-        """One op along contiguous rows, or down columns, with known extents."""
-        nest = normalization_nest(group)
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Normalization | None":
+        """One op along contiguous rows, or down columns, of any extents."""
+        nest = normalization_nest(group, extents_of)
         if nest is None or element_type_of(group.inputs[nest.argument]) not in (f32, f64):
             return None
         return Normalization(group, self.unit_of(group.inputs[nest.argument]), nest)
@@ -51,7 +52,7 @@ class NormalizationFamily(VectorFamily):
 
 @dataclass(frozen=True, eq=False)
 class Normalization(VectorCandidate):
-    """The rows of a group; its kernel takes open extents too."""
+    """The rows of a group."""
 
     nest: NormalizationNest
 

@@ -6,8 +6,10 @@ from typing import ClassVar
 
 from braid.analysis.nests.dims import LoopDim, has_elements
 from braid.analysis.nests.padding import PadNest, pad_nest
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, stored_choice
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.border import write_border
@@ -34,14 +36,10 @@ class PadFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (PadOp,)
 
-    def match(self, group: FusedOp) -> "Pad | None":
-        """One padding that is not empty, with known extents."""
-        nest = pad_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: PadNest) -> "Pad | None":
-        """The kernel of a nest, whose extents may be open."""
-        if boxes_of(group) or not nest.operand or not has_elements(nest.operand):
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Pad | None":
+        """One padding that is not empty, of any extents."""
+        nest = pad_nest(group, extents_of)
+        if nest is None or boxes_of(group) or not nest.operand or not has_elements(nest.operand):
             return None
         return Pad(group, self.unit, nest)
 

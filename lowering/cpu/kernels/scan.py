@@ -7,9 +7,10 @@ from typing import ClassVar
 from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.scan import ScanNest, scan_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of, is_float
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.regions import FusedOp
@@ -46,13 +47,11 @@ class ScanFamily(VectorFamily):
     version: int = 2
     anchors: ClassVar = (ScanOp,)
 
-    def match(self, group: FusedOp) -> "Scan | None":
-        """One scan that is not empty, with known extents."""
-        nest = scan_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: ScanNest) -> "Scan | None":
-        """The kernel of a nest, whose extents may be open; None where no code combines elements."""
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Scan | None":
+        """One scan that is not empty, of any extents."""
+        nest = scan_nest(group, extents_of)
+        if nest is None:
+            return None
         type = element_type_of(group.inputs[0])
         held = f32 if is_float(type) and bytes_of(type) < bytes_of(f32) else type
         combine = emitter_of(nest.kind, [held, held], held)

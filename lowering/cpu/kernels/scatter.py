@@ -7,9 +7,10 @@ from typing import ClassVar
 from xdsl.dialects import arith
 
 from braid.analysis.nests.dims import row_major_strides
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.scatter import ScatterNest, scatter_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scattering import ScatterOp
 from braid.lowering.common.emitted_dialects import memref
@@ -38,13 +39,11 @@ class ScatterFamily(VectorFamily):
     version: int = 3
     anchors: ClassVar = (ScatterOp,)
 
-    def match(self, group: FusedOp) -> "Scatter | None":
-        """One scatter that is not empty, of operands that are the group's, with known extents."""
-        nest = scatter_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: ScatterNest) -> "Scatter | None":
-        """The kernel of a nest, whose extents may be open; None where no code combines numbers."""
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Scatter | None":
+        """One scatter that is not empty, of operands that are the group's, of any extents."""
+        nest = scatter_nest(group, extents_of)
+        if nest is None:
+            return None
         type = element_type_of(group.results[0])
         combine = emitter_of(nest.combine or "", [type, type], type)
         if combine is None and nest.combine is not None:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from math import ceil, log2
 from typing import ClassVar
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.selection import TopKNest, top_k_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
@@ -43,15 +44,11 @@ class TopKFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (TopKOp,)
 
-    def match(self, group: FusedOp) -> "TopK | None":
-        """One selection that is not empty, with known extents."""
-        nest = top_k_nest(group)
-        return None if nest is None else self.candidate(group, nest)
-
-    def candidate(self, group: FusedOp, nest: TopKNest) -> "TopK | None":
-        """The kernel of a nest, of any number of lines; None where scratch may be too large."""
-        extent = nest.lines.extent
-        if not isinstance(extent, int) or extent >= _MOST_INDICES:
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "TopK | None":
+        """One selection that is not empty, from any number of lines whose length is known."""
+        nest = top_k_nest(group, extents_of)
+        extent = None if nest is None else nest.lines.extent
+        if nest is None or not isinstance(extent, int) or extent >= _MOST_INDICES:
             return None
         unit, word = self.unit_of(group.inputs[0]), word_of(element_type_of(group.inputs[0]))
         room = Room(word, unit.lanes, extent, nest.k, nest.lines.inner != 1)

@@ -16,10 +16,10 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.sizes.evaluation import evaluate as value_of
 from braid.support.sizes.expression import Extent
 from braid.targets.kernels.kernel_family import Kernel
-from braid.targets.kernels.schedules import Schedule
 from test.machines import HOST
 from test.run.groups import evaluate
 from test.run.kernels.conftest import Build, at_end_of_page, make_group, random_array
+from test.schedules import emitted
 
 Make = Callable[[FusedOp, ExtentsOf], Kernel]
 Shapes = Sequence[Sequence[Extent]]
@@ -59,13 +59,13 @@ def open_group(
     return group, extents_of
 
 
-def maker(family: Any, nest_of: Any) -> Make:
-    """Return what makes the kernel of a group whose extents are known by the nest alone."""
+def maker(family: Any) -> Make:
+    """Return what makes the kernel of a group by its family, which asks for the extents."""
 
     def make(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-        assert family.match(group) is None, "a group with open dims has no extents of its own"
-        candidate = family.candidate(group, nest_of(group, extents_of))
-        return candidate.emit("kernel", Schedule())
+        assert family.match(group) is None, "types do not say how long open dims are"
+        candidate = family.match(group, extents_of)
+        return emitted(candidate, next(candidate.space(0)))
 
     return make
 

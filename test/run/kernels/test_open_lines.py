@@ -6,9 +6,6 @@ import numpy as np
 import pytest
 from xdsl.dialects.builtin import f16, f32, i32, i64
 
-from braid.analysis.nests.scan import scan_nest
-from braid.analysis.nests.scatter import scatter_nest
-from braid.analysis.nests.selection import arg_reduce_nest, top_k_nest
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
@@ -36,7 +33,7 @@ SCANS = {
 @pytest.fixture(scope="module", params=SCANS)
 def scans(request: pytest.FixtureRequest) -> list[OpenKernel]:
     shape, dim, kind, type = SCANS[request.param]
-    make = maker(ScanFamily(HOST), scan_nest)
+    make = maker(ScanFamily(HOST))
 
     def build(exclusive: bool, reverse: bool) -> Any:
         options = {"exclusive": exclusive, "reverse": reverse}
@@ -59,7 +56,7 @@ def test_arg_reduction_of_any_number_of_rows(extent: int) -> None:
     kernel = OpenKernel(
         [(ROWS, extent)],
         lambda x: ([op := ArgReduceOp.get(x, "max", 1)], [op.output]),
-        maker(ArgReduceFamily(HOST), arg_reduce_nest),
+        maker(ArgReduceFamily(HOST)),
     )
     for rows in SIZES:
         kernel.check(rows=rows)
@@ -70,7 +67,7 @@ def test_selection_of_any_number_of_lines(k: int) -> None:
     kernel = OpenKernel(
         [(ROWS, 300, COLUMNS)],
         lambda x: ([op := TopKOp.get(x, k, 1)], [op.values, op.indices]),
-        maker(TopKFamily(HOST), top_k_nest),
+        maker(TopKFamily(HOST)),
         results=[(ROWS, k, COLUMNS)] * 2,
     )
     for rows, columns in ((0, 3), (1, 1), (3, 7), (2, 0)):
@@ -78,17 +75,16 @@ def test_selection_of_any_number_of_lines(k: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("family", "nest_of", "op"),
+    ("family", "op"),
     [
-        (ArgReduceFamily, arg_reduce_nest, lambda x: ArgReduceOp.get(x, "max", 1)),
-        (TopKFamily, top_k_nest, lambda x: TopKOp.get(x, 1, 1)),
+        (ArgReduceFamily, lambda x: ArgReduceOp.get(x, "max", 1)),
+        (TopKFamily, lambda x: TopKOp.get(x, 1, 1)),
     ],
 )
-def test_selections_from_open_lines_are_not_taken(family: Any, nest_of: Any, op: Any) -> None:
+def test_selections_from_open_lines_are_not_taken(family: Any, op: Any) -> None:
     """Check that scratch memory and places of 32 bits are not guessed."""
     group, extents_of = open_group([(ROWS, LENGTH)], lambda x: ([o := op(x)], [o.results[0]]), [])
-    nest = nest_of(group, extents_of)
-    assert nest is not None and family(HOST).candidate(group, nest) is None
+    assert family(HOST).match(group, extents_of) is None
 
 
 def slices(reduction: str) -> Any:
@@ -103,7 +99,7 @@ def elements(dim: int) -> Any:
 def test_scatter_of_any_slices(reduction: str) -> None:
     shapes = [(ROWS, COLUMNS), (LENGTH, 1), (LENGTH, COLUMNS)]
     kernel = OpenKernel(
-        shapes, slices(reduction), maker(ScatterFamily(HOST), scatter_nest), types=[f32, i64, f32]
+        shapes, slices(reduction), maker(ScatterFamily(HOST)), types=[f32, i64, f32]
     )
     assert kernel.in_place == ((0, 0),)
     numbers = np.random.default_rng(0)
@@ -116,9 +112,7 @@ def test_scatter_of_any_slices(reduction: str) -> None:
 
 def test_scatter_into_nothing_writes_nothing() -> None:
     shapes = [(ROWS,), (LENGTH, 1), (LENGTH,)]
-    kernel = OpenKernel(
-        shapes, slices("add"), maker(ScatterFamily(HOST), scatter_nest), types=[f32, i64, f32]
-    )
+    kernel = OpenKernel(shapes, slices("add"), maker(ScatterFamily(HOST)), types=[f32, i64, f32])
     sevens = np.full(4, 7, np.float32)
     arrays = [random(0), np.zeros((3, 1), np.int64), random(3)]
     kernel.call(*arrays, sevens, symbols={"rows": 0, "length": 3})
@@ -128,9 +122,7 @@ def test_scatter_into_nothing_writes_nothing() -> None:
 @pytest.mark.parametrize("dim", [0, 1])
 def test_scatter_of_any_elements(dim: int) -> None:
     shapes = [(ROWS, COLUMNS), (LENGTH, 5), (LENGTH, 5)]
-    kernel = OpenKernel(
-        shapes, elements(dim), maker(ScatterFamily(HOST), scatter_nest), types=[f32, i64, f32]
-    )
+    kernel = OpenKernel(shapes, elements(dim), maker(ScatterFamily(HOST)), types=[f32, i64, f32])
     numbers = np.random.default_rng(0)
     for rows, columns, length in ((7, 5, 3), (61, 97, 7), (5, 5, 0)):
         at = numbers.integers(-5, 5, (length, 5))

@@ -7,22 +7,17 @@ import pytest
 from xdsl.dialects.builtin import TensorType, f16, f32, f64, i8, i64
 
 from braid.analysis.nests.concat import concat_nest
-from braid.analysis.nests.padding import pad_nest
 from braid.analysis.nests.permutation import movement, movement_nest
-from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.runs import known_gather_nest
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, TransposeOp
-from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.concat import ConcatFamily
 from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
-from braid.lowering.cpu.kernels.pointwise.loops import LoopSchedule
 from braid.support.sizes.expression import symbol
-from braid.targets.kernels.kernel_family import Kernel
 from test.machines import HOST
 from test.run.kernels.open_groups import SIZES, OpenKernel, maker, open_group
 
@@ -44,7 +39,7 @@ def padding(request: pytest.FixtureRequest) -> OpenKernel:
     return OpenKernel(
         [shape],
         lambda x: ([op := PadOp.get(x, low, high, 3.0)], [op.output]),
-        maker(PadFamily(HOST), pad_nest),
+        maker(PadFamily(HOST)),
         results=[result],
         types=[type],
     )
@@ -71,7 +66,7 @@ def concatenation(request: pytest.FixtureRequest) -> OpenKernel:
     return OpenKernel(
         shapes,
         lambda *values: ([op := ConcatOp.get(values, dim)], [op.results[0]]),
-        maker(ConcatFamily(HOST), concat_nest),
+        maker(ConcatFamily(HOST)),
         results=[result],
     )
 
@@ -120,7 +115,7 @@ GATHERS = {
 @pytest.fixture(scope="module", params=GATHERS)
 def gather(request: pytest.FixtureRequest) -> OpenKernel:
     shape, steps, result = GATHERS[request.param]
-    make = maker(KnownGatherFamily(HOST), known_gather_nest)
+    make = maker(KnownGatherFamily(HOST))
     return OpenKernel([shape], gathered(*steps), make, results=[result], types=[f64])
 
 
@@ -134,14 +129,6 @@ def test_positions_along_an_open_dim_are_not_known() -> None:
     """Check that a gather is not taken along a dim whose length decides what is inside."""
     group, extents_of = open_group([(ROWS, COLUMNS)], gathered((0, [0, -1])), [(2, COLUMNS)])
     assert known_gather_nest(group, extents_of) is None
-
-
-def copies(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-    family = MovementFamily(HOST)
-    assert family.match(group) is None
-    found = movement(group, extents_of)
-    assert found is not None
-    return family.candidate(group, found).emit("kernel", LoopSchedule(2))
 
 
 def moved(*steps: Any) -> Any:
@@ -186,7 +173,14 @@ MOVEMENTS: dict[str, Any] = {
 def movement_of(request: pytest.FixtureRequest) -> OpenKernel:
     shapes, build, result, *types = MOVEMENTS[request.param]
     inside = [(1, 2, 3, ROWS, COLUMNS), (1, 3, 2, ROWS, COLUMNS)]
-    return OpenKernel(shapes, build, copies, results=[result], types=types or None, inside=inside)
+    return OpenKernel(
+        shapes,
+        build,
+        maker(MovementFamily(HOST)),
+        results=[result],
+        types=types or None,
+        inside=inside,
+    )
 
 
 @pytest.mark.parametrize("rows", [0, 1, 7, 64, 97])

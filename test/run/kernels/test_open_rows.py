@@ -8,7 +8,6 @@ import pytest
 from xdsl.dialects.builtin import FloatAttr, f32, f64, i64
 from xdsl.ir import Attribute
 
-from braid.analysis.nests.normalization import normalization_nest
 from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.rows import reduction, reduction_nest
 from braid.dialects.braid.base import integer
@@ -17,23 +16,17 @@ from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.normalization import Normalization
+from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.rows.reduction_loops import ReductionLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.support.sizes.expression import symbol
 from braid.targets.kernels.kernel_family import Kernel
-from braid.targets.kernels.schedules import Schedule
-from test.run.kernels.open_groups import SIZES, OpenKernel, unit
+from test.machines import HOST
+from test.run.kernels.open_groups import SIZES, OpenKernel, maker, unit
 
 LONG = 3_000_017
+NORMALIZATION = maker(NormalizationFamily(HOST))
 ROWS, COLUMNS, LENGTH = symbol("rows"), symbol("columns"), symbol("length")
-
-
-def normalization(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-    nest = normalization_nest(group, extents_of)
-    assert nest is not None
-    own = unit().for_elements(8 if group.inputs[0].type.element_type == f64 else 4)
-    return Normalization(group, own, nest).emit("kernel", Schedule())
 
 
 def softmax(dim: int) -> Any:
@@ -56,7 +49,7 @@ def layer_norm(first_dim: int) -> Any:
 @pytest.fixture(scope="module", params=[f32, f64], ids=["f32", "f64"])
 def softmax_of_rows(request: pytest.FixtureRequest) -> OpenKernel:
     kind: Attribute = request.param
-    return OpenKernel([(ROWS, LENGTH)], softmax(1), normalization, types=[kind])
+    return OpenKernel([(ROWS, LENGTH)], softmax(1), NORMALIZATION, types=[kind])
 
 
 @pytest.mark.parametrize("length", [*SIZES, 300, 4099, 70001])
@@ -66,14 +59,14 @@ def test_softmax_of_any_rows(softmax_of_rows: OpenKernel, length: int) -> None:
 
 
 def test_softmax_of_any_number_of_known_rows() -> None:
-    kernel = OpenKernel([(ROWS, 37)], softmax(1), normalization)
+    kernel = OpenKernel([(ROWS, 37)], softmax(1), NORMALIZATION)
     for rows in SIZES:
         kernel.check(rows=rows)
 
 
 @pytest.fixture(scope="module", params=[2, 5, 37, COLUMNS], ids=str)
 def softmax_down(request: pytest.FixtureRequest) -> OpenKernel:
-    return OpenKernel([(ROWS, LENGTH, request.param)], softmax(1), normalization)
+    return OpenKernel([(ROWS, LENGTH, request.param)], softmax(1), NORMALIZATION)
 
 
 @pytest.mark.parametrize("length", [0, 1, 13, 97])
@@ -90,7 +83,7 @@ def layer_norm_of_rows(request: pytest.FixtureRequest) -> OpenKernel:
         "one number": (1, 1, 1),
         "rows": (ROWS, COLUMNS, 1),
     }[request.param]
-    return OpenKernel([(ROWS, COLUMNS, LENGTH), scale, scale], layer_norm(1), normalization)
+    return OpenKernel([(ROWS, COLUMNS, LENGTH), scale, scale], layer_norm(1), NORMALIZATION)
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:invalid value")
@@ -102,7 +95,7 @@ def test_layer_norm_of_any_rows(layer_norm_of_rows: OpenKernel, columns: int, le
 
 
 def test_sums_of_a_long_open_row_are_added_up_in_parts() -> None:
-    kernel = OpenKernel([(ROWS, LENGTH), (1, 1), (1, 1)], layer_norm(1), normalization)
+    kernel = OpenKernel([(ROWS, LENGTH), (1, 1), (1, 1)], layer_norm(1), NORMALIZATION)
     tenths, one, zero = (np.full(n, x, np.float32) for n, x in ((LONG, 0.1), (1, 1), (1, 0)))
     arrays = [tenths[None], one[None], zero[None]]
     kernel.check(1e-3, arrays, rows=1, length=LONG)
