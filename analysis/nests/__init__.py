@@ -4,6 +4,9 @@ A nest is derived from a group and the layouts of its tensors; it knows no machi
 nothing. Each class of nests is one file:
 
 - `pointwise`: elementwise ops, one result element per iteration
+- `contraction`: sums of products, with elementwise ops on the result
+- `matmul`, `convolution`: which groups are a product, and their contraction in some layouts
+- `windows`: windows of images, and the zeros around these
 - `rows`: a reduction, with elementwise ops before and after it
 - `normalization`: softmax and layer normalization, and where scales lie
 - `scan`, `selection`: lines in which elements are combined, or the first ones are wanted

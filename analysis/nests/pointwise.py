@@ -8,7 +8,7 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import i1
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from braid.analysis.nests.dims import LoopDim, is_repeated, merged, strides_along
+from braid.analysis.nests.dims import LoopDim, Stored, is_repeated, merged, strides_along
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -39,6 +39,11 @@ class Pointwise:
     results: tuple[SSAValue, ...]
     shape: tuple[int, ...]
     slices: tuple[SliceOp, ...] = ()
+
+    def stored(self, choice: LayoutChoice) -> list[Stored]:
+        """Return the leaves, then a result, as they are stored in these layouts."""
+        leaves = (Stored(shape_of(leaf), choice.operands[leaf.index]) for leaf in self.leaves)
+        return [*leaves, Stored(self.shape, choice.results[0])]
 
     @property
     def flops(self) -> int:

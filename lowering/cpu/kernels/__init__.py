@@ -4,7 +4,6 @@ A family says which groups of ops it takes, in which layouts and how fast, and e
 see `KernelFamily`. The folders hold what families are made of. Each imports only those below it:
 
 - `windows`: ops over windows of images (`conv_depthwise`, `conv_grouped`, `pooling`)
-- `conv`: convolutions (`conv_direct`, `conv_depthwise`, `conv_winograd`)
 - `tiles`: groups of several products and reductions, computed tile by tile (`tiled`)
 - `selection`: the first elements of rows: keys, candidates, sorts (`top_k`, `arg_reduce`)
 - `winograd`: convolutions with fewer products (`conv_winograd`)

@@ -9,7 +9,7 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
-from braid.lowering.cpu.kernels.windows.products import ProductCandidate, match_products
+from braid.lowering.cpu.kernels.windows.products import ProductCandidate, grouped_convolution
 
 _EFFICIENCY = {"blocks": 0.9, "channels": 0.75, "lines": 0.5}
 """Part of the peak that is reached, measured: neighbouring outputs share the loads of channels, in
@@ -34,7 +34,7 @@ class ConvDepthwiseFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
-        found = match_products(group)
+        found = grouped_convolution(group)
         if found is None or not found.is_depthwise:
             return None
         return _Depthwise.of(group, self.unit_of(found.op.output), found)

@@ -1,22 +1,35 @@
 """Direct convolution with an elementwise epilogue, by the tiles of matrix products.
 
 A row of the contraction is an output position; the reduction runs over the window and the input
-channels. Dims that are contiguous in memory are merged, so that a 1 × 1 convolution of stride 1
-is one matrix product over all positions. See `conv.contraction` for what layouts change.
+channels. See `analysis.nests.convolution` for what layouts change.
 """
 
+import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Self
 
+from braid.analysis.nests.contraction import Contraction
+from braid.analysis.nests.convolution import Convolution, ConvolutionLoops, convolution
+from braid.analysis.nests.windows import WindowDim
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.byte_pairs import columns_of_chunk
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.floats import FLOATS
-from braid.lowering.cpu.kernels.contraction.product import Product, ProductArithmetic, ProductFamily
-from braid.lowering.cpu.kernels.conv.contraction import ConvContraction
-from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
+from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
+from braid.lowering.cpu.kernels.contraction.product import (
+    ProductArithmetic,
+    ProductFamily,
+    ProductStorage,
+    StoredProduct,
+    loops_of,
+)
+from braid.lowering.cpu.kernels.contraction.shuffled import Positions
+from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     outputs_innermost,
     packed_weight,
@@ -24,6 +37,17 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
+
+_FAR_CHANNELS_FACTOR = 1.15
+"""Slowdown where the input's channels are a whole image apart."""
+
+_LINES_FACTOR, _WINDOWED_LINES_FACTOR = 1.05, 1.15
+"""How much slower vectors over positions are, measured: of one pixel, and of larger windows."""
+
+_MOST_OF_A_LINE = 0.98
+"""Of the products along a line those that are not with zeros, up to which the others are left out:
+edges have code of their own, which gained nothing for 3 × 3 on 56 × 56 (0.988), and cost registers
+for 7 × 7 on three channels of 224 × 224 (1.3 times the time)."""
 
 
 @dataclass(frozen=True)
@@ -46,42 +70,39 @@ class ConvDirectFamily(ProductFamily):
         """As in the base class."""
         return self.arithmetic.conv
 
-    def find(self, group: FusedOp) -> "ConvProduct | None":
+    def find(self, group: FusedOp) -> "ConvolutionStorage | None":
         """As in the base class."""
-        found = match_convolution(group, narrow=self.arithmetic.accumulates)
-        if found is None or found.is_depthwise:
-            return None
-        sizes = (found.groups, found.columns, found.depth)
-        return ConvProduct(found.op, found.input, found.weight, *sizes, found)
+        found = convolution(group, self.arithmetic.accumulates)
+        return None if found is None or found.is_depthwise else ConvolutionStorage(found)
 
 
 @dataclass(frozen=True)
-class ConvProduct(Product):
+class ConvolutionStorage(ProductStorage):
     """A convolution whose A is the input and B the weight, as stored for vectors of channels."""
 
-    found: ConvMatch
+    product: Convolution
 
     def float_choices(
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
         """Channels last first, with blocks of output channels from best to worst."""
-        rank = self.found.rank
+        rank = self.product.rank
         first, last = Layout.row_major(rank), Layout.channels_last(rank)
 
         def stored(source: Layout, target: Layout, weight: Layout) -> LayoutChoice:
             return uniform_choice(
-                group, target, {self.left.index: source, self.right.index: weight}
+                group, target, {self.product.left.index: source, self.product.right.index: weight}
             )
 
-        blocks = [self.columns]
-        if self.groups == 1:
+        blocks = [self.product.columns]
+        if self.product.groups == 1:
             blocks = ranked(stored(last, last, packed_weight(rank, lanes)))
         weights = [packed_weight(rank, block) for block in blocks]
         sources, targets = [first, last], [last]
         # Nothing else offers blocks of other ranks, so that each would cost a reorder.
-        if rank == 4 and self.depth % lanes == 0:
+        if rank == 4 and self.product.depth % lanes == 0:
             sources.append(Layout.channel_blocks(rank, lanes))
-        if rank == 4 and self.columns % lanes == 0:
+        if rank == 4 and self.product.columns % lanes == 0:
             targets.append(Layout.channel_blocks(rank, lanes))
         return [
             *(stored(last, last, weight) for weight in weights),
@@ -101,17 +122,107 @@ class ConvProduct(Product):
 
         Input channels are padded to whole steps.
         """
-        last = Layout.channels_last(self.found.rank)
-        source = last if self.depth % step == 0 else Layout.parse(f"{last.tag[:-1]}B{step}b")
-        weight = packed_weight(self.found.rank, block, step)
+        last = Layout.channels_last(self.product.rank)
+        source = (
+            last if self.product.depth % step == 0 else Layout.parse(f"{last.tag[:-1]}B{step}b")
+        )
+        weight = packed_weight(self.product.rank, block, step)
         if in_pairs:
             weight = Layout.parse(f"{weight.tag}:pairs")
-        return uniform_choice(group, last, {self.left.index: source, self.right.index: weight})
+        return uniform_choice(
+            group, last, {self.product.left.index: source, self.product.right.index: weight}
+        )
 
     def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
         """As in the base class; the weight is on its own."""
-        return choice.operands[self.right.index].strides is None and results_alike(choice)
+        return choice.operands[self.product.right.index].strides is None and results_alike(choice)
 
-    def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> ConvContraction:
+    def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredConvolution":
         """As in the base class."""
-        return ConvContraction(choice, unit, step, self.found)
+        return StoredConvolution(choice, unit, step, self.product)
+
+
+@dataclass(frozen=True)
+class StoredConvolution(StoredProduct):
+    """A convolution in some layouts.
+
+    Vectors run over output positions where the result is row-major; else products with the zeros
+    that `framed` windows read are left out.
+    """
+
+    product: Convolution
+    framed: tuple[WindowDim | None, ...] = ()
+
+    @cached_property
+    def loops(self) -> ConvolutionLoops:
+        """Return the loops in these layouts."""
+        fixed = (self.product, self.choice, self.unit.lanes)
+        return ConvolutionLoops(*fixed, self.step, self.framed)
+
+    def contraction(self, block: int) -> Contraction | None:
+        """As in the base class."""
+        return self.loops.contraction(block)
+
+    @property
+    def block(self) -> int:
+        """As in the base class."""
+        return self.choice.operands[self.product.right.index].block(0)
+
+    @property
+    def size(self) -> ContractionSize:
+        """As in the base class; rows are those that one row dim holds after merging."""
+        loops = loops_of(self, 1)
+        rows = loops.row.extent
+        return ContractionSize(
+            batches=loops.rows // rows,
+            rows=rows,
+            columns=loops.columns,
+            depth=loops.depth,
+            row_bytes=self._element_bytes * loops.row.strides[0],
+            constants=self.product.points.constants,
+            share=loops.share,
+            window=loops.row_window,
+        )
+
+    @property
+    def b_bytes(self) -> int:
+        """As in the base class."""
+        b = self.product.left if self.loops.over_positions else self.product.right
+        return self._element_bytes * math.prod(shape_of(b))
+
+    @property
+    def _element_bytes(self) -> int:
+        """Return the bytes of floats; less wide numbers count as bytes, as tiles were measured."""
+        return self.unit.element_bytes if self.step == 1 else 1
+
+    @property
+    def positions(self) -> Positions:
+        """Return those of the input."""
+        depth = -(-self.product.depth // self.step) * self.step
+        pitch = self.loops.input.distance(self.product.rank - 1)
+        return Positions(depth, pitch, columns_of_chunk(self.product.taps))
+
+    @property
+    def float_vectors(self) -> Sequence[int]:
+        """As in the base class."""
+        anyhow = self.loops.over_positions or self.product.groups > 1
+        return VECTORS if anyhow else [self.block // self.unit.lanes]
+
+    @property
+    def slowdown(self) -> float:
+        """As in the base class."""
+        product = self.product
+        if self.loops.over_positions:
+            return _WINDOWED_LINES_FACTOR if product.taps > 1 else _LINES_FACTOR
+        row_major = self.choice.operands[product.left.index].is_row_major
+        return _FAR_CHANNELS_FACTOR if row_major and product.depth > self.unit.lanes else 1.0
+
+    def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
+        """Return it framed, unless this takes less `seconds`: framed dims are not merged."""
+        *lines, columns = self.product.windows_with_zeros
+        if columns is not None and columns.share >= _MOST_OF_A_LINE:
+            columns = None
+        if self.loops.over_positions or not any((*lines, columns)):
+            return self
+        framed = replace(self, framed=(*lines, columns))
+        return self if framed.narrow is None else min((framed, self), key=seconds)

@@ -12,7 +12,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
 from braid.lowering.cpu.kernels.windows.problem import window_layouts
-from braid.lowering.cpu.kernels.windows.products import ProductCandidate, match_products
+from braid.lowering.cpu.kernels.windows.products import ProductCandidate, grouped_convolution
 
 _MOST_LOADS = 2
 """Vectors that the inputs of a vector of outputs may fill: one shuffle takes from two."""
@@ -37,7 +37,7 @@ class ConvGroupedFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "_Grouped | None":
         """One such convolution of block arguments, the rest elementwise on its result."""
-        found = match_products(group)
+        found = grouped_convolution(group)
         if found is None or found.is_depthwise:
             return None
         unit = self.unit_of(found.op.output)

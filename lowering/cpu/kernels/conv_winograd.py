@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import f32
 
+from braid.analysis.nests.convolution import Convolution, convolution
 from braid.analysis.nests.dims import Stored
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
@@ -22,7 +23,6 @@ from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.winograd import TRANSFORMS, WINDOW
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, Tile, feasible_tiles
-from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     packed_weight,
     results_alike,
@@ -31,6 +31,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
@@ -60,8 +61,8 @@ class ConvWinogradFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
-        found = match_convolution(group)
-        if found is None or element_type_of(found.op.output) != f32:
+        found = convolution(group)
+        if found is None or element_type_of(found.op.output) != f32 or not has_code(found.points):
             return None
         if found.rank not in _RANKS or found.groups > 1:
             return None
@@ -89,7 +90,7 @@ class WinogradSchedule(Schedule):
 
 @dataclass(frozen=True, eq=False)
 class _Convolution(ScheduledCandidate[WinogradSchedule]):
-    found: ConvMatch
+    found: Convolution
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Of both algorithms with their best blocks of output channels, the fastest first."""
@@ -98,7 +99,7 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous; the weight is on its own."""
-        if choice.operands[self.found.weight.index].strides is not None:
+        if choice.operands[self.found.right.index].strides is not None:
             return False
         tensors = [self._input(choice), *self._outputs(choice)]
         return results_alike(choice) and all(tensor.stride(1) <= 1 for tensor in tensors)
@@ -164,21 +165,19 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         last = Layout.channels_last(rank)
         packed = packed_weight(rank, vectors * self.unit.lanes)
         weight = Layout.parse(f"{packed.tag}:winograd{results}")
-        fixed = {self.found.input.index: last, self.found.weight.index: weight}
+        fixed = {self.found.left.index: last, self.found.right.index: weight}
         return uniform_choice(self.group, last, fixed)
 
     def _vectors(self, choice: LayoutChoice) -> int:
-        return choice.operands[self.found.weight.index].block(0) // self.unit.lanes
+        return choice.operands[self.found.right.index].block(0) // self.unit.lanes
 
     def _input(self, choice: LayoutChoice) -> Stored:
-        input = self.found.input
+        input = self.found.left
         return Stored(shape_of(input), choice.operands[input.index])
 
     def _outputs(self, choice: LayoutChoice) -> list[Stored]:
         """The leaves of the epilogue, then the result."""
-        points = self.found.points
-        leaves = [Stored(shape_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
-        return [*leaves, Stored(points.shape, choice.results[0])]
+        return self.found.points.stored(choice)
 
     def _problem(self, choice: LayoutChoice) -> WinogradProblem:
         found, points, input = self.found, self.found.points, self._input(choice)
@@ -197,9 +196,9 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
             channels=found.depth,
             outputs=found.columns,
             shape=(height, width),
-            results=choice.operands[found.weight.index].winograd,
-            input=found.input.index,
-            weight=found.weight.index,
+            results=choice.operands[found.right.index].winograd,
+            input=found.left.index,
+            weight=found.right.index,
             input_strides=(*along, *strides[-2:]),
             output_strides=tuple(map(_strides, outputs)),
             vector_steps=tuple(self.unit.lanes * tensor.stride(1) for tensor in outputs),

@@ -19,7 +19,7 @@ from braid.lowering.cpu.kernels.pointwise.loops import (
     PointwiseLoops,
 )
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.lowering.emit.math.points import emittable
+from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
 
 _MOST_UNROLLED = 32
@@ -39,8 +39,8 @@ class ElementwiseFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
         """Ops on block arguments, in at least one layout."""
-        points = emittable(pointwise(group, with_slices=True))
-        if points is None or not (points.leaves or points.slices):
+        points = pointwise(group, with_slices=True)
+        if points is None or not (points.leaves or points.slices) or not has_code(points):
             return None
         candidate = ElementwiseCandidate(group, self.unit, points)
         return candidate if candidate.layouts else None

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from braid.analysis.nests.contraction import Contraction
+from braid.analysis.nests.matmul import MatrixProduct, matmul_contraction, matrix_product
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
@@ -13,9 +15,6 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.floats import FLOATS
 from braid.lowering.cpu.kernels.contraction.matmul import (
-    MatmulMatch,
-    match_matmul,
-    matmul_contraction,
     matmul_size,
     takes_strides,
     widens_fast,
@@ -25,11 +24,10 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     WIDE_VECTORS,
     feasible_tiles,
 )
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.product import (
-    Product,
     ProductArithmetic,
     ProductFamily,
+    ProductStorage,
     StoredProduct,
 )
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
@@ -57,23 +55,20 @@ class GemmFamily(ProductFamily):
         """As in the base class."""
         return self.arithmetic.gemm
 
-    def find(self, group: FusedOp) -> "MatmulProduct | None":
+    def find(self, group: FusedOp) -> "MatmulStorage | None":
         """As in the base class; floats may come by slabs of one operand, or be converted."""
         accumulates = self.arithmetic.accumulates
-        found = match_matmul(group, narrow=accumulates)
+        found = matrix_product(group, accumulates)
         if found is None or not widens_fast(found, self.machine):
             return None
-        if accumulates and not found.has_one_rhs:
-            return None
-        sizes = (1, found.points.shape[-1], shape_of(found.lhs)[-1])
-        return MatmulProduct(found.op, found.lhs, found.rhs, *sizes, found)
+        return None if accumulates and not found.has_one_right else MatmulStorage(found)
 
 
 @dataclass(frozen=True)
-class MatmulProduct(Product):
+class MatmulStorage(ProductStorage):
     """A product of matrices."""
 
-    found: MatmulMatch
+    product: MatrixProduct
 
     may_overlap: ClassVar = True
 
@@ -81,11 +76,11 @@ class MatmulProduct(Product):
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
         """Everything row-major but B, which is in blocks of columns, or row-major at last."""
-        rank, plain = len(shape_of(self.right)), row_major_choice(group)
+        rank, plain = len(shape_of(self.product.right)), row_major_choice(group)
 
         def stored(right: Layout) -> LayoutChoice:
             operands = list(plain.operands)
-            operands[self.right.index] = right
+            operands[self.product.right.index] = right
             return LayoutChoice(tuple(operands), plain.results)
 
         blocks = ranked(stored(_packed(rank, lanes)))
@@ -98,12 +93,14 @@ class MatmulProduct(Product):
 
         Rows of A are padded to whole steps.
         """
-        plain = Layout.row_major(len(self.found.points.shape))
+        plain = Layout.row_major(len(self.product.points.shape))
         batch, k, n = plain.tag[:-2], plain.tag[-2], plain.tag[-1]
         suffix = ":pairs" if in_pairs else ""
-        own = {self.right.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"}
-        if shape_of(self.left)[-1] % step:
-            own[self.left.index] = f"{batch}{k}{n.upper()}{step}{n}"
+        own = {
+            self.product.right.index: f"{batch}{n.upper()}{k.upper()}{block}{n}{step}{k}{suffix}"
+        }
+        if shape_of(self.product.left)[-1] % step:
+            own[self.product.left.index] = f"{batch}{k}{n.upper()}{step}{n}"
         operands = tuple(
             Layout.parse(own[index]) if index in own else plain
             for index in range(len(group.inputs))
@@ -112,20 +109,20 @@ class MatmulProduct(Product):
 
     def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
         """Of floats, with neighbouring elements along the innermost dims; packed B has none."""
-        right = choice.operands[self.right.index]
+        right = choice.operands[self.product.right.index]
         packed = not right.is_row_major and right.strides is not None
         return step == 1 and not packed and takes_strides(group, choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredMatmul":
         """As in the base class."""
-        return StoredMatmul(choice, unit, step, self.found)
+        return StoredMatmul(choice, unit, step, self.product)
 
 
 @dataclass(frozen=True)
 class StoredMatmul(StoredProduct):
     """A product of matrices in some layouts."""
 
-    found: MatmulMatch
+    product: MatrixProduct
 
     @property
     def exists(self) -> bool:
@@ -134,7 +131,7 @@ class StoredMatmul(StoredProduct):
 
     @property
     def _right(self) -> Layout:
-        return self.choice.operands[self.found.rhs.index]
+        return self.choice.operands[self.product.right.index]
 
     @property
     def block(self) -> int:
@@ -144,13 +141,13 @@ class StoredMatmul(StoredProduct):
     @property
     def size(self) -> ContractionSize:
         """As in the base class."""
-        return matmul_size(self.found, not self._right.is_row_major, self.step)
+        return matmul_size(self.product, not self._right.is_row_major, self.step)
 
     @property
     def b_bytes(self) -> int:
         """Of one slab of a table."""
-        right = self.found.rhs
-        slabs = 1 if self.found.slabs is None else shape_of(right)[0]
+        right = self.product.right
+        slabs = 1 if self.product.slabs is None else shape_of(right)[0]
         return storage_bytes(right.type, self._right) // slabs
 
     @property
@@ -169,7 +166,7 @@ class StoredMatmul(StoredProduct):
 
     def contraction(self, block: int) -> Contraction:
         """As in the base class."""
-        return matmul_contraction(self.found, self.choice, block, self.unit.lanes, self.step)
+        return matmul_contraction(self.product, self.choice, block, self.unit.lanes, self.step)
 
 
 def _packed(rank: int, block: int) -> Layout:

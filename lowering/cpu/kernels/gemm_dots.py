@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from braid.analysis.nests.matmul import MatrixProduct, matmul_contraction, matrix_product
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import shape_of
@@ -12,9 +13,6 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles, moving_factor
 from braid.lowering.cpu.kernels.contraction.matmul import (
-    MatmulMatch,
-    match_matmul,
-    matmul_contraction,
     matmul_size,
     takes_strides,
     widens_fast,
@@ -22,6 +20,7 @@ from braid.lowering.cpu.kernels.contraction.matmul import (
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
 
@@ -42,23 +41,24 @@ class GemmDotsFamily(VectorFamily):
     version: int = 3
     anchors: ClassVar = (MatmulOp,)
 
-    def match(self, group: FusedOp) -> "_Product | None":
+    def match(self, group: FusedOp) -> "_Dots | None":
         """One product of block arguments; the rest is elementwise."""
-        found = match_matmul(group)
-        if found is None or found.slabs is not None or not widens_fast(found, self.machine):
+        found = matrix_product(group)
+        if found is None or found.slabs is not None or not has_code(found.points):
             return None
-        if matmul_size(found, packed=False).rows > _MOST_ROWS:
+        are_many = matmul_size(found, packed=False).rows > _MOST_ROWS
+        if are_many or not widens_fast(found, self.machine):
             return None
-        return _Product(group, self.unit_of(found.op.output), found)
+        return _Dots(group, self.unit_of(found.op.output), found)
 
 
 @dataclass(frozen=True, eq=False)
-class _Product(VectorCandidate):
-    found: MatmulMatch
+class _Dots(VectorCandidate):
+    product: MatrixProduct
 
     def choices(self) -> Sequence[LayoutChoice]:
         """The one choice."""
-        plain, rhs = row_major_choice(self.group), self.found.rhs
+        plain, rhs = row_major_choice(self.group), self.product.right
         operands = list(plain.operands)
         operands[rhs.index] = _by_columns(len(shape_of(rhs)))
         return [LayoutChoice(tuple(operands), plain.results)]
@@ -69,7 +69,7 @@ class _Product(VectorCandidate):
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Of multiplying and adding up, or of memory where that is slower."""
-        size = matmul_size(self.found, packed=False)
+        size = matmul_size(self.product, packed=False)
         moved = self.moving_seconds(choice)
         moved *= moving_factor(size, self.unit)
         return max(dot_cycles(size, self.unit) / self.unit.fma_rate, moved)
@@ -77,10 +77,10 @@ class _Product(VectorCandidate):
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A run of columns per grid iteration."""
         lanes = self.unit.lanes
-        problem = matmul_contraction(self.found, stored_choice(self.group), lanes, lanes)
-        kernel = DotKernel(problem, lanes)
+        nest = matmul_contraction(self.product, stored_choice(self.group), lanes, lanes)
+        kernel = DotKernel(nest, lanes)
         fixed = (self.group, symbol, self.unit)
-        return grid_kernel(*fixed, kernel.grid, kernel.iteration, problem.in_place)
+        return grid_kernel(*fixed, kernel.grid, kernel.iteration, nest.in_place)
 
 
 def _by_columns(rank: int) -> Layout:

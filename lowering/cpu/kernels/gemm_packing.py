@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from braid.analysis.nests.matmul import MatrixProduct, matmul_contraction, matrix_product
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -15,9 +16,6 @@ from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, adds_bytes
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
-    MatmulMatch,
-    match_matmul,
-    matmul_contraction,
     matmul_size,
     takes_strides,
 )
@@ -28,6 +26,7 @@ from braid.lowering.cpu.kernels.contraction.words import WordArithmetic
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
 
 _ROWS_CYCLES, _COLUMNS_CYCLES, _STAGE_CYCLES = 4.0, 5.0, 2.0
@@ -47,22 +46,22 @@ class GemmPackingFamily(VectorFamily):
     version: int = 1
     anchors: ClassVar = (MatmulOp,)
 
-    def match(self, group: FusedOp) -> "_Product | None":
+    def match(self, group: FusedOp) -> "_Packing | None":
         """One product of block arguments, the rest elementwise on its result."""
-        found = match_matmul(group, narrow=True)
-        if found is None or not adds_bytes(found.op):
+        found = matrix_product(group, accumulates=True)
+        if found is None or not adds_bytes(found.op) or not has_code(found.points):
             return None
-        return _Product(group, self.unit, found, ByteArithmetic.of(self.machine, self.unit.lanes))
+        return _Packing(group, self.unit, found, ByteArithmetic.of(self.machine, self.unit.lanes))
 
 
 @dataclass(frozen=True, eq=False)
-class _Product(ScheduledCandidate[TileSchedule]):
-    found: MatmulMatch
+class _Packing(ScheduledCandidate[TileSchedule]):
+    product: MatrixProduct
     arithmetic: ByteArithmetic
 
     def choices(self) -> Sequence[LayoutChoice]:
         """B by rows, or by columns."""
-        plain, rhs = row_major_choice(self.group), self.found.rhs
+        plain, rhs = row_major_choice(self.group), self.product.right
         letters = Layout.row_major(len(shape_of(rhs))).tag
         operands = list(plain.operands)
         operands[rhs.index] = Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")
@@ -93,9 +92,9 @@ class _Product(ScheduledCandidate[TileSchedule]):
             return max(cycles / unit.fma_rate, self.moving_seconds(choice))
         moved = self.moved_bytes(choice)
         best = min(tiling.seconds(size, count, unit, moved) for count in VECTORS)
-        cycles = words * (_ROWS_CYCLES if kernel.problem.column_stride == 1 else _COLUMNS_CYCLES)
+        cycles = words * (_ROWS_CYCLES if kernel.nest.column_stride == 1 else _COLUMNS_CYCLES)
         if kernel.arithmetic.stages:
-            staged = kernel.problem.rows * kernel.parts * -(-kernel.steps // unit.lanes)
+            staged = kernel.nest.rows * kernel.parts * -(-kernel.steps // unit.lanes)
             cycles += _STAGE_CYCLES * staged
         return best + cycles / unit.fma_rate
 
@@ -103,7 +102,7 @@ class _Product(ScheduledCandidate[TileSchedule]):
         """A block of rows and a part of the columns per grid iteration."""
         kernel = self._kernel(stored_choice(self.group), schedule)
         if (few := self._unpacked(kernel)) is not None:
-            in_place = few.problem.in_place
+            in_place = few.nest.in_place
             fixed = (self.group, symbol, self.unit, few.grid, few.iteration, in_place)
             return grid_kernel(*fixed, is_unrolled=True)
         return grid_kernel(
@@ -112,27 +111,27 @@ class _Product(ScheduledCandidate[TileSchedule]):
             self.unit,
             kernel.grid,
             kernel.iteration,
-            kernel.problem.in_place,
+            kernel.nest.in_place,
             kernel.scratch_bytes,
             prepared=kernel.prepared,
         )
 
     def _kernel(self, choice: LayoutChoice, schedule: TileSchedule) -> PackedContraction:
         tile, lanes = schedule.tile, self.unit.lanes
-        problem = matmul_contraction(self.found, choice, tile.vectors * lanes, lanes)
-        left, right = (element_type_of(value) for value in (self.found.lhs, self.found.rhs))
+        nest = matmul_contraction(self.product, choice, tile.vectors * lanes, lanes)
+        left, right = (element_type_of(value) for value in (self.product.left, self.product.right))
         unsigned = is_unsigned(left), is_unsigned(right)
-        words = WordArithmetic.of(self.arithmetic, unsigned, problem.depth, tile.vectors * lanes)
-        return PackedContraction(problem, tile, self.unit, words)
+        words = WordArithmetic.of(self.arithmetic, unsigned, nest.depth, tile.vectors * lanes)
+        return PackedContraction(nest, tile, self.unit, words)
 
     def _unpacked(self, kernel: PackedContraction) -> ContractionKernel | None:
         """The kernel that packs nothing, if rows are few."""
         unit = self.unit
-        return unpacked_kernel(kernel.problem, unit.lanes, unit.registers // 2, kernel.arithmetic)
+        return unpacked_kernel(kernel.nest, unit.lanes, unit.registers // 2, kernel.arithmetic)
 
     @property
     def _size(self) -> tiling.ContractionSize:
-        size = matmul_size(self.found, packed=True, step=self.arithmetic.group)
+        size = matmul_size(self.product, packed=True, step=self.arithmetic.group)
         return replace(size, slowdown=self.arithmetic.slowdown)
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute, BlockArgument
 
+from braid.analysis.nests.convolution import RANKS
 from braid.analysis.nests.pointwise import pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -15,7 +16,6 @@ from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
-from braid.lowering.cpu.kernels.conv.match import RANKS
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
@@ -26,7 +26,7 @@ from braid.lowering.cpu.kernels.windows.problem import (
     pixels_to_share,
 )
 from braid.lowering.emit.math.elementwise_table import emitter_of
-from braid.lowering.emit.math.points import emittable
+from braid.lowering.emit.math.points import has_code
 
 _PART_OF_PEAK = 1 / 4
 """No step of a window is a multiply-add, and every one needs a load."""
@@ -67,8 +67,8 @@ class PoolFamily(VectorFamily):
         pooling = _pooling(op, unit.lanes)
         if pooling is None or pooling.windows.is_padded or min(shape_of(x)) == 0:
             return None
-        points = emittable(pointwise(group, op))
-        if points is None or (op.accumulator and x in points.leaves):
+        points = pointwise(group, op)
+        if points is None or not has_code(points) or (op.accumulator and x in points.leaves):
             return None
         combine = _combine(pooling.combine, op.accumulator or kind)
         return _Pool(

@@ -19,7 +19,7 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.kernels.rows.reduction_loops import ReductionLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.elementwise_table import emitter_of
-from braid.lowering.emit.math.points import emittable
+from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.flexible_layouts import flexible_choices
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.kernels.schedules import Schedule
@@ -49,7 +49,7 @@ class ReductionFamily(VectorFamily):
         if found is None:
             return None
         kind = element_type_of(found.op.output)
-        if bytes_of(kind) < _WORD or not (emittable(found.reads) and emittable(found.points)):
+        if bytes_of(kind) < _WORD or not (has_code(found.reads) and has_code(found.points)):
             return None
         if emitter_of(found.op.kind.data, [kind] * 2, kind) is None:
             return None

@@ -13,6 +13,7 @@ from typing import TypeGuard
 
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
+from braid.analysis.nests.matmul import matrix_product
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import Strides, stored_choice
 from braid.analysis.storage.tensor_storage import is_view
@@ -28,9 +29,9 @@ from braid.dialects.braid.indexing import GatherBase, slab_rank
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.normalization import SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.contraction.matmul import match_matmul
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel, KernelFamily
 from braid.targets.kernels.keys import stored_text
 from braid.targets.kernels.schedules import Schedule
@@ -82,7 +83,8 @@ class TiledFamily(VectorFamily):
         members = tuple(_members(group))
         if not _needs_tiles(group, members) or any(map(_reads_slabs, members)):
             return None
-        if match_matmul(group) is not None:  # A product that converts what it reads.
+        alone = matrix_product(group)  # It converts what it reads.
+        if alone is not None and has_code(alone.points):
             return None
         extents = self._extents(group, members)
         if extents is None:

@@ -22,7 +22,7 @@ from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, Vec
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
-from braid.lowering.emit.math.points import emittable, evaluate
+from braid.lowering.emit.math.points import evaluate, has_code
 from braid.lowering.emit.rows import each
 from braid.support.shared_objects import OPENBLAS, loaded_library
 from braid.targets.kernels.kernel_family import Kernel
@@ -79,8 +79,10 @@ def _match(group: FusedOp, family: OpenBlasFamily) -> "_LibraryProduct | None":
         return None
     if not all(0 < extent <= _MOST for shape in shapes for extent in shape):
         return None
-    points = emittable(pointwise(group, product))
-    return None if points is None else _LibraryProduct(group, family.unit, product, points)
+    points = pointwise(group, product)
+    if points is None or not has_code(points):
+        return None
+    return _LibraryProduct(group, family.unit, product, points)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
 from braid.lowering.cpu.library.primitives import BINARY
-from braid.lowering.emit.math.points import emittable
+from braid.lowering.emit.math.points import has_code
 
 Anchor = ConvOp | MatmulOp | PoolOp | SoftmaxOp | LayerNormOp
 
@@ -63,8 +63,8 @@ def match_library(group: FusedOp, *, is_strict: bool = False) -> LibraryGroup | 
     values = (*group.inputs, *group.outputs)
     if any(element_type_of(value) != Float32Type() for value in values) or not _suits(anchor):
         return None
-    points = emittable(pointwise(group, anchor))
-    if points is None or set(anchor.operands[1:]) & set(points.leaves):
+    points = pointwise(group, anchor)
+    if points is None or not has_code(points) or set(anchor.operands[1:]) & set(points.leaves):
         return None
     steps = _steps(anchor.results[0], points.ops, points.results[0], is_strict=is_strict)
     return None if steps is None else LibraryGroup(anchor, tuple(steps))

@@ -19,12 +19,10 @@ Leaf = Callable[[BlockArgument], Value]
 """Returns the vector of a block argument's values at the points."""
 
 
-def emittable(points: Pointwise | None) -> Pointwise | None:
-    """Return `points` if `evaluate` has code for all of their ops, else None."""
-    if points is None:
-        return None
+def has_code(points: Pointwise) -> bool:
+    """Return whether `evaluate` has code for all ops."""
     ops = (op for op in points.ops if isinstance(op, ElementwiseOp))
-    return points if all(_emit_of(op) is not None for op in ops) else None
+    return all(_emit_of(op) is not None for op in ops)
 
 
 def evaluate(

@@ -139,10 +139,10 @@ def test_convolutions_of_other_ranks(check, extents) -> None:
 def test_blocks_of_rows_that_are_shuffled(check, monkeypatch, lines, rows, dims) -> None:
     """Parts of lines, whole ones, several; windows whose planes are far from each other."""
 
-    def block(staged, problem, tile, unit, outside) -> RowBlock:
-        extent = problem.row.extent
+    def block(staged, nest, tile, unit, outside) -> RowBlock:
+        extent = nest.row.extent
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
-        return RowBlock(lines if whole == extent and problem.outer else 1, whole)
+        return RowBlock(lines if whole == extent and nest.outer else 1, whole)
 
     monkeypatch.setattr(narrow_kernel, "row_block", block)
     vector = (1, 60, *[1] * dims)

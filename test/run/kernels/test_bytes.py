@@ -172,10 +172,10 @@ def check_convolution(check, machine, channels, filters, size, stride, groups) -
 def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) -> None:
     """Parts of lines, whole ones, several; windows whose planes are far from each other."""
 
-    def block(staged, problem, tile, unit, outside) -> RowBlock:
-        extent = problem.row.extent
+    def block(staged, nest, tile, unit, outside) -> RowBlock:
+        extent = nest.row.extent
         whole = min(extent, -(-rows // tile.rows) * tile.rows)
-        return RowBlock(lines if whole == extent and problem.outer else 1, whole)
+        return RowBlock(lines if whole == extent and nest.outer else 1, whole)
 
     monkeypatch.setattr(narrow_kernel, "row_block", block)
     vector = (1, 20, *[1] * dims)

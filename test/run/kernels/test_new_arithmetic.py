@@ -11,7 +11,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.families import ARITHMETICS
 from braid.lowering.cpu.kernels.contraction.arithmetic import FloatArithmetic
 from braid.lowering.cpu.kernels.contraction.floats import FloatCandidate
-from braid.lowering.cpu.kernels.contraction.product import Product, ProductArithmetic
+from braid.lowering.cpu.kernels.contraction.product import ProductArithmetic, ProductStorage
 from braid.lowering.cpu.kernels.conv_direct import ConvDirectFamily
 from braid.lowering.cpu.kernels.gemm import GemmFamily
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
@@ -38,11 +38,11 @@ class ConvertedProducts(ProductArithmetic):
     """Products of f16, added up in f32."""
 
     def candidate(
-        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> FloatCandidate | None:
-        kinds = {element_type_of(operand) for operand in product.op.operands}
-        takes = product.op.accumulator == f32 and kinds == {f16}
-        return FloatCandidate(group, unit, product, Converted()) if takes else None
+        op = storage.product.op
+        takes = op.accumulator == f32 and set(map(element_type_of, op.operands)) == {f16}
+        return FloatCandidate(group, unit, storage, Converted()) if takes else None
 
 
 CONVERTED = ConvertedProducts(gemm=("gemm-converted", 1), conv=("conv-converted", 1))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from xdsl.ir import SSAValue
 
+from braid.analysis.nests.matmul import matrix_product, open_contraction
 from braid.analysis.nests.pointwise import ExtentsOf, pointwise, pointwise_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
@@ -16,12 +17,11 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
-from braid.lowering.cpu.kernels.contraction.matmul import match_matmul, open_contraction
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.lowering.emit.math.points import emittable
+from braid.lowering.emit.math.points import has_code
 from braid.support.sizes.expression import Extent, symbol
 from braid.targets.kernels.kernel_family import Kernel
 from test.run.kernels.conftest import at_end_of_page, make_group
@@ -36,8 +36,8 @@ def normal(*shape: int) -> Any:
 
 
 def pointwise_kernel(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-    points = emittable(pointwise(group, is_open=True, with_slices=True))
-    assert points is not None
+    points = pointwise(group, is_open=True, with_slices=True)
+    assert points is not None and has_code(points)
     nest = pointwise_nest(points, row_major_choice(group), extents_of)
     assert nest is not None
     loops = PointwiseLoops(nest, unit(), 2)
@@ -129,7 +129,7 @@ def product(request: pytest.FixtureRequest) -> tuple[CallableKernel, LayoutChoic
     tags = ["ab", weight, "ab", "ab"]
     choice = LayoutChoice(tuple(map(Layout.parse, tags)), (Layout.parse("ab"),))
     group = make_group([open_type(shape) for shape in shapes], residual_product, choice)
-    found = match_matmul(group, is_open=True)
+    found = matrix_product(group, is_open=True)
     assert found is not None
     extents = dict(zip(group.body.block.args, shapes, strict=True))
     problem = open_contraction(

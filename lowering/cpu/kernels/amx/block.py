@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.dims import LoopDim
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.emit.emitter import Index
 
 ROW_BYTES = 64
@@ -40,20 +40,18 @@ class Block:
         return self.products * self.rows * ROW_BYTES
 
 
-def innermost(problem: Contraction, group: int) -> tuple[tuple[LoopDim, ...], LoopDim]:
+def innermost(nest: Contraction, group: int) -> tuple[tuple[LoopDim, ...], LoopDim]:
     """The reduction as loops around one over steps whose numbers of A are neighbours."""
-    *outer, last = problem.reduction
+    *outer, last = nest.reduction
     if last.strides[0] == group:
         return tuple(outer), last
-    return problem.reduction, LoopDim(1, (group, 0))
+    return nest.reduction, LoopDim(1, (group, 0))
 
 
-def stores_sums(problem: Contraction) -> bool:
+def stores_sums(nest: Contraction) -> bool:
     """Whether the result is the sums themselves, in rows of whole registers."""
-    is_sums = problem.points.results == (problem.anchor,)
-    return (
-        is_sums and problem.vector_steps[-1] == amx.COLUMNS and problem.columns % amx.COLUMNS == 0
-    )
+    is_sums = nest.points.results == (nest.anchor,)
+    return is_sums and nest.vector_steps[-1] == amx.COLUMNS and nest.columns % amx.COLUMNS == 0
 
 
 @dataclass(frozen=True)
@@ -85,12 +83,12 @@ class Registers:
 class BlockedProduct:
     """A contraction by blocks, one for each grid iteration.
 
-    `problem.block_stride` is that of blocks of B as wide as `block`. `columns_outside` says that
+    `nest.block_stride` is that of blocks of B as wide as `block`. `columns_outside` says that
     a block of B is used for all rows before the next one. `result_is_far` says that the second
     cache does not hold the result, whose lines are asked for then while a block is multiplied.
     """
 
-    problem: Contraction
+    nest: Contraction
     block: Block
     columns_outside: bool
     product: TileProduct
@@ -106,7 +104,7 @@ class BlockedProduct:
     @cached_property
     def stores_sums(self) -> bool:
         """Whether the result is the sums themselves."""
-        return stores_sums(self.problem)
+        return stores_sums(self.nest)
 
     @property
     def row_groups(self) -> int:
@@ -116,7 +114,7 @@ class BlockedProduct:
     @property
     def column_blocks(self) -> int:
         """Blocks of columns of B."""
-        return -(-self.problem.columns // self.columns)
+        return -(-self.nest.columns // self.columns)
 
     @property
     def columns(self) -> int:
@@ -131,19 +129,19 @@ class BlockedProduct:
     @property
     def batches(self) -> tuple[LoopDim, ...]:
         """The leading outer dims that change B."""
-        outer = self.problem.outer
+        outer = self.nest.outer
         changing = [number for number, dim in enumerate(outer) if dim.strides[1]]
         return outer[: changing[-1] + 1] if changing else ()
 
     @property
     def lines(self) -> tuple[LoopDim, ...]:
         """The other outer dims."""
-        return self.problem.outer[len(self.batches) :]
+        return self.nest.outer[len(self.batches) :]
 
     @property
     def tiles_of_line(self) -> int:
         """Of rows, for each index of the other outer dims."""
-        return -(-self.problem.row.extent // self.block.rows)
+        return -(-self.nest.row.extent // self.block.rows)
 
     @property
     def tiles(self) -> int:

@@ -38,7 +38,7 @@ class BlockWriter:
 
     def write(self) -> None:
         """Adds up and stores; the last columns are fewer."""
-        whole, rest = divmod(self.kernel.problem.columns, self.kernel.columns)
+        whole, rest = divmod(self.kernel.nest.columns, self.kernel.columns)
         self.e.branch(
             self.column_block if whole and rest else 0,
             whole,
@@ -58,13 +58,13 @@ class BlockWriter:
 
     def _reduce(self, count: int) -> None:
         """The loops of the reduction; the innermost one is over chunks of steps."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         group = kernel.product.group
-        outer, last = innermost(problem, group)
+        outer, last = innermost(nest, group)
         b_row = kernel.columns * group
         a_chunk, b_chunk = kernel.block.steps * group, kernel.block.steps * b_row
-        base = e.add(self.tiles[0].bases[1], e.mul(self.column_block, problem.block_stride))
-        share = -(-kernel.block.rows // (problem.depth // kernel.block.steps))
+        base = e.add(self.tiles[0].bases[1], e.mul(self.column_block, nest.block_stride))
+        share = -(-kernel.block.rows // (nest.depth // kernel.block.steps))
 
         def at(dims: Sequence[LoopDim], a_at: Index, number: Index) -> None:
             """From chunk `number` of B on, of which one follows the other."""
@@ -100,7 +100,7 @@ class BlockWriter:
         behind B may be no memory, for which a prefetch takes long. A single group takes no longer
         than its loads do, which processors foresee.
         """
-        e, kernel, b = self.e, self.kernel, self.buffers[self.kernel.problem.b]
+        e, kernel, b = self.e, self.kernel, self.buffers[self.kernel.nest.b]
         if kernel.row_groups == 1:
             return
         line = ROW_BYTES // bytes_of(b.element_type)
@@ -111,11 +111,11 @@ class BlockWriter:
                 b.prefetch(e, e.add(ahead, number * line))
             return
         sharing = min(kernel.row_groups, lines)
-        share, chunks = -(-lines // sharing), kernel.problem.depth // kernel.block.steps
+        share, chunks = -(-lines // sharing), kernel.nest.depth // kernel.block.steps
         group = e.minimum(self.row_group, sharing - 1)
         first = e.mul(e.add(e.mul(group, chunks), chunk), share * line)
         following = e.minimum(e.add(self.column_block, 1), kernel.column_blocks - 1)
-        begin = e.add(self.tiles[0].bases[1], e.mul(following, kernel.problem.block_stride))
+        begin = e.add(self.tiles[0].bases[1], e.mul(following, kernel.nest.block_stride))
         ahead = e.add(begin, first)
         for number in range(share):
             b.prefetch(e, e.add(ahead, number * line), level=2)
@@ -123,10 +123,10 @@ class BlockWriter:
     def _prefetch_result(self, first: Index, rows: int, count: int) -> None:
         """Asks for rows of each tile from row `first` on, to write them; for the last one again
         where there are no more."""
-        e, problem = self.e, self.kernel.problem
+        e, nest = self.e, self.kernel.nest
         for row in range(rows):
             number = e.minimum(e.add(first, row), self.kernel.block.rows - 1)
-            line = e.mul(number, problem.row.strides[-1])
+            line = e.mul(number, nest.row.strides[-1])
             for tile in self.tiles:
                 for column in range(count):
                     at = e.add(self._result_at(tile, column), line)
@@ -135,7 +135,7 @@ class BlockWriter:
     def _result_at(self, tile: RowTile, column: int) -> Index:
         """Where the first row of a register belongs."""
         vector = self.e.add(self.e.mul(self.column_block, self.kernel.block.column_tiles), column)
-        return self.e.add(tile.bases[-1], self.e.mul(vector, self.kernel.problem.vector_steps[-1]))
+        return self.e.add(tile.bases[-1], self.e.mul(vector, self.kernel.nest.vector_steps[-1]))
 
     def _unrolled(self, count: int, products: int, body: Callable[[Index], None]) -> None:
         """One after the other if there is more to do than multiplying."""
@@ -154,10 +154,10 @@ class BlockWriter:
 
     def _multiply(self, a_at: Sequence[Index], b_at: Index, count: int, b_row: int) -> None:
         """Adds a chunk of steps to all sums, the operand of fewer tiles being held."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         registers = kernel.registers
-        a, b = self.buffers[problem.a], self.buffers[problem.b]
-        a_row = problem.row.strides[0]
+        a, b = self.buffers[nest.a], self.buffers[nest.b]
+        a_row = nest.row.strides[0]
 
         def load_a(place: int) -> int:
             register = registers.a[place % len(registers.a)]
@@ -183,11 +183,11 @@ class BlockWriter:
 
     def _store(self, tile: RowTile, place: int, column: int, register: int) -> None:
         """The sums of a register; known rows of the result are written again as they are."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         width = kernel.block.column_tiles
         if self.before is None:
             at = self._result_at(tile, column)
-            amx.store(e, register, self.buffers[-2], at, problem.row.strides[-1])
+            amx.store(e, register, self.buffers[-2], at, nest.row.strides[-1])
         else:
             first = (place * kernel.block.rows * width + column) * amx.COLUMNS
             at = e.add(self.sums_at, first)

@@ -123,7 +123,7 @@ class AmxContraction(BlockedProduct):
 
     def _row_tile(self, e: Emitter, batch: Sequence[Index], number: Index) -> RowTile:
         """The last tile of a line ends where the line does, and begins within the one before."""
-        row, rows = self.problem.row, self.block.rows
+        row, rows = self.nest.row, self.block.rows
         extents = [*(dim.extent for dim in self.lines), self.tiles_of_line]
         *line, place = e.coordinates(number, extents)
         wanted = e.mul(place, rows)
@@ -133,5 +133,5 @@ class AmxContraction(BlockedProduct):
             e.dot(places, [dim.strides[tensor] for dim in dims])
             for tensor in range(len(row.strides))
         ]
-        bases[0] = e.add(bases[0], self.problem.a_start)
+        bases[0] = e.add(bases[0], self.nest.a_start)
         return RowTile(tuple(bases), e.sub(wanted, first) if first is not wanted else 0)

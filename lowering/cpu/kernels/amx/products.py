@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from braid.analysis.nests.contraction import Contraction
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
@@ -11,10 +12,9 @@ from braid.lowering.cpu.kernels.amx import tiling
 from braid.lowering.cpu.kernels.amx.instructions import TileProduct
 from braid.lowering.cpu.kernels.amx.kernel import AmxContraction
 from braid.lowering.cpu.kernels.amx.tiling import BlockSchedule
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.product import (
-    Product,
     ProductArithmetic,
+    ProductStorage,
     StoredProduct,
     loops_of,
 )
@@ -33,13 +33,14 @@ class AmxProducts(ProductArithmetic):
     """
 
     def candidate(
-        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "AmxCandidate | None":
         """As in the base class; the epilogue's vectors are as wide as a tile."""
+        product = storage.product
         tiles = TileProduct.of(product.op, machine) if unit.lanes == amx.COLUMNS else None
         if tiles is None or not product.has_whole(1, tiles.group):
             return None
-        candidate = AmxCandidate(group, unit, product, tiles)
+        candidate = AmxCandidate(group, unit, storage, tiles)
         return candidate if candidate.layouts else None
 
 
@@ -50,18 +51,18 @@ AMX = AmxProducts(gemm=("gemm-amx", 4), conv=("conv-amx", 4))
 class AmxCandidate(ScheduledCandidate[BlockSchedule]):
     """A product by tiles."""
 
-    product: Product
+    storage: ProductStorage
     tiles: TileProduct
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous; B is on its own."""
-        takes = self.product.takes_strides(self.group, choice, self.tiles.group)
+        takes = self.storage.takes_strides(self.group, choice, self.tiles.group)
         return takes and self._fits(choice)
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Blocks of B from best to worst."""
         offered = [
-            self.product.stepped_choice(self.group, count * amx.COLUMNS, self.tiles.group)
+            self.storage.stepped_choice(self.group, count * amx.COLUMNS, self.tiles.group)
             for count in tiling.BLOCK_COLUMNS
         ]
         taken = [choice for choice in offered if self._fits(choice)]
@@ -84,17 +85,17 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
     def emit(self, symbol: str, schedule: BlockSchedule) -> Kernel:
         """One block per grid iteration."""
         choice = stored_choice(self.group)
-        problem, size = self._problem(choice), self._size(choice)
+        nest, size = self._nest(choice), self._size(choice)
         block, outside = tiling.block_of(schedule, size), schedule.columns_outside
         is_far = size.result_is_far(self.unit.cache_bytes)
-        kernel = AmxContraction(problem, block, outside, self.tiles, is_far)
+        kernel = AmxContraction(nest, block, outside, self.tiles, is_far)
         plain = grid_kernel(
             self.group,
             symbol,
             self.unit,
             kernel.grid,
             kernel.iteration,
-            problem.in_place,
+            nest.in_place,
             kernel.scratch_bytes,
             around=(kernel.begin, kernel.end),
         )
@@ -105,19 +106,19 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
         return tiling.seconds(self._size(choice), tiles, self.unit, moved_bytes)
 
     def _size(self, choice: LayoutChoice) -> tiling.AmxSize:
-        return tiling.AmxSize.of(self._problem(choice), self.tiles.group)
+        return tiling.AmxSize.of(self._nest(choice), self.tiles.group)
 
     def _column_tiles(self, choice: LayoutChoice) -> int:
         return self._stored(choice).block // amx.COLUMNS
 
-    def _problem(self, choice: LayoutChoice) -> Contraction:
+    def _nest(self, choice: LayoutChoice) -> Contraction:
         stored = self._stored(choice)
         return loops_of(stored, stored.block)
 
     def _fits(self, choice: LayoutChoice) -> bool:
         """Whether vectors are contiguous, and no block is of two groups."""
         stored = self._stored(choice)
-        return self.product.has_whole(stored.block, 1) and stored.exists
+        return self.storage.product.has_whole(stored.block, 1) and stored.exists
 
     def _stored(self, choice: LayoutChoice) -> StoredProduct:
-        return self.product.stored(choice, self.unit, self.tiles.group)
+        return self.storage.stored(choice, self.unit, self.tiles.group)

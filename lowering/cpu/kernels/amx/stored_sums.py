@@ -32,13 +32,11 @@ class StoredSums:
     @cached_property
     def _stores(self) -> list[TileStore]:
         """Of row 0 of each tile, with what all rows of it share loaded."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         width = kernel.block.column_tiles
         first = e.mul(self.column_block, width)
-        masks = tile_masks(e, problem.columns, self.column_block, width)
-        epilogue = Epilogue(
-            problem.anchor, problem.points, problem.row.strides[2:], problem.vector_steps
-        )
+        masks = tile_masks(e, nest.columns, self.column_block, width)
+        epilogue = Epilogue(nest.anchor, nest.points, nest.row.strides[2:], nest.vector_steps)
         found = [
             TileStore(epilogue, e, self.buffers[:-1], tile.bases[2:], first, masks)
             for tile in self.tiles
@@ -56,7 +54,7 @@ class StoredSums:
 
         The last block of columns has fewer.
         """
-        whole, rest = divmod(self.kernel.problem.columns, self.kernel.columns)
+        whole, rest = divmod(self.kernel.nest.columns, self.kernel.columns)
         self.e.branch(
             self.column_block if whole and rest else 0,
             whole,

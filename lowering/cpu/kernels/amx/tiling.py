@@ -7,10 +7,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from braid.analysis.nests.contraction import Contraction
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.lowering.cpu.kernels.amx import instructions as amx
 from braid.lowering.cpu.kernels.amx.block import Block, innermost, stores_sums
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LEVELS
@@ -98,20 +98,20 @@ class AmxSize:
         return self.c_bytes > cache_bytes // 2
 
     @staticmethod
-    def of(problem: Contraction, group: int) -> "AmxSize":
-        """By a problem whose steps have `group` elements."""
-        outer, last = innermost(problem, group)
-        batches = math.prod(dim.extent for dim in problem.outer if dim.strides[1])
+    def of(nest: Contraction, group: int) -> "AmxSize":
+        """By a nest whose steps have `group` elements."""
+        outer, last = innermost(nest, group)
+        batches = math.prod(dim.extent for dim in nest.outer if dim.strides[1])
         return AmxSize(
             batches=batches,
-            lines=problem.rows // problem.row.extent // batches,
-            rows=problem.row.extent,
-            columns=problem.columns,
+            lines=nest.rows // nest.row.extent // batches,
+            rows=nest.row.extent,
+            columns=nest.columns,
             loops=math.prod(dim.extent for dim in outer),
             depth=last.extent,
-            a_row=problem.row.strides[0] * amx.STEP_BYTES // group,
-            c_bytes=sum(storage_bytes(result.type) for result in problem.points.results),
-            has_epilogue=not stores_sums(problem),
+            a_row=nest.row.strides[0] * amx.STEP_BYTES // group,
+            c_bytes=sum(storage_bytes(result.type) for result in nest.points.results),
+            has_epilogue=not stores_sums(nest),
         )
 
 

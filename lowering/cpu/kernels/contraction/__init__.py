@@ -1,1 +1,1 @@
-"""Products of matrices in register tiles: problem, code, and the choice of a tile."""
+"""Products of matrices in register tiles: nest, code, and the choice of a tile."""

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 
+from braid.analysis.nests.contraction import Contraction
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, far_column_cycles
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
@@ -58,20 +58,20 @@ def dot_cycles(size: ContractionSize, unit: VectorUnit) -> float:
 
 @dataclass(frozen=True)
 class DotKernel:
-    """Emits `problem`, whose B has the elements of a column next to each other."""
+    """Emits `nest`, whose B has the elements of a column next to each other."""
 
-    problem: Contraction
+    nest: Contraction
     lanes: int
 
     @property
     def column_blocks(self) -> int:
         """Vectors of columns."""
-        return -(-self.problem.columns // self.lanes)
+        return -(-self.nest.columns // self.lanes)
 
     @property
     def grid_extents(self) -> tuple[int, ...]:
         """Outer dims, then runs of vectors of columns."""
-        outer = (dim.extent for dim in self.problem.outer)
+        outer = (dim.extent for dim in self.nest.outer)
         return (*outer, -(-self.column_blocks // _BLOCKS))
 
     @property
@@ -82,13 +82,13 @@ class DotKernel:
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """A run of columns, vector by vector, each for all rows."""
         *outer, run = e.coordinates(index, self.grid_extents)
-        problem = self.problem
+        nest = self.nest
         bases = [
-            e.dot(outer, [dim.strides[tensor] for dim in problem.outer])
-            for tensor in range(len(problem.row.strides))
+            e.dot(outer, [dim.strides[tensor] for dim in nest.outer])
+            for tensor in range(len(nest.row.strides))
         ]
-        bases[0] = e.add(bases[0], problem.a_start)
-        whole, rest = divmod(problem.columns, self.lanes)
+        bases[0] = e.add(bases[0], nest.a_start)
+        whole, rest = divmod(nest.columns, self.lanes)
         begin = e.mul(run, _BLOCKS)
         end = e.minimum(e.add(begin, _BLOCKS), whole)
         if whole:
@@ -107,31 +107,31 @@ class DotKernel:
         count: int,
     ) -> None:
         """`count` columns from the first one of a block on, for one row after the other."""
-        problem = self.problem
-        strides = problem.row.strides
-        epilogue = Epilogue(problem.anchor, problem.points, strides[2:], problem.vector_steps)
+        nest = self.nest
+        strides = nest.row.strides
+        epilogue = Epilogue(nest.anchor, nest.points, strides[2:], nest.vector_steps)
         mask = e.tail_mask(count)
-        first = e.add(bases[1], e.mul(block, problem.block_stride))
+        first = e.add(bases[1], e.mul(block, nest.block_stride))
 
         def row(number: Index) -> None:
             own = [e.add(b, e.mul(number, s)) for b, s in zip(bases, strides, strict=True)]
             store = TileStore(epilogue, e, buffers, own[2:], block, [mask])
-            a, b = buffers[problem.a], buffers[problem.b]
+            a, b = buffers[nest.a], buffers[nest.b]
             store.store([[self._products(e, a, own[0], b, first, count)]])
 
-        e.loop(0, problem.row.extent, 1, row)
+        e.loop(0, nest.row.extent, 1, row)
 
     def _products(
         self, e: Emitter, a: Buffer, a_base: Index, b: Buffer, b_base: Index, count: int
     ) -> Value:
         """A vector of the products of a row of A and `count` columns of B."""
-        depth, lanes = self.problem.depth, self.lanes
+        depth, lanes = self.nest.depth, self.lanes
         steps, rest = divmod(depth, lanes)
         unrolled = steps if steps <= _MOST_UNROLLED else 2
 
         def step(at: Index, mask: Value | None, sums: Sequence[Value]) -> Sequence[Value]:
             row = FLOATS.column(e, a, e.add(a_base, at), mask)
-            begin, stride = e.add(b_base, at), self.problem.column_stride
+            begin, stride = e.add(b_base, at), self.nest.column_stride
             columns = (
                 FLOATS.column(e, b, e.add(begin, number * stride), mask) for number in range(count)
             )

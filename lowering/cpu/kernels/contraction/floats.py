@@ -12,8 +12,8 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import Arithmetic
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.overlapped import OverlappedGemm, can_overlap
 from braid.lowering.cpu.kernels.contraction.product import (
-    Product,
     ProductArithmetic,
+    ProductStorage,
     StoredProduct,
     loops_of,
 )
@@ -30,10 +30,10 @@ class FloatProducts(ProductArithmetic):
     """Products of f32 or f64, added up as such."""
 
     def candidate(
-        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "FloatCandidate":
         """As in the base class."""
-        return FloatCandidate(group, unit, product)
+        return FloatCandidate(group, unit, storage)
 
 
 FLOATS = FloatProducts(gemm=("gemm", 12), conv=("conv-direct", 14), accumulates=False)
@@ -55,7 +55,7 @@ class FloatCandidate(TileCandidate):
 
     @cached_property
     def _offers(self) -> Sequence[LayoutChoice]:
-        return self.product.float_choices(self.group, self.unit.lanes, self.ranked_blocks)
+        return self.storage.float_choices(self.group, self.unit.lanes, self.ranked_blocks)
 
     def arithmetic(self, choice: LayoutChoice) -> Arithmetic:
         """As in the base class."""
@@ -74,21 +74,21 @@ class FloatCandidate(TileCandidate):
 
     def overlap(self) -> Overlap | None:
         """The left operand, if its rows are dense and no longer than those of the result."""
-        if not self.product.may_overlap:
+        if not self.storage.may_overlap:
             return None
         kernel = self._kernel(next(self.space(0)))
-        if not can_overlap(kernel.problem):
+        if not can_overlap(kernel.nest):
             return None
-        return Overlap(self.product.left.index, self._overlapped(kernel).scratch_bytes)
+        return Overlap(self.storage.product.left.index, self._overlapped(kernel).scratch_bytes)
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
         """One tile per grid iteration."""
         kernel = self._kernel(schedule)
-        problem = kernel.problem
-        if overlap_of(self.group) == self.product.left.index and can_overlap(problem):
+        nest = kernel.nest
+        if overlap_of(self.group) == self.storage.product.left.index and can_overlap(nest):
             body = self._overlapped(kernel)
             return overlapping_kernel(self.group, symbol, self.unit, body)
-        body, in_place = kernel.iteration, problem.in_place
+        body, in_place = kernel.iteration, nest.in_place
         return grid_kernel(
             self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
         )
@@ -98,5 +98,5 @@ class FloatCandidate(TileCandidate):
 
     def _kernel(self, schedule: TileSchedule) -> ContractionKernel:
         tile, lanes = schedule.tile, self.unit.lanes
-        problem = loops_of(self.stored(stored_choice(self.group)), tile.vectors * lanes)
-        return ContractionKernel(problem, tile, lanes, schedule.columns_outside, self.multiplies)
+        nest = loops_of(self.stored(stored_choice(self.group)), tile.vectors * lanes)
+        return ContractionKernel(nest, tile, lanes, schedule.columns_outside, self.multiplies)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, cast
 
+from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.dims import KnownOrOpen
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
 from braid.lowering.cpu.kernels.contraction.microkernel import (
@@ -13,11 +14,11 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     TileOperands,
     accumulate,
 )
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
-from braid.lowering.cpu.kernels.contraction.zeros import TileRun, tile_runs
+from braid.lowering.cpu.kernels.contraction.tile_runs import TileRun, elements_at, tile_runs
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
+from braid.lowering.emit.positions import position_of
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
@@ -29,7 +30,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
     `columns_outside` says that a column block of B is used for all rows before the next one.
     """
 
-    problem: Contraction[KnownOrOpen]
+    nest: Contraction[KnownOrOpen]
     tile: Tile
     lanes: int
     columns_outside: bool
@@ -43,9 +44,9 @@ class ContractionKernel(Generic[KnownOrOpen]):
     @property
     def grid_extents(self) -> tuple[Extent, ...]:
         """Outer dims that change B, and then column blocks and other dims in their order."""
-        blocks = -(-self.problem.columns // self.block)
-        row_tiles = -(-self.problem.row.extent // self.tile.rows)
-        outer: list[Extent] = [dim.extent for dim in self.problem.outer]
+        blocks = -(-self.nest.columns // self.block)
+        row_tiles = -(-self.nest.row.extent // self.tile.rows)
+        outer: list[Extent] = [dim.extent for dim in self.nest.outer]
         batches = self._batches
         free = (*outer[batches:], row_tiles)
         inner = (blocks, *free) if self.columns_outside else (*free, blocks)
@@ -59,17 +60,17 @@ class ContractionKernel(Generic[KnownOrOpen]):
     @property
     def reads_rows_once(self) -> bool:
         """Whether rows of A follow each other in memory, and all columns take them at once."""
-        problem, group = self.problem, self.arithmetic.group
-        is_dense = problem.row.strides[0] == problem.depth * group
-        is_dense = is_dense and [dim.strides[0] for dim in problem.reduction] == [group]
-        rows = problem.row.extent
+        nest, group = self.nest, self.arithmetic.group
+        is_dense = nest.row.strides[0] == nest.depth * group
+        is_dense = is_dense and [dim.strides[0] for dim in nest.reduction] == [group]
+        rows = nest.row.extent
         are_many = not isinstance(rows, int) or rows > self.tile.rows
         return is_dense and not self.columns_outside and are_many
 
     @property
     def _batches(self) -> int:
         """How many leading outer dims change B."""
-        changing = [i for i, dim in enumerate(self.problem.outer) if dim.strides[1] != 0]
+        changing = [i for i, dim in enumerate(self.nest.outer) if dim.strides[1] != 0]
         return changing[-1] + 1 if changing else 0
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
@@ -77,19 +78,21 @@ class ContractionKernel(Generic[KnownOrOpen]):
         coordinates = e.coordinates(index, self.grid_extents)
         column_block = coordinates.pop(self._batches if self.columns_outside else -1)
         *outer, row_tile = coordinates
-        problem = self.problem
+        nest = self.nest
         bases = [
-            e.dot(outer, [dim.strides[tensor] for dim in problem.outer])
-            for tensor in range(len(problem.row.strides))
+            e.dot(outer, [dim.strides[tensor] for dim in nest.outer])
+            for tensor in range(len(nest.row.strides))
         ]
         first = e.mul(row_tile, self.tile.rows)
         bases = self._advanced(e, bases, first)
-        bases[0] = e.add(bases[0], problem.a_start)
-        if (slabs := problem.slabs) is not None:
-            bases[1] = slabs.begin(e, buffers[slabs.indices], bases[1])
+        bases[0] = e.add(bases[0], nest.a_start)
+        if (slabs := nest.slabs) is not None:
+            index = buffers[slabs.indices].load_scalar(e, bases[1])
+            slab = position_of(e, index, slabs.count, slabs.is_unsigned)
+            bases[1] = e.mul(slab, slabs.stride)
 
         bounds = self._bounds(e, outer)
-        if not isinstance(problem.row.extent, int):
+        if not isinstance(nest.row.extent, int):
             self._open_rows(e, buffers, bases, column_block, row_tile)
             return
 
@@ -106,7 +109,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
             else:
                 write()
 
-        emit(tile_runs(problem.row.extent, self.tile.rows, problem.row_window), 0)
+        emit(tile_runs(nest.row.extent, self.tile.rows, nest.row_window), 0)
 
     def _open_rows(
         self,
@@ -117,8 +120,8 @@ class ContractionKernel(Generic[KnownOrOpen]):
         row_tile: Index,
     ) -> None:
         """Emit a whole tile, or the rows that are left: tiles of a power of two of rows each."""
-        assert not self.problem.framed, "windows along open dims"
-        whole, left = e.divmod(self.problem.row.extent, self.tile.rows)
+        assert not self.nest.framed, "windows along open dims"
+        whole, left = e.divmod(self.nest.row.extent, self.tile.rows)
 
         def write(rows: int, first: Index) -> None:
             own = self._advanced(e, bases, first)
@@ -135,18 +138,18 @@ class ContractionKernel(Generic[KnownOrOpen]):
 
     def _advanced(self, e: Emitter, bases: Sequence[Index], rows: Index) -> list[Index]:
         """Return the places of A, B, the leaves and C that lie `rows` rows further."""
-        strides = self.problem.row.strides
+        strides = self.nest.row.strides
         return [e.add(b, e.mul(rows, s)) for b, s in zip(bases, strides, strict=True)]
 
     def _bounds(self, e: Emitter, outer: Sequence[Index]) -> tuple[tuple[Index, Index], ...]:
         """Of the dims of the reduction before the last framed one, and of that if it is outer."""
-        problem = self.problem
+        nest = self.nest
         bounds: list[tuple[Index, Index]] = []
-        for framed in problem.framed:
-            inner = problem.reduction[len(bounds) : framed.reduced]
+        for framed in nest.framed:
+            inner = nest.reduction[len(bounds) : framed.reduced]
             bounds += [(0, dim.extent) for dim in inner]
             if framed.dim < len(outer):
-                bounds.append(framed.window.elements_at(e, outer[framed.dim]))
+                bounds.append(elements_at(e, framed.window, outer[framed.dim]))
         return tuple(bounds)
 
 
@@ -167,7 +170,7 @@ class TileWriter(Generic[KnownOrOpen]):
 
     def write(self) -> None:
         """Accumulates the tile, applies the epilogue and stores; the last columns are fewer."""
-        whole, rest = divmod(self.kernel.problem.columns, self.kernel.block)
+        whole, rest = divmod(self.kernel.nest.columns, self.kernel.block)
         self.e.branch(
             self.column_block if whole and rest else 0,
             whole,
@@ -176,18 +179,18 @@ class TileWriter(Generic[KnownOrOpen]):
         )
 
     def _write(self, columns: int) -> None:
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
-        row_strides = cast(tuple[int, ...], problem.row.strides)
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
+        row_strides = cast(tuple[int, ...], nest.row.strides)
         vectors = -(-columns // e.lanes)
         left = [columns - vector * e.lanes for vector in range(vectors)]
         masks = [e.tail_mask(count) for count in left]
-        existing = [None] * vectors if problem.columns_padded else masks
+        existing = [None] * vectors if nest.columns_padded else masks
         operands = TileOperands(
-            self.buffers[problem.a],
+            self.buffers[nest.a],
             self.bases[0],
             row_strides[0],
-            self.buffers[problem.b],
-            e.add(self.bases[1], e.mul(self.column_block, problem.block_stride)),
+            self.buffers[nest.b],
+            e.add(self.bases[1], e.mul(self.column_block, nest.block_stride)),
             [kernel.arithmetic.mask(e, *own) for own in zip(left, existing, strict=True)],
             kernel.arithmetic,
             kernel.reads_rows_once,
@@ -195,11 +198,11 @@ class TileWriter(Generic[KnownOrOpen]):
         tile = Tile(self.rows, vectors, kernel.tile.unroll)
         first_vector = e.mul(self.column_block, kernel.tile.vectors)
         epilogue = Epilogue(
-            problem.anchor,
-            problem.points,
+            nest.anchor,
+            nest.points,
             row_strides[2:],
-            problem.vector_steps,
+            nest.vector_steps,
         )
         store = TileStore(epilogue, e, self.buffers, self.bases[2:], first_vector, masks)
         store.prefetch(self.rows)
-        store.store(accumulate(e, operands, problem.reduction, tile, self.part))
+        store.store(accumulate(e, operands, nest.reduction, tile, self.part))

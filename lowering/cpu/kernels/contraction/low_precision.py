@@ -15,10 +15,10 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import (
     narrow_arithmetic,
 )
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS
-from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_problem
+from braid.lowering.cpu.kernels.contraction.narrow_kernel import narrow_kernel, takes_nest
 from braid.lowering.cpu.kernels.contraction.product import (
-    Product,
     ProductArithmetic,
+    ProductStorage,
     StoredProduct,
     loops_of,
 )
@@ -39,9 +39,10 @@ class LowPrecisionProducts(ProductArithmetic):
     """
 
     def candidate(
-        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> "LowPrecisionCandidate | None":
         """As in the base class."""
+        product = storage.product
         arithmetic = narrow_arithmetic(product.op, machine, unit.lanes)
         if arithmetic is None or not product.has_whole(1, arithmetic.group):
             return None
@@ -52,7 +53,7 @@ class LowPrecisionProducts(ProductArithmetic):
         in_pairs = None
         if product.groups == 1 and PAIRABLE in product.op.attributes:
             in_pairs = BytePairArithmetic.on(machine, unit.lanes)
-        return LowPrecisionCandidate(group, unit, product, arithmetic, in_pairs)
+        return LowPrecisionCandidate(group, unit, storage, arithmetic, in_pairs)
 
 
 LOW_PRECISION = LowPrecisionProducts(gemm=("gemm-narrow", 17), conv=("conv-narrow", 20))
@@ -79,13 +80,15 @@ class LowPrecisionCandidate(TileCandidate):
         """See `narrow_kernel`."""
         choice = stored_choice(self.group)
         stored = self.stored(choice)
-        problem = loops_of(stored, schedule.vectors * self.unit.lanes)
-        fixed = (self.group, symbol, self.unit, problem, schedule)
+        nest = loops_of(stored, schedule.vectors * self.unit.lanes)
+        fixed = (self.group, symbol, self.unit, nest, schedule)
         return narrow_kernel(*fixed, self.arithmetic(choice), stored.positions)
 
     def arithmetic(self, choice: LayoutChoice) -> NarrowArithmetic:
         """As in the base class."""
-        in_pairs = self.in_pairs if choice.operands[self.product.right.index].pairs else None
+        in_pairs = (
+            self.in_pairs if choice.operands[self.storage.product.right.index].pairs else None
+        )
         return in_pairs or self.plain
 
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
@@ -102,23 +105,23 @@ class LowPrecisionCandidate(TileCandidate):
         """Whether the arithmetic can read A."""
         stored = self.stored(choice)
         own = self.arithmetic(choice)
-        return takes_problem(stored.narrow, own, stored.positions, stored.block)
+        return takes_nest(stored.narrow, own, stored.positions, stored.block)
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
         """As in the base class, but blocks of rows are staged whole."""
         arithmetic = self.arithmetic(choice)
         if isinstance(arithmetic, BytePairArithmetic | PairArithmetic):
-            return self.product.stored(choice, self.unit, arithmetic.group)
+            return self.storage.stored(choice, self.unit, arithmetic.group)
         return super().framed(choice)
 
     def _blocks(self, arithmetic: NarrowArithmetic) -> list[int]:
         """Columns in a block of B, the fastest first."""
-        columns = self.product.columns
-        if self.product.groups > 1 and columns % self.unit.lanes:
-            return [columns]
+        product = self.storage.product
+        if product.groups > 1 and product.columns % self.unit.lanes:
+            return [product.columns]
         blocks = self.ranked_blocks(self._choice(arithmetic, self.unit.lanes))
-        return [block for block in blocks if self.product.has_whole(block, 1)]
+        return [block for block in blocks if product.has_whole(block, 1)]
 
     def _choice(self, arithmetic: NarrowArithmetic, block: int) -> LayoutChoice:
         in_pairs = arithmetic is self.in_pairs
-        return self.product.stepped_choice(self.group, block, arithmetic.group, in_pairs)
+        return self.storage.stepped_choice(self.group, block, arithmetic.group, in_pairs)

@@ -14,7 +14,7 @@ from braid.analysis.nests.dims import LoopDim, merged
 from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.kernels.contraction.arithmetic import FLOATS, Arithmetic
-from braid.lowering.cpu.kernels.contraction.zeros import Pass
+from braid.lowering.cpu.kernels.contraction.tile_runs import Pass
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import LINE_BYTES, Buffer

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 
+from braid.analysis.nests.contraction import Contraction
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import (
@@ -12,7 +13,6 @@ from braid.lowering.cpu.kernels.contraction.arithmetic import (
 )
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions, ShuffledContraction
 from braid.lowering.cpu.kernels.contraction.staged import RowBlock, StagedContraction
 from braid.lowering.cpu.kernels.contraction.widened import WidenedContraction, takes_pairs
@@ -24,32 +24,32 @@ _ROWS = 64
 """Rows of a block, where they need not read B once: A and a block of B's columns are in cache."""
 
 
-def takes_problem(
-    problem: Contraction | None,
+def takes_nest(
+    nest: Contraction | None,
     arithmetic: NarrowArithmetic,
     positions: Positions,
     block: int,
 ) -> bool:
-    """Whether there is a problem whose A the arithmetic can read, with so many columns a block."""
-    if problem is None:
+    """Whether there is a nest whose A the arithmetic can read, with so many columns a block."""
+    if nest is None:
         return False
     if isinstance(arithmetic, BytePairArithmetic):
-        return positions.fit(problem, block)
-    return not isinstance(arithmetic, PairArithmetic) or takes_pairs(problem)
+        return positions.fit(nest, block)
+    return not isinstance(arithmetic, PairArithmetic) or takes_pairs(nest)
 
 
 def narrow_kernel(
     group: FusedOp,
     symbol: str,
     unit: VectorUnit,
-    problem: Contraction,
+    nest: Contraction,
     schedule: tiling.TileSchedule,
     arithmetic: NarrowArithmetic,
     positions: Positions,
 ) -> Kernel:
     """One tile per grid iteration, or a block of rows that is staged once."""
     tile, outside = schedule.tile, schedule.columns_outside
-    fixed = (problem, tile, unit.lanes)
+    fixed = (nest, tile, unit.lanes)
 
     if isinstance(arithmetic, BytePairArithmetic):
         staged = partial(ShuffledContraction, *fixed, arithmetic=arithmetic, positions=positions)
@@ -57,28 +57,28 @@ def narrow_kernel(
         staged = partial(WidenedContraction, *fixed, arithmetic=arithmetic)
     else:
         kernel = ContractionKernel(*fixed, outside, arithmetic)
-        return grid_kernel(group, symbol, unit, kernel.grid, kernel.iteration, problem.in_place)
+        return grid_kernel(group, symbol, unit, kernel.grid, kernel.iteration, nest.in_place)
 
     def of_rows(block: RowBlock) -> StagedContraction:
         return staged(block=block)
 
-    kernel = of_rows(row_block(of_rows, problem, tile, unit, outside))
+    kernel = of_rows(row_block(of_rows, nest, tile, unit, outside))
     body, scratch = kernel.iteration, kernel.scratch_bytes
-    return grid_kernel(group, symbol, unit, kernel.grid, body, problem.in_place, scratch)
+    return grid_kernel(group, symbol, unit, kernel.grid, body, nest.in_place, scratch)
 
 
 def row_block(
     staged: Callable[[RowBlock], StagedContraction],
-    problem: Contraction,
+    nest: Contraction,
     tile: Tile,
     unit: VectorUnit,
     outside: bool,
 ) -> RowBlock:
     """As many rows as fit a part of a core's cache; with `outside`, B is read once for them all,
     else `_ROWS` do."""
-    extent = problem.row.extent
+    extent = nest.row.extent
     room = unit.cache_bytes // (2 if outside else 4)
-    wanted = extent * problem.outer[-1].extent if outside and problem.outer else extent
+    wanted = extent * nest.outer[-1].extent if outside and nest.outer else extent
     wanted = wanted if outside else min(wanted, _ROWS)
 
     def fits(block: RowBlock) -> bool:
@@ -88,9 +88,9 @@ def row_block(
     while rows > tile.rows and not fits(RowBlock(1, rows)):
         rows = max(tile.rows, (rows // 2) // tile.rows * tile.rows)
     block = RowBlock(1, rows)
-    if rows < extent or not problem.outer or problem.outer[-1].strides[1]:
+    if rows < extent or not nest.outer or nest.outer[-1].strides[1]:
         return block
-    most = min(problem.outer[-1].extent, -(-max(wanted, _ROWS) // extent))
+    most = min(nest.outer[-1].extent, -(-max(wanted, _ROWS) // extent))
     for lines in range(2, most + 1):
         if not fits(RowBlock(lines, rows)):
             break

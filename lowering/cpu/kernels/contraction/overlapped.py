@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from braid.analysis.nests.contraction import Contraction
 from braid.dialects.braid.buffer import aligned
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.rows import each
@@ -23,24 +23,24 @@ _COPIED_ROWS = 8
 """Rows of A that are copied at once, at most: B's last columns are read again for each copy."""
 
 
-def can_overlap(problem: Contraction) -> bool:
+def can_overlap(nest: Contraction) -> bool:
     """Whether A and C are dense rows, of which A's are no longer, with one B for all of them."""
-    row, depth, columns = problem.row, problem.depth, problem.columns
+    row, depth, columns = nest.row, nest.depth, nest.columns
     return (
-        not problem.outer
+        not nest.outer
         and row.extent > 1
         and depth <= columns
         and (row.strides[0], row.strides[-1]) == (depth, columns)
-        and len(problem.points.results) == 1
-        and problem.slabs is None
-        and not problem.in_place
-        and all(leaf.index != problem.a for leaf in problem.points.leaves)
+        and len(nest.points.results) == 1
+        and nest.slabs is None
+        and not nest.in_place
+        and all(leaf.index != nest.a for leaf in nest.points.leaves)
     )
 
 
 @dataclass(frozen=True)
 class OverlappedGemm:
-    """Emits `plain`, whose problem `can_overlap`, such that A may begin where C does.
+    """Emits `plain`, whose nest `can_overlap`, such that A may begin where C does.
 
     One iteration moves A, one per tile of the columns before A follows, the last one computes the
     rest. The last argument of the kernel is scratch of elements as A's, of `element_bytes` each.
@@ -52,12 +52,12 @@ class OverlappedGemm:
     @property
     def operand(self) -> int:
         """A."""
-        return self.plain.problem.a
+        return self.plain.nest.a
 
     @property
     def scratch_bytes(self) -> int:
         """For the copied rows."""
-        return aligned(self.element_bytes * self._copied_rows * self.plain.problem.depth)
+        return aligned(self.element_bytes * self._copied_rows * self.plain.nest.depth)
 
     @property
     def grid(self) -> int:
@@ -74,7 +74,7 @@ class OverlappedGemm:
 
         def tile() -> None:
             in_result = [*buffers]
-            in_result[self.plain.problem.a] = buffers[-2]
+            in_result[self.plain.nest.a] = buffers[-2]
             self._before.iteration(e, in_result[:-1], e.sub(index, 1))
 
         def after_move() -> None:
@@ -88,7 +88,7 @@ class OverlappedGemm:
     @property
     def _gap(self) -> int:
         """Columns of C before A's rows."""
-        return self.plain.problem.columns - self.plain.problem.depth
+        return self.plain.nest.columns - self.plain.nest.depth
 
     @property
     def _whole_blocks(self) -> int:
@@ -97,7 +97,7 @@ class OverlappedGemm:
 
     @property
     def _copied_rows(self) -> int:
-        return min(self.plain.problem.row.extent, self.plain.tile.rows, _COPIED_ROWS)
+        return min(self.plain.nest.row.extent, self.plain.tile.rows, _COPIED_ROWS)
 
     @property
     def _tiles(self) -> int:
@@ -106,23 +106,23 @@ class OverlappedGemm:
     @cached_property
     def _before(self) -> ContractionKernel:
         """The product of the columns before A's rows, which are read at the ends of those of C."""
-        problem = self.plain.problem
-        row = replace(problem.row, strides=(problem.columns, *problem.row.strides[1:]))
+        nest = self.plain.nest
+        row = replace(nest.row, strides=(nest.columns, *nest.row.strides[1:]))
         columns = self._whole_blocks * self.plain.block
-        moved = replace(problem, row=row, columns=columns, a_start=self._gap)
-        return replace(self.plain, problem=moved)
+        moved = replace(nest, row=row, columns=columns, a_start=self._gap)
+        return replace(self.plain, nest=moved)
 
     def _move(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
         """Moves the rows of A to the ends of those of C, all backwards: no target is before its
         source, so nothing is written over before it is read."""
-        problem, source, target = self.plain.problem, buffers[self.plain.problem.a], buffers[-2]
-        depth, last = problem.depth, problem.row.extent - 1
+        nest, source, target = self.plain.nest, buffers[self.plain.nest.a], buffers[-2]
+        depth, last = nest.depth, nest.row.extent - 1
         whole = depth - depth % e.lanes
 
         def move_row(step: Index) -> None:
             row = e.sub(last, step)
             begin = e.mul(row, depth)
-            end = e.add(e.mul(row, problem.columns), self._gap)
+            end = e.add(e.mul(row, nest.columns), self._gap)
 
             def move(position: Index, mask: Value | None) -> None:
                 value = source.load(e, e.add(begin, position), mask)
@@ -133,11 +133,11 @@ class OverlappedGemm:
             if whole:
                 e.loop(0, whole, e.lanes, lambda i: move(e.sub(whole - e.lanes, i), None))
 
-        e.loop(0, problem.row.extent, 1, move_row)
+        e.loop(0, nest.row.extent, 1, move_row)
 
     def _compute_last(self, e: Emitter, buffers: Sequence[Buffer]) -> None:
         """The columns in which A's rows lie, for a few rows after the other."""
-        extent, step = self.plain.problem.row.extent, self._copied_rows
+        extent, step = self.plain.nest.row.extent, self._copied_rows
         whole = extent - extent % step
         e.loop(0, whole, step, lambda first: self._compute_rows(e, buffers, first, step))
         if whole < extent:
@@ -147,23 +147,23 @@ class OverlappedGemm:
         self, e: Emitter, buffers: Sequence[Buffer], first: Index, count: int
     ) -> None:
         *tensors, scratch = buffers
-        problem = self.plain.problem
+        nest = self.plain.nest
         self._copy_rows(e, tensors[-1], scratch, first, count)
-        tensors[problem.a] = scratch
-        bases = [0, *(e.mul(first, stride) for stride in problem.row.strides[1:])]
+        tensors[nest.a] = scratch
+        bases = [0, *(e.mul(first, stride) for stride in nest.row.strides[1:])]
 
         def tile(block: Index) -> None:
             TileWriter(self.plain, e, tensors, bases, block, count).write()
 
-        e.loop(self._whole_blocks, -(-problem.columns // self.plain.block), 1, tile)
+        e.loop(self._whole_blocks, -(-nest.columns // self.plain.block), 1, tile)
 
     def _copy_rows(
         self, e: Emitter, result: Buffer, scratch: Buffer, first: Index, count: int
     ) -> None:
-        problem, depth = self.plain.problem, self.plain.problem.depth
+        nest, depth = self.plain.nest, self.plain.nest.depth
 
         def copy_row(row: Index) -> None:
-            begin = e.add(e.mul(e.add(first, row), problem.columns), self._gap)
+            begin = e.add(e.mul(e.add(first, row), nest.columns), self._gap)
             target = e.mul(row, depth)
 
             def copy(position: Index, mask: Value | None) -> None:

@@ -12,13 +12,13 @@ from functools import cached_property
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32, i1, i32
 
+from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.dims import LoopDim
 from braid.dialects.braid.buffer import aligned
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import bitcast, i8
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.words import UnpackedArithmetic, WordArithmetic
 from braid.lowering.cpu.unit.kernel_function import Prepared
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
@@ -39,12 +39,12 @@ _ITERATIONS = 8
 
 @dataclass(frozen=True)
 class PackedContraction:
-    """Emits `problem`, whose operands are bytes that lie row by row, or B's column by column.
+    """Emits `nest`, whose operands are bytes that lie row by row, or B's column by column.
 
     Its reduction counts bytes. The last of the buffers is scratch of f32.
     """
 
-    problem: Contraction
+    nest: Contraction
     tile: Tile
     unit: VectorUnit
     arithmetic: WordArithmetic
@@ -52,7 +52,7 @@ class PackedContraction:
     @property
     def steps(self) -> int:
         """Words of a row of A, and of a column of B."""
-        return -(-self.problem.depth // self.arithmetic.step)
+        return -(-self.nest.depth // self.arithmetic.step)
 
     @property
     def block(self) -> int:
@@ -63,7 +63,7 @@ class PackedContraction:
     def rows(self) -> int:
         """Rows of an iteration: whole tiles, or all."""
         whole = max(1, _ROWS // self.tile.rows) * self.tile.rows
-        return min(whole, self.problem.row.extent)
+        return min(whole, self.nest.row.extent)
 
     @property
     def parts(self) -> int:
@@ -80,8 +80,8 @@ class PackedContraction:
     @property
     def _others(self) -> tuple[int, ...]:
         """Outer dims, and blocks of rows."""
-        row_blocks = -(-self.problem.row.extent // self.rows)
-        return (*(dim.extent for dim in self.problem.outer), row_blocks)
+        row_blocks = -(-self.nest.row.extent // self.rows)
+        return (*(dim.extent for dim in self.nest.outer), row_blocks)
 
     @property
     def grid_extents(self) -> tuple[int, ...]:
@@ -108,17 +108,17 @@ class PackedContraction:
         """Multiplies a block of rows with a part of the columns."""
         *outer, part, row_block = e.coordinates(index, self.grid_extents)
         first_row = e.mul(row_block, self.rows)
-        problem = self.problem
+        nest = self.nest
         bases = [
             e.add(self._outer_base(e, outer, tensor), e.mul(first_row, stride))
-            for tensor, stride in enumerate(problem.row.strides)
+            for tensor, stride in enumerate(nest.row.strides)
         ]
         *tensors, scratch = buffers
-        count = e.minimum(self.rows, e.sub(problem.row.extent, first_row))
+        count = e.minimum(self.rows, e.sub(nest.row.extent, first_row))
         if self.arithmetic.stages:
-            self._stage(e, tensors[problem.a], scratch, e.add(bases[0], problem.a_start), count)
-            tensors[problem.a], bases[0] = scratch, 0
-        tensors[problem.b] = scratch
+            self._stage(e, tensors[nest.a], scratch, e.add(bases[0], nest.a_start), count)
+            tensors[nest.a], bases[0] = scratch, 0
+        tensors[nest.b] = scratch
         begin, end = self._part(e, part)
 
         def columns(block: Index) -> None:
@@ -139,13 +139,13 @@ class PackedContraction:
         rows, kernel = self.tile.rows, self._kernel
 
         def tile(first: Index, own_rows: int) -> None:
-            strides = kernel.problem.row.strides
+            strides = kernel.nest.row.strides
             own = [e.add(b, e.mul(first, s)) for b, s in zip(bases, strides, strict=True)]
             TileWriter(kernel, e, tensors, own, block, own_rows).write()
 
         tiles, rest = e.divmod(count, rows)
         e.loop(0, tiles, 1, lambda number: tile(e.mul(number, rows), rows))
-        if left := self.problem.row.extent % rows:
+        if left := self.nest.row.extent % rows:
             e.loop(0, e.minimum(rest, 1), 1, lambda _: tile(e.mul(tiles, rows), left))
 
     def _stage(
@@ -153,10 +153,10 @@ class PackedContraction:
     ) -> None:
         """The words of rows of A, a vector of them after the other."""
         step = self.unit.lanes
-        whole, rest = divmod(self.problem.depth, step * self.arithmetic.step)
+        whole, rest = divmod(self.nest.depth, step * self.arithmetic.step)
 
         def row(number: Index) -> None:
-            own = e.add(begin, e.mul(number, self.problem.row.strides[0]))
+            own = e.add(begin, e.mul(number, self.nest.row.strides[0]))
             to = e.mul(number, self.steps)
 
             def words(chunk: Index, bytes_: int) -> None:
@@ -176,10 +176,10 @@ class PackedContraction:
         *outer, part = e.coordinates(run, self.grid_extents[:-1])
         base = self._outer_base(e, outer, 1)
         begin, end = self._part(e, part)
-        whole, rest = divmod(self.problem.columns, self.block)
+        whole, rest = divmod(self.nest.columns, self.block)
 
         def block(number: Index) -> None:
-            source = e.add(base, e.mul(number, self.problem.block_stride))
+            source = e.add(base, e.mul(number, self.nest.block_stride))
             target = self._words_of(e, e.sub(number, begin))
 
             def pack(columns: int) -> None:
@@ -200,15 +200,15 @@ class PackedContraction:
         """The words of a block, and what its sums begin with."""
         scratch, lanes, arithmetic = buffers[-1], self.unit.lanes, self.arithmetic
         vectors = range(-(-columns // lanes))
-        by_rows = self.problem.column_stride == 1
+        by_rows = self.nest.column_stride == 1
         words_of = self._words_of_rows if by_rows else self._words_of_columns
 
         def pack(place: Index, numbers: int, sums: Sequence[Value]) -> Sequence[Value]:
             result = list(sums)
             for v in vectors:
-                at = e.add(source, v * lanes * self.problem.column_stride)
+                at = e.add(source, v * lanes * self.nest.column_stride)
                 count = min(lanes, columns - v * lanes)
-                words = words_of(e, buffers[self.problem.b], at, place, numbers, count)
+                words = words_of(e, buffers[self.nest.b], at, place, numbers, count)
                 for step, word in enumerate(words):
                     ahead = e.add(e.mul(e.add(place, step), self.block), v * lanes)
                     scratch.store(e, word, e.add(target, ahead))
@@ -217,7 +217,7 @@ class PackedContraction:
             return result
 
         together = 1 if by_rows else lanes
-        whole, rest = divmod(self.problem.depth, together * arithmetic.step)
+        whole, rest = divmod(self.nest.depth, together * arithmetic.step)
         numbers = together * arithmetic.step
         zeros = [arithmetic.zero(e, scratch)] * len(vectors) if arithmetic.turned else []
         sums = e.carry(
@@ -233,7 +233,7 @@ class PackedContraction:
         self, e: Emitter, b: Buffer, at: Index, place: Index, numbers: int, columns: int
     ) -> Sequence[Value]:
         """Those of one step, whose first `numbers` rows exist."""
-        (reduced,), step, lanes = self.problem.reduction, self.arithmetic.step, self.unit.lanes
+        (reduced,), step, lanes = self.nest.reduction, self.arithmetic.step, self.unit.lanes
         first = e.add(at, e.mul(e.mul(place, step), reduced.strides[1]))
         rows = [
             _load(e, b, e.add(first, row * reduced.strides[1]), lanes, columns)
@@ -251,14 +251,14 @@ class PackedContraction:
         words = [
             self.arithmetic.of_column(
                 e,
-                _load(e, b, e.add(first, c * self.problem.column_stride), step * lanes, numbers),
+                _load(e, b, e.add(first, c * self.nest.column_stride), step * lanes, numbers),
             )
             for c in range(columns)
         ]
         return transposed(e, words)[: -(-numbers // step)]
 
     def _outer_base(self, e: Emitter, outer: Sequence[Index], tensor: int) -> Index:
-        return e.dot(outer, [dim.strides[tensor] for dim in self.problem.outer])
+        return e.dot(outer, [dim.strides[tensor] for dim in self.nest.outer])
 
     def _part(self, e: Emitter, part: Index) -> tuple[Index, Index]:
         """The first block of columns of a part, and the one after its last."""
@@ -274,7 +274,7 @@ class PackedContraction:
     @property
     def _blocks(self) -> int:
         """Blocks of columns of all parts."""
-        return -(-self.problem.columns // self.block)
+        return -(-self.nest.columns // self.block)
 
     @property
     def _block_words(self) -> int:
@@ -290,38 +290,38 @@ class PackedContraction:
 
     @cached_property
     def _kernel(self) -> ContractionKernel:
-        """The problem on words, in blocks whose places are said for each tile."""
-        problem, stages = self.problem, self.arithmetic.stages
-        row = problem.row
+        """The nest on words, in blocks whose places are said for each tile."""
+        nest, stages = self.nest, self.arithmetic.stages
+        row = nest.row
         if stages:
             row = replace(row, strides=(self.steps, *row.strides[1:]))
         step = 1 if stages else self.arithmetic.step
         on_words = replace(
-            problem,
+            nest,
             row=row,
             reduction=(LoopDim(self.steps, (step, self.block)),),
             block_stride=0,
             columns_padded=True,
-            a_start=0 if stages else problem.a_start,
+            a_start=0 if stages else nest.a_start,
         )
         return ContractionKernel(on_words, self.tile, self.unit.lanes, True, self.arithmetic)
 
 
 def unpacked_kernel(
-    problem: Contraction, lanes: int, sums: int, words: WordArithmetic
+    nest: Contraction, lanes: int, sums: int, words: WordArithmetic
 ) -> ContractionKernel | None:
     """The kernel of few rows that makes words of B as it multiplies them, with so many `sums`.
 
     It reads longer pieces of rows than what packs. None where rows are many, or A has to be in
     words as well.
     """
-    rows = problem.row.extent
-    if rows > _FEW_ROWS or words.stages or problem.column_stride != 1:
+    rows = nest.row.extent
+    if rows > _FEW_ROWS or words.stages or nest.column_stride != 1:
         return None
-    pitch = problem.reduction[0].strides[1]
-    vectors = min(max(1, sums // rows), -(-problem.columns // lanes))
-    steps = LoopDim(problem.depth // words.step, (words.step, words.step * pitch))
-    on_bytes = replace(problem, reduction=(steps,), block_stride=vectors * lanes)
+    pitch = nest.reduction[0].strides[1]
+    vectors = min(max(1, sums // rows), -(-nest.columns // lanes))
+    steps = LoopDim(nest.depth // words.step, (words.step, words.step * pitch))
+    on_bytes = replace(nest, reduction=(steps,), block_stride=vectors * lanes)
     tile = Tile(rows, vectors, 1)
     return ContractionKernel(on_bytes, tile, lanes, True, UnpackedArithmetic(words, pitch))
 

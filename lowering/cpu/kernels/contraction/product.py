@@ -1,4 +1,4 @@
-"""What matrix products and convolutions are to what multiplies: the product of a group.
+"""What matrix products and convolutions are to what multiplies: a product and how it is stored.
 
 A family (`gemm`, `conv`) finds the product in a group and says how it may be stored. An arithmetic
 (floats by multiply-adds, numbers of 8 and 16 bits, AMX) makes its kernel; neither knows the other.
@@ -10,42 +10,25 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-from xdsl.ir import BlockArgument
-
+from braid.analysis.nests.contraction import Contraction, Product
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.lowering.emit.math.points import has_code
 from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
-class Product(ABC):
-    """A product of two block arguments, A (`left`) and B (`right`), and its epilogue.
+class ProductStorage(ABC):
+    """How the tensors of a product may be stored: A is its left operand, B the right one."""
 
-    Columns and depth are divided into `groups`, each a product of its own with `columns` columns
-    of C and `depth` rows of B.
-    """
-
-    op: MatmulOp | ConvOp
-    left: BlockArgument
-    right: BlockArgument
-    groups: int
-    columns: int
-    depth: int
+    product: Product
 
     may_overlap: ClassVar = False
     """Whether the result may be written over A."""
-
-    def has_whole(self, columns: int, step: int) -> bool:
-        """Return whether no block of columns, and no step of rows, is of two groups."""
-        whole = self.columns % columns == self.depth % step == 0
-        return self.groups == 1 or whole
 
     @abstractmethod
     def float_choices(
@@ -68,7 +51,7 @@ class Product(ABC):
 
     @abstractmethod
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredProduct":
-        """The product in these layouts."""
+        """Return the product in these layouts."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +64,7 @@ class StoredProduct(ABC):
     choice: LayoutChoice
     unit: VectorUnit
     step: int
+    product: Product
 
     @cached_property
     def narrow(self) -> Contraction | None:
@@ -152,9 +136,9 @@ class ProductArithmetic(ABC):
 
     @abstractmethod
     def candidate(
-        self, group: FusedOp, unit: VectorUnit, product: Product, machine: Machine
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> ScheduledCandidate[Any] | None:
-        """What makes the product; None for other element types, or where the machine cannot."""
+        """Return what makes the product; None for other types, or where the machine cannot."""
 
 
 @dataclass(frozen=True)
@@ -176,13 +160,14 @@ class ProductFamily(VectorFamily):
         """The name and version of the family with its arithmetic."""
 
     @abstractmethod
-    def find(self, group: FusedOp) -> Product | None:
-        """The product of a group, whose sums have a type of their own as the arithmetic's have."""
+    def find(self, group: FusedOp) -> ProductStorage | None:
+        """Return the product of a group, whose sums have a type of their own if the arithmetic's
+        do."""
 
     def match(self, group: FusedOp) -> ScheduledCandidate[Any] | None:
         """One product of block arguments, the rest elementwise on its result."""
         found = self.find(group)
-        if found is None:
+        if found is None or not has_code(found.product.points):
             return None
-        unit = self.unit_of(found.op.output)
+        unit = self.unit_of(found.product.op.output)
         return self.arithmetic.candidate(group, unit, found, self.machine)

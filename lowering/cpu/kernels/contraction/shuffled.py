@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import VectorType, f32
 from xdsl.dialects.llvm import CallIntrinsicOp
 
+from braid.analysis.nests.contraction import Contraction
 from braid.dialects.braid.byte_pairs import SHUFFLED, shuffle_bytes
 from braid.lowering.common.emitted_dialects import vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import BytePairArithmetic, i8
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.staged import StagedContraction
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
@@ -32,8 +32,8 @@ class Positions:
     pitch: int
     chunk: int
 
-    def fit(self, problem: Contraction, block: int) -> bool:
-        """Whether `problem` reads whole positions, and chunks are whole blocks of columns.
+    def fit(self, nest: Contraction, block: int) -> bool:
+        """Whether `nest` reads whole positions, and chunks are whole blocks of columns.
 
         Several positions may be one dim of the reduction where nothing lies between them.
         """
@@ -43,21 +43,21 @@ class Positions:
                 return True
             return stride == _STEP and (self.pitch == self.depth or extent * _STEP == self.depth)
 
-        dims = (*problem.outer, problem.row, *problem.reduction)
+        dims = (*nest.outer, nest.row, *nest.reduction)
         fit = self.depth >= SHUFFLED and self.chunk % block == 0
         return fit and all(fits(dim.strides[0], dim.extent) for dim in dims)
 
 
 @dataclass(frozen=True)
 class ShuffledContraction(StagedContraction):
-    """Of a `problem` whose `positions` fit, by `BytePairArithmetic`; weights are in pairs."""
+    """Of a `nest` whose `positions` fit, by `BytePairArithmetic`; weights are in pairs."""
 
     positions: Positions
 
     @property
     def parts(self) -> int:
         """Chunks of columns with an order of their own."""
-        return -(-self.problem.columns // self.positions.chunk)
+        return -(-self.nest.columns // self.positions.chunk)
 
     @property
     def unit(self) -> int:
@@ -86,8 +86,8 @@ class ShuffledContraction(StagedContraction):
     ) -> None:
         """Positions in the order of the chunk, 16 bytes after the other."""
         depth, pitch = self.positions.depth, self.positions.pitch
-        source, weight = tensors[self.problem.a], tensors[self.problem.b]
-        orders = self.problem.block_stride * self.column_blocks  # behind the blocks
+        source, weight = tensors[self.nest.a], tensors[self.nest.b]
+        orders = self.nest.block_stride * self.column_blocks  # behind the blocks
         order = e.add(orders, e.mul(part, shuffle_bytes(depth)))
         whole = depth - depth % SHUFFLED
 

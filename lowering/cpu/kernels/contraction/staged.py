@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.dims import LoopDim
 from braid.dialects.braid.buffer import aligned
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel, TileWriter
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
 
@@ -42,13 +42,13 @@ class Piece:
     far: tuple[LoopDim, ...]
 
     @staticmethod
-    def of(problem: Contraction, block: RowBlock, step: int) -> "Piece":
+    def of(nest: Contraction, block: RowBlock, step: int) -> "Piece":
         """By the strides of A, of which a step of the reduction reads so many bytes."""
-        span = step + (block.rows - 1) * problem.row.strides[0]
+        span = step + (block.rows - 1) * nest.row.strides[0]
         if block.lines > 1:
-            span += (block.lines - 1) * problem.outer[-1].strides[0]
+            span += (block.lines - 1) * nest.outer[-1].strides[0]
         far: list[LoopDim] = []
-        for dim in sorted(problem.reduction, key=lambda dim: dim.strides[0]):
+        for dim in sorted(nest.reduction, key=lambda dim: dim.strides[0]):
             if dim.strides[0] > span:
                 far.append(dim)
             else:
@@ -63,12 +63,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class StagedContraction(ABC):
-    """Emits `problem`, which is not framed, a block of rows and a part of the columns at a time.
+    """Emits `nest`, which is not framed, a block of rows and a part of the columns at a time.
 
     The last of the buffers is scratch of f32, each of which holds what a step reads of A.
     """
 
-    problem: Contraction
+    nest: Contraction
     tile: Tile
     lanes: int
     block: RowBlock
@@ -111,10 +111,10 @@ class StagedContraction(ABC):
     @property
     def grid_extents(self) -> tuple[int, ...]:
         """Outer dims, the last one in blocks, blocks of the row dim, parts of the columns."""
-        extents = [dim.extent for dim in self.problem.outer]
+        extents = [dim.extent for dim in self.nest.outer]
         if extents:
             extents[-1] = -(-extents[-1] // self.block.lines)
-        return (*extents, -(-self.problem.row.extent // self.block.rows), self.parts)
+        return (*extents, -(-self.nest.row.extent // self.block.rows), self.parts)
 
     @property
     def grid(self) -> int:
@@ -124,12 +124,12 @@ class StagedContraction(ABC):
     @cached_property
     def piece(self) -> Piece:
         """What a block reads."""
-        return Piece.of(self.problem, self.block, self.arithmetic.group)
+        return Piece.of(self.nest, self.block, self.arithmetic.group)
 
     @property
     def column_blocks(self) -> int:
         """Blocks of columns of all parts."""
-        return -(-self.problem.columns // (self.tile.vectors * self.lanes))
+        return -(-self.nest.columns // (self.tile.vectors * self.lanes))
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """Stages a block of rows, and multiplies it with a part of the columns."""
@@ -137,29 +137,29 @@ class StagedContraction(ABC):
         if outer:
             outer[-1] = e.mul(outer[-1], self.block.lines)
         first_row = e.mul(row_block, self.block.rows)
-        problem = self.problem
+        nest = self.nest
         bases = [
             e.add(
-                e.dot(outer, [dim.strides[tensor] for dim in problem.outer]),
-                e.mul(first_row, problem.row.strides[tensor]),
+                e.dot(outer, [dim.strides[tensor] for dim in nest.outer]),
+                e.mul(first_row, nest.row.strides[tensor]),
             )
-            for tensor in range(len(problem.row.strides))
+            for tensor in range(len(nest.row.strides))
         ]
         *tensors, scratch = buffers
         # What is staged of the last block begins earlier, so that it ends where A does.
         begin_a = e.minimum(bases[0], self._last_begin)
         ahead = self._ahead(e, e.sub(bases[0], begin_a))
-        rows_left = e.sub(problem.row.extent, first_row)
-        self.stage(e, tensors, scratch, e.add(begin_a, problem.a_start), part)
-        tensors[problem.a] = scratch
+        rows_left = e.sub(nest.row.extent, first_row)
+        self.stage(e, tensors, scratch, e.add(begin_a, nest.a_start), part)
+        tensors[nest.a] = scratch
         begin, end = self.columns(part, e)
 
         def columns(column_block: Index) -> None:
             if self.block.lines == 1:
                 self._line(e, tensors, [ahead, *bases[1:]], column_block, rows_left)
                 return
-            step = problem.outer[-1].strides
-            left = e.sub(problem.outer[-1].extent, outer[-1])
+            step = nest.outer[-1].strides
+            left = e.sub(nest.outer[-1].extent, outer[-1])
 
             def line(number: Index) -> None:
                 own = [e.add(ahead, e.mul(number, self.staged(step[0])))]
@@ -167,7 +167,7 @@ class StagedContraction(ABC):
                     e.add(base, e.mul(number, stride))
                     for base, stride in zip(bases[1:], step[1:], strict=True)
                 ]
-                self._line(e, tensors, own, column_block, problem.row.extent)
+                self._line(e, tensors, own, column_block, nest.row.extent)
 
             e.loop(0, e.minimum(self.block.lines, left), 1, line)
 
@@ -199,8 +199,8 @@ class StagedContraction(ABC):
         rows_left: Index,
     ) -> None:
         """The tiles of a block in one line of rows, of which `rows_left` are left."""
-        rows, extent = self.tile.rows, self.problem.row.extent
-        strides = self._kernel.problem.row.strides
+        rows, extent = self.tile.rows, self.nest.row.extent
+        strides = self._kernel.nest.row.strides
 
         def tile(first: Index, count: int) -> None:
             own = [e.add(b, e.mul(first, s)) for b, s in zip(bases, strides, strict=True)]
@@ -216,24 +216,24 @@ class StagedContraction(ABC):
     @cached_property
     def _last_begin(self) -> int:
         """Where the last of the pieces begins that end within A."""
-        near = [dim for dim in self.problem.reduction if dim not in self.piece.far]
-        dims = (*self.problem.outer, self.problem.row, *near)
+        near = [dim for dim in self.nest.reduction if dim not in self.piece.far]
+        dims = (*self.nest.outer, self.nest.row, *near)
         end = self.arithmetic.group + sum((dim.extent - 1) * dim.strides[0] for dim in dims)
         return end - self.piece.span
 
     @cached_property
     def _kernel(self) -> ContractionKernel:
-        """The problem with A in scratch memory, whose elements are steps."""
-        problem, place = self.problem, self.steps
+        """The nest with A in scratch memory, whose elements are steps."""
+        nest, place = self.nest, self.steps
         far: dict[LoopDim, int] = {}
         for dim in self.piece.far:
             far[dim] = place
             place *= dim.extent
         reduction = [
             replace(dim, strides=(far.get(dim, self.staged(dim.strides[0])), dim.strides[1]))
-            for dim in problem.reduction
+            for dim in nest.reduction
         ]
-        row_stride, *others = problem.row.strides
-        row = replace(problem.row, strides=(self.staged(row_stride), *others))
-        stored = replace(problem, row=row, reduction=tuple(reduction), a_start=0)
+        row_stride, *others = nest.row.strides
+        row = replace(nest.row, strides=(self.staged(row_stride), *others))
+        stored = replace(nest, row=row, reduction=tuple(reduction), a_start=0)
         return ContractionKernel(stored, self.tile, self.lanes, True, self.arithmetic)

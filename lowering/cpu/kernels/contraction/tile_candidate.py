@@ -8,7 +8,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import Arithmetic
-from braid.lowering.cpu.kernels.contraction.product import Product, StoredProduct
+from braid.lowering.cpu.kernels.contraction.product import ProductStorage, StoredProduct
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, TileSchedule
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate
 
@@ -17,7 +17,7 @@ from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate
 class TileCandidate(ScheduledCandidate[TileSchedule]):
     """A product whose tiles are vectors of sums in registers."""
 
-    product: Product
+    storage: ProductStorage
     dense: dict[LayoutChoice, StoredProduct] = field(
         default_factory=dict[LayoutChoice, StoredProduct], init=False
     )
@@ -46,7 +46,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous; packed B is on its own."""
         step = self.arithmetic(choice).group
-        return self.product.takes_strides(self.group, choice, step) and self.fits(choice)
+        return self.storage.takes_strides(self.group, choice, step) and self.fits(choice)
 
     def space(self, level: int) -> Iterator[TileSchedule]:
         """Tiles that fit the block of B, by predicted time."""
@@ -84,5 +84,5 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
         """The product in these layouts, without products with zeros where that is faster."""
-        stored = self.product.stored(choice, self.unit, self.arithmetic(choice).group)
+        stored = self.storage.stored(choice, self.unit, self.arithmetic(choice).group)
         return stored.with_best_frame(self.best_tile)

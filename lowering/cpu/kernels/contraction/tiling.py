@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from braid.analysis.nests.windows import WindowDim
 from braid.lowering.cpu.kernels.contraction.microkernel import (
     VECTORS,
     Tile,
     feasible_tiles,
     tile_cycles,
 )
-from braid.lowering.cpu.kernels.contraction.zeros import TileRun, WindowDim, tile_runs
+from braid.lowering.cpu.kernels.contraction.tile_runs import TileRun, tile_runs
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LEVELS
@@ -90,7 +91,7 @@ class ContractionSize:
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
     a step takes than a multiply-add of floats. Of the depth, `share` is made, and of this along
-    `window` what is not with zeros (see `zeros`). B is `widened` from 16 bits as it is loaded.
+    `window` what is not with zeros (see `tile_runs`). B is `widened` from 16 bits as it is loaded.
     """
 
     batches: int

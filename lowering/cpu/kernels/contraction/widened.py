@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import VectorType, f32, i32
 
+from braid.analysis.nests.contraction import Contraction
 from braid.lowering.common.emitted_dialects import memref, vector
 from braid.lowering.cpu.kernels.contraction.arithmetic import PairArithmetic, i8, i16
-from braid.lowering.cpu.kernels.contraction.problem import Contraction
 from braid.lowering.cpu.kernels.contraction.staged import StagedContraction
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -24,20 +24,20 @@ _ITERATIONS = 8
 """Of a grid, at least: threads share them."""
 
 
-def takes_pairs(problem: Contraction) -> bool:
+def takes_pairs(nest: Contraction) -> bool:
     """Whether all rows and steps of A begin at even bytes."""
-    dims = (*problem.outer, problem.row, *problem.reduction)
+    dims = (*nest.outer, nest.row, *nest.reduction)
     return all(dim.extent == 1 or dim.strides[0] % _PAIR == 0 for dim in dims)
 
 
 @dataclass(frozen=True)
 class WidenedContraction(StagedContraction):
-    """Of a `problem` that `takes_pairs`, by `PairArithmetic`."""
+    """Of a `nest` that `takes_pairs`, by `PairArithmetic`."""
 
     @property
     def parts(self) -> int:
         """As many as the grid needs."""
-        blocks = -(-self.problem.rows // (self.block.rows * self.block.lines))
+        blocks = -(-self.nest.rows // (self.block.rows * self.block.lines))
         return min(self.column_blocks, -(-_ITERATIONS // blocks))
 
     @property
@@ -64,7 +64,7 @@ class WidenedContraction(StagedContraction):
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
         """Bytes as 16-bit numbers, a vector of pairs after the other; the last ones overlap."""
-        source, pairs = tensors[self.problem.a], self.steps
+        source, pairs = tensors[self.nest.a], self.steps
 
         def widen(first: Index, target: Index) -> None:
             def vector(position: Index) -> None:

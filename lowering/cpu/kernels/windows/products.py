@@ -7,20 +7,21 @@ from typing import Self
 
 from xdsl.dialects import arith
 
+from braid.analysis.nests.convolution import Convolution, convolution
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.arithmetic import adds_bytes
-from braid.lowering.cpu.kernels.conv.match import ConvMatch, match_convolution
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
 from braid.lowering.cpu.kernels.windows.problem import ChannelGroups
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math.points import has_code
 
 
-def match_products(group: FusedOp) -> ConvMatch | None:
-    """A convolution of f32, f64 or bytes of several groups; not of bf16 that is added up in f32."""
-    found = match_convolution(group) or match_convolution(group, narrow=True)
-    if found is None or found.groups == 1:
+def grouped_convolution(group: FusedOp) -> Convolution | None:
+    """Return a convolution of f32, f64 or bytes of several groups; not of bf16 into f32."""
+    found = convolution(group) or convolution(group, accumulates=True)
+    if found is None or found.groups == 1 or not has_code(found.points):
         return None
     return found if found.op.accumulator is None or adds_bytes(found.op) else None
 
@@ -30,7 +31,7 @@ class ProductCandidate(WindowCandidate):
     """Such a convolution."""
 
     @classmethod
-    def of(cls, group: FusedOp, unit: VectorUnit, found: ConvMatch) -> Self:
+    def of(cls, group: FusedOp, unit: VectorUnit, found: Convolution) -> Self:
         """With the channels of `found` in its groups."""
         accumulator = found.op.accumulator
         return cls(
@@ -38,8 +39,8 @@ class ProductCandidate(WindowCandidate):
             unit=unit,
             anchor=found.op.output,
             windows=found.windows,
-            input=found.input,
-            weight=found.weight,
+            input=found.left,
+            weight=found.right,
             points=found.points,
             neutral=0,
             combine=_multiply_add if accumulator is None else _multiply_add_integers,

@@ -1,4 +1,4 @@
-"""Products with the zeros around an image, which a contraction may leave out. No IR.
+"""Tiles at the edges of images, which leave out products with the zeros around them.
 
 Along a dim, an element of the windows lies in the image at neighbouring positions. Where positions
 are rows of tiles, a tile at an edge makes the products of each element for a part of its rows; of
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from braid.analysis.nests.windows import WindowDim
 from braid.lowering.emit.emitter import Emitter, Index
 
 _MOST_PASSES, _MOST_CODES = 8, 32
@@ -19,61 +20,18 @@ _MOST_EDGES = 1 << 12
 """Tiles that are not inside of the image; more than these are not looked at one by one."""
 
 
-@dataclass(frozen=True)
-class WindowDim:
-    """Element t of the window at position p is number p · stride + t · dilation along a dim.
+def elements_at(e: Emitter, window: WindowDim, position: Index) -> tuple[Index, Index]:
+    """Return the first element of the window at `position` that lies in the image, and the one
+    after the last; the former is not less where there are none."""
+    first = e.mul(position, window.stride)
 
-    Those before `begin` and from `end` on are zeros. There are `size` elements and `positions`.
-    """
+    def before(side: int) -> Index:
+        distance = e.sub(e.maximum(first, side), first)
+        return e.divmod(e.add(distance, window.dilation - 1), window.dilation)[0]
 
-    positions: int
-    size: int
-    stride: int
-    dilation: int
-    begin: int
-    end: int
-
-    @property
-    def _reaches_end(self) -> bool:
-        last = (self.positions - 1) * self.stride + (self.size - 1) * self.dilation
-        return last >= self.end
-
-    @property
-    def share(self) -> float:
-        """Of all products those that are not with zeros."""
-        inside = sum(len(self.positions_of(element)) for element in range(self.size))
-        return inside / (self.size * self.positions)
-
-    def positions_of(self, element: int) -> range:
-        """Where this element of the windows lies in the image."""
-        ahead = element * self.dilation
-        first, behind = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
-        return range(max(first, 0), max(min(behind, self.positions), first, 0))
-
-    def elements_at(self, e: Emitter, position: Index) -> tuple[Index, Index]:
-        """The first element of the window at `position` that lies in the image, and the one
-        behind the last; the former is not less where there are none."""
-        first = e.mul(position, self.stride)
-
-        def before(side: int) -> Index:
-            distance = e.sub(e.maximum(first, side), first)
-            return e.divmod(e.add(distance, self.dilation - 1), self.dilation)[0]
-
-        begin = before(self.begin) if self.begin else 0
-        end = e.minimum(before(self.end), self.size) if self._reaches_end else self.size
-        return begin, end
-
-
-@dataclass(frozen=True)
-class Framed:
-    """A dim of windows with zeros around the image: number `reduced` of the reduction.
-
-    `dim` is that of the positions, counted over the outer dims and then the row dim.
-    """
-
-    dim: int
-    reduced: int
-    window: WindowDim
+    begin = before(window.begin) if window.begin else 0
+    end = e.minimum(before(window.end), window.size) if window.reaches_end else window.size
+    return begin, end
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from braid.analysis.nests.windows import WindowDim
+from braid.lowering.cpu.kernels.contraction.tile_runs import TileRun, tile_runs
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, cycles
-from braid.lowering.cpu.kernels.contraction.zeros import TileRun, WindowDim, tile_runs
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.machines.cpus import cpu_machine
 

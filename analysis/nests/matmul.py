@@ -1,0 +1,207 @@
+"""Matrix products as contractions: which groups are one, and their loops in chosen layouts.
+
+A product may read the slabs of a table where a gather takes them from, such as weights of experts,
+so that no copies of them are made.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import bf16, f16, f32
+from xdsl.ir import BlockArgument, Operation, SSAValue
+
+from braid.analysis.nests.contraction import Contraction, Product, Slabs, has_types
+from braid.analysis.nests.dims import LoopDim, merged
+from braid.analysis.nests.pointwise import ExtentsOf, pointwise
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.dtypes import is_unsigned
+from braid.dialects.braid.elementwise import ELEMENTWISE
+from braid.dialects.braid.indexing import GatherBase, GatherNdOp, slab_rank
+from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.regions import FusedOp
+from braid.support.sizes.expression import Extent
+
+
+@dataclass(frozen=True)
+class SlabGather:
+    """`op` takes matrices `table[indices[…]]` of a table [slabs, k, n], both block arguments."""
+
+    op: GatherBase
+    table: BlockArgument
+    indices: BlockArgument
+
+    def stored(self, stride: int) -> Slabs:
+        """Return the table whose slabs are `stride` elements apart."""
+        count = shape_of(self.table)[0]
+        return Slabs(self.indices.index, count, stride, is_unsigned(element_type_of(self.indices)))
+
+    def index_strides(self, choice: LayoutChoice) -> tuple[Extent, ...]:
+        """Return the elements from one stored index to the next, by batch dim of the product."""
+        shape = shape_of(self.indices)
+        strides = choice.operands[self.indices.index].storage_strides(shape)
+        if isinstance(self.op, GatherNdOp):
+            shape, strides = shape[:-1], strides[:-1]
+        return _repeated(shape, strides)
+
+
+@dataclass(frozen=True)
+class MatrixProduct(Product):
+    """A product of matrices, in batches.
+
+    With `slabs`, `right` is the table that the right operand is gathered from; if it is `widened`,
+    that operand is `right` converted to f32.
+    """
+
+    slabs: SlabGather | None
+    widened: bool
+
+    @property
+    def has_one_right(self) -> bool:
+        """Return whether all batches have the same right operand."""
+        return self.slabs is None and math.prod(shape_of(self.right)[:-2]) == 1
+
+
+def matrix_product(
+    group: FusedOp, accumulates: bool = False, *, is_open: bool = False
+) -> MatrixProduct | None:
+    """Return the only product of the group: not empty, its right operand read by nothing else.
+
+    Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own. The
+    right operand of one of f32 may be gathered from a table, or be converted from f16 or bf16.
+    """
+    products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
+    if len(products) != 1:
+        return None
+    op = products[0]
+    left, right = op.lhs, op.rhs
+    slabs = None if accumulates else _slab_gather(right)
+    widening = None if accumulates else _widening(right)
+    apart = widening
+    if slabs is not None:
+        right, apart = slabs.table, slabs.op
+    elif widening is not None:
+        right = widening.operands[0]
+    if not isinstance(left, BlockArgument) or not isinstance(right, BlockArgument) or left is right:
+        return None
+    if not has_types(op, accumulates):
+        return None
+    points = pointwise(group, op, apart=apart, is_open=is_open)
+    if points is None or right in points.leaves or (accumulates and left in points.leaves):
+        return None
+    if slabs is not None and slabs.indices in points.leaves:
+        return None
+    extents = (*shape_of(left), *shape_of(right))
+    if 0 in extents or not (is_open or DYNAMIC not in extents):
+        return None
+    sizes = (1, points.shape[-1], shape_of(left)[-1])
+    return MatrixProduct(op, left, right, points, *sizes, slabs, widening is not None)
+
+
+def _widening(value: SSAValue) -> Operation | None:
+    """Return what converts `value` from f16 or bf16 to f32, for the product alone."""
+    op = value.owner
+    if not isinstance(op, ELEMENTWISE["cast"]) or not value.has_one_use():
+        return None
+    kinds = element_type_of(op.operands[0]), element_type_of(value)
+    return op if kinds in ((f16, f32), (bf16, f32)) else None
+
+
+def _slab_gather(value: SSAValue) -> SlabGather | None:
+    """Return how `value` is gathered from a table, if it is slabs of it and has one reader.
+
+    None where the gather is along another dim, in batches, or by tuples of more than one index.
+    """
+    op = value.owner
+    if not isinstance(op, GatherBase) or slab_rank(value) != 2 or not value.has_one_use():
+        return None
+    table, indices = op.data, op.indices
+    if not isinstance(table, BlockArgument) or not isinstance(indices, BlockArgument):
+        return None
+    return SlabGather(op, table, indices) if len(shape_of(table)) == 3 else None
+
+
+def matmul_contraction(
+    product: MatrixProduct, choice: LayoutChoice, block: int, lanes: int, step: int = 1
+) -> Contraction:
+    """Return the contraction in these layouts, for column blocks of `block` columns.
+
+    Vectors have `lanes` columns. A step of the reduction is over `step` rows of B, which are
+    neighbours in its blocks.
+    """
+    return cast(Contraction, open_contraction(product, choice, block, lanes, step, shape_of))
+
+
+def open_contraction(
+    product: MatrixProduct,
+    choice: LayoutChoice,
+    block: int,
+    lanes: int,
+    step: int,
+    extents_of: ExtentsOf,
+) -> Contraction[Extent]:
+    """Return the contraction as `matmul_contraction` does, with extents from `extents_of`.
+
+    Those of B, and the last ones of A and the results, are known.
+    """
+    points = product.points
+    shape = extents_of(product.op.output)
+    layout = choice.operands[product.right.index]
+    a_shape, b_shape = shape_of(product.left), shape_of(product.right)
+
+    def strides_of(argument: BlockArgument) -> tuple[Extent, ...]:
+        own = extents_of(argument)
+        return _repeated(own, choice.operands[argument.index].storage_strides(own))
+
+    a_strides = strides_of(product.left)
+    stored = layout.untransformed.storage_strides(b_shape)
+    slabs = None
+    if product.slabs is not None:
+        slabs = product.slabs.stored(stored[0])
+        b_strides = (*product.slabs.index_strides(choice), 0)
+    else:
+        b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
+    leaves = [strides_of(leaf) for leaf in points.leaves]
+    tensors = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))
+    dims = [
+        LoopDim[Extent](extent, tuple(strides[dim] for strides in tensors))
+        for dim, extent in enumerate(shape[:-1])
+    ]
+    outer = merged(dims)
+    row = LoopDim[Extent](1, (0,) * len(tensors))
+    if outer and outer[-1].strides[1] == 0:
+        outer, row = outer[:-1], outer[-1]
+    steps = -(-a_shape[-1] // step)
+    column_stride, k_stride, block_stride = _strides_of_right(layout, stored, block, step, steps)
+    return Contraction(
+        product,
+        outer=outer,
+        row=row,
+        reduction=(LoopDim(steps, (step, k_stride)),),
+        columns=points.shape[-1],
+        columns_padded=not layout.is_permutation,
+        block_stride=block_stride,
+        vector_steps=(*(lanes * cast(int, leaf[-1]) for leaf in leaves), lanes),
+        slabs=slabs,
+        column_stride=column_stride,
+    )
+
+
+def _strides_of_right(
+    layout: Layout, stored: Sequence[int], block: int, step: int, steps: int
+) -> tuple[int, int, int]:
+    """Return the elements of B to the next column, step of the reduction and column block."""
+    if layout.is_row_major:
+        return 1, stored[-2], block
+    if layout.is_permutation:
+        column_stride, k_stride = stored[-2:]
+        return column_stride, k_stride, block * column_stride
+    return 1, block * step, block * step * steps
+
+
+def _repeated(shape: Sequence[Extent], strides: Sequence[Extent]) -> tuple[Extent, ...]:
+    """Return the strides, with 0 for the dims that are repeated."""
+    return tuple(0 if e == 1 else s for e, s in zip(shape, strides, strict=False))
