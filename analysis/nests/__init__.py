@@ -6,7 +6,9 @@ nothing. Each class of nests is one file:
 - `pointwise`: elementwise ops, one result element per iteration
 - `contraction`: sums of products, with elementwise ops on the result
 - `matmul`, `convolution`: which groups are a product, and their contraction in some layouts
-- `windows`: windows of images, and the zeros around these
+- `windows`: what is made of the windows of images, and the zeros around these
+- `pooling`: which groups are a pooling
+- `winograd`: convolutions by tiles of several results
 - `rows`: a reduction, with elementwise ops before and after it
 - `normalization`: softmax and layer normalization, and where scales lie
 - `scan`, `selection`: lines in which elements are combined, or the first ones are wanted

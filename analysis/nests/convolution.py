@@ -16,15 +16,12 @@ from xdsl.ir import BlockArgument
 from braid.analysis.nests.contraction import Contraction, Framed, Product, has_types
 from braid.analysis.nests.dims import LoopDim, Stored, merged
 from braid.analysis.nests.pointwise import pointwise
-from braid.analysis.nests.windows import WindowDim
+from braid.analysis.nests.windows import RANKS, ChannelGroups, WindowDim, WindowOp
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
-
-RANKS = (3, 4, 5)
-"""Dims of lines, images and volumes of several channels."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +50,21 @@ class Convolution(Product):
     def is_depthwise(self) -> bool:
         """Return whether every channel is convolved alone, into one."""
         return self.groups > 1 and self.depth == self.columns == 1
+
+    @property
+    def over_windows(self) -> WindowOp:
+        """Return the sums of products of channels in groups."""
+        return WindowOp(
+            self.op.output,
+            self.windows,
+            self.left,
+            self.points,
+            combine="add",
+            neutral=0,
+            accumulator=self.op.accumulator,
+            weight=self.right,
+            groups=ChannelGroups(self.depth, self.columns),
+        )
 
     @cached_property
     def windows_with_zeros(self) -> tuple[WindowDim | None, ...]:

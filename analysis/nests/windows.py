@@ -1,6 +1,21 @@
-"""Windows of images along one dim, and the zeros around the images that they read."""
+"""Windows of images: what every output is made of, and where that lies."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+from xdsl.ir import Attribute, BlockArgument, SSAValue
+
+from braid.analysis.nests.dims import Stored
+from braid.analysis.nests.pointwise import InPlace, Pointwise
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.windows import Windows
+
+RANKS = (3, 4, 5)
+"""Dims of lines, images and volumes of several channels."""
 
 
 @dataclass(frozen=True)
@@ -34,3 +49,147 @@ class WindowDim:
         ahead = element * self.dilation
         first, behind = (-((ahead - side) // self.stride) for side in (self.begin, self.end))
         return range(max(first, 0), max(min(behind, self.positions), first, 0))
+
+
+@dataclass(frozen=True)
+class ChannelGroups:
+    """Every output channel of a group combines as many `inputs`; of these there are `outputs`."""
+
+    inputs: int = 1
+    outputs: int = 1
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether each channel is a group of its own."""
+        return self.inputs == self.outputs == 1
+
+    def inputs_of(self, outputs: int) -> int:
+        """Return the input channels of the groups of so many output channels, whole groups."""
+        return outputs // self.outputs * self.inputs
+
+
+@dataclass(frozen=True)
+class WindowOp:
+    """An op over unpadded windows of a block argument, whose result is `anchor`, and its epilogue.
+
+    From `neutral` on, the elementwise operation `combine` joins the elements of a window, or adds
+    up their products with those of `weight`; in numbers of type `accumulator` where there is one.
+    """
+
+    anchor: SSAValue
+    windows: Windows
+    input: BlockArgument
+    points: Pointwise
+    combine: str
+    neutral: float
+    accumulator: Attribute | None
+    weight: BlockArgument | None = None
+    groups: ChannelGroups = ChannelGroups()
+
+    @property
+    def channels(self) -> int:
+        """Return the output channels."""
+        return self.points.shape[1]
+
+    @property
+    def width(self) -> int:
+        """Return the outputs of a line."""
+        return self.points.shape[-1]
+
+    @property
+    def steps(self) -> int:
+        """Return how often `combine` is computed."""
+        return math.prod((*self.points.shape, *self.windows.size))
+
+
+@dataclass(frozen=True)
+class WindowNest:
+    """A `WindowOp` whose tensors lie such that vectors of `lanes` elements are contiguous.
+
+    These are of channels, or of neighbouring pixels where the result is row-major, in all of
+    `stored`: the input, the leaves of the epilogue, and the result; or they are repeated. The
+    weight is stored `[window…, channels]` or, for vectors along lines, `[channels, window…]`; with
+    groups of several channels, `[blocks of a vector of outputs, window…, inputs of a group, outputs
+    of the block]`.
+    """
+
+    op: WindowOp
+    stored: tuple[Stored, ...]
+    lanes: int
+
+    @property
+    def points(self) -> Pointwise:
+        """Return the epilogue."""
+        return self.op.points
+
+    @property
+    def windows(self) -> Windows:
+        """Return the windows."""
+        return self.op.windows
+
+    @property
+    def groups(self) -> ChannelGroups:
+        """Return the groups of channels."""
+        return self.op.groups
+
+    @property
+    def has_lines(self) -> bool:
+        """Return whether vectors run along lines."""
+        return has_lines(self.points.shape, self.stored[-1].layout)
+
+    @property
+    def input_strides(self) -> tuple[int, ...]:
+        """Return the elements to the next image, along each spatial dim, and to the next vector.
+
+        Of the input: to what the next vector of output channels reads.
+        """
+        return _strides(self.stored[0], self.groups.inputs_of(self.lanes))
+
+    @property
+    def output_strides(self) -> list[tuple[int, ...]]:
+        """Return the same of the leaves of the epilogue, then of the result."""
+        return [_strides(tensor, self.lanes) for tensor in self.stored[1:]]
+
+    @cached_property
+    def joined(self) -> Windows:
+        """Return the windows, with lines that follow each other in memory as one: whole images."""
+        windows, strides = self.windows, self.input_strides[1:-1]
+        outer, length = len(windows.size) - 1, windows.size[-1]
+        while outer and strides[outer - 1] == length * strides[-1]:
+            if set(windows.dilations[outer - 1 :]) != {1}:
+                break
+            outer -= 1
+            length *= windows.size[outer]
+        return Windows(
+            (*windows.size[:outer], length),
+            (*windows.strides[:outer], windows.strides[-1]),
+            (*windows.dilations[:outer], windows.dilations[-1]),
+            (0,) * (outer + 1),
+            (0,) * (outer + 1),
+        )
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Return the operands of the epilogue that a result may overwrite: not those of windows."""
+        *leaves, result = self.output_strides
+        read = [value for value in (self.op.input, self.op.weight) if value is not None]
+        return self.points.in_place(leaves, [result] * len(self.points.results), read)
+
+
+def window_nest(op: WindowOp, choice: LayoutChoice, lanes: int) -> WindowNest | None:
+    """Return the nest in these layouts; None where vectors of `lanes` elements have gaps."""
+    input = Stored(shape_of(op.input), choice.operands[op.input.index])
+    nest = WindowNest(op, (input, *op.points.stored(choice)), lanes)
+    dim = len(op.points.shape) - 1 if nest.has_lines else 1
+    return nest if all(tensor.stride(dim) <= 1 for tensor in nest.stored) else None
+
+
+def has_lines(shape: Sequence[int], layout: Layout) -> bool:
+    """Return whether vectors run along lines of a result: not where each is a single number."""
+    return layout.is_row_major and shape[-1] > 1
+
+
+def _strides(tensor: Stored, channels: int) -> tuple[int, ...]:
+    vector = tensor.stride(1, channels) if tensor.stride(1) else 0
+    spatial = (tensor.stride(dim) for dim in range(2, len(tensor.shape)))
+    return tensor.stride(0), *spatial, vector

@@ -37,7 +37,7 @@ class ConvDepthwiseFamily(VectorFamily):
         found = grouped_convolution(group)
         if found is None or not found.is_depthwise:
             return None
-        return _Depthwise.of(group, self.unit_of(found.op.output), found)
+        return _Depthwise(group, self.unit_of(found.op.output), found.over_windows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class _Depthwise(ProductCandidate):
         Two vectors of channels read longer pieces of memory than one. With 16 registers they leave
         no room for neighbouring outputs that share loads, which those of a stride do not.
         """
-        channels, width = self.points.shape[1], self.points.shape[-1]
+        channels, width = self.op.channels, self.op.width
         if channels > self.unit.lanes and (self.is_strided or self.unit.registers >= 32):
             return WindowSchedule(min(4, width), 2)
         limit = max(1, self.unit.registers // 4 - 1)
@@ -56,9 +56,9 @@ class _Depthwise(ProductCandidate):
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step, at the part of the peak that was measured."""
-        efficiency = _EFFICIENCY[_vectors_of(choice.operands[self.input.index])]
+        efficiency = _EFFICIENCY[_vectors_of(choice.operands[self.op.input.index])]
         efficiency *= _STRIDED_EFFICIENCY if self.is_strided else 1.0
-        return 2 * self.steps / (self.unit.flops * efficiency)
+        return 2 * self.op.steps / (self.unit.flops * efficiency)
 
 
 def _vectors_of(layout: Layout) -> str:

@@ -11,7 +11,6 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
-from braid.lowering.cpu.kernels.windows.problem import window_layouts
 from braid.lowering.cpu.kernels.windows.products import ProductCandidate, grouped_convolution
 
 _MOST_LOADS = 2
@@ -41,9 +40,9 @@ class ConvGroupedFamily(VectorFamily):
         if found is None or found.is_depthwise:
             return None
         unit = self.unit_of(found.op.output)
-        candidate = _Grouped.of(group, unit, found)
+        candidate = _Grouped(group, unit, found.over_windows)
         whole = found.columns < unit.lanes and unit.lanes % found.columns == 0
-        loaded = candidate.groups.inputs_of(unit.lanes)
+        loaded = candidate.op.groups.inputs_of(unit.lanes)
         return candidate if whole and loaded <= _MOST_LOADS * unit.lanes else None
 
 
@@ -51,9 +50,9 @@ class ConvGroupedFamily(VectorFamily):
 class _Grouped(ProductCandidate):
     def map_layouts(self) -> Sequence[Layout]:
         """Channels last, or in blocks."""
-        alike = self.groups.inputs == self.groups.outputs
-        layouts = window_layouts(self.windows, self.points.shape, self.unit.lanes)
-        last = Layout.channels_last(len(self.points.shape))
+        alike = self.op.groups.inputs == self.op.groups.outputs
+        layouts = super().map_layouts()
+        last = layouts[0]
         return [each for each in layouts if each == last or (alike and not each.is_row_major)]
 
     def weight_layout(self, maps: Layout) -> Layout:
@@ -66,14 +65,14 @@ class _Grouped(ProductCandidate):
         Where these are few, of two vectors of channels, which are longer pieces of memory: 0.5 of
         the time for 1 × 1.
         """
-        channels, width = self.points.shape[1], self.points.shape[-1]
-        limit, weights = self.unit.registers // 4, self.groups.inputs * self.windows.size[-1]
+        channels, width = self.op.channels, self.op.width
+        limit, weights = self.unit.registers // 4, self.op.groups.inputs * self.op.windows.size[-1]
         is_even = channels % (2 * self.unit.lanes) == 0
         vectors = 2 if is_even and weights <= limit else 1
         return WindowSchedule(-(-width // -(-width // limit)), vectors)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A multiply-add for every step and input of a group."""
-        is_near = self.groups.outputs * self.unit.element_bytes <= _NEAR_BYTES
+        is_near = self.op.groups.outputs * self.unit.element_bytes <= _NEAR_BYTES
         efficiency = _EFFICIENCY if is_near else _FAR_EFFICIENCY
-        return 2 * self.steps * self.groups.inputs / (self.unit.flops * efficiency)
+        return 2 * self.op.steps * self.op.groups.inputs / (self.unit.flops * efficiency)

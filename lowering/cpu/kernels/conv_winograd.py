@@ -14,10 +14,10 @@ from typing import ClassVar
 from xdsl.dialects.builtin import f32
 
 from braid.analysis.nests.convolution import Convolution, convolution
-from braid.analysis.nests.dims import Stored
+from braid.analysis.nests.winograd import WinogradNest, winograd_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -29,7 +29,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
-from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem, best_seconds
+from braid.lowering.cpu.kernels.winograd.size import WinogradSize, best_seconds
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.points import has_code
 from braid.targets.kernels.kernel_family import Kernel
@@ -101,36 +101,36 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         """Unless vectors would not be contiguous; the weight is on its own."""
         if choice.operands[self.found.right.index].strides is not None:
             return False
-        tensors = [self._input(choice), *self._outputs(choice)]
-        return results_alike(choice) and all(tensor.stride(1) <= 1 for tensor in tensors)
+        nest = winograd_nest(self.found, choice, self.unit.lanes)
+        return results_alike(choice) and nest is not None
 
     def space(self, level: int) -> Iterator[WinogradSchedule]:
         """Blocks of tiles and register tiles, by predicted time."""
-        problem, vectors = self._stored, self._vectors(stored_choice(self.group))
+        size, vectors = self._size, self._vectors(stored_choice(self.group))
         ranked = sorted(
-            problem.size.blocks(vectors, self.unit),
-            key=lambda block: problem.size.seconds(*block, vectors, self.unit),
+            size.blocks(vectors, self.unit),
+            key=lambda block: size.seconds(*block, vectors, self.unit),
         )
         for place, (tiles, rows) in enumerate(ranked):
             if level == sum(place >= count for count in (3, 10)):
                 unroll = max(1, _UNROLLED_PRODUCTS // (rows * vectors))
-                parts = problem.parts(tiles, vectors, self.unit.lanes)
+                parts = size.parts(tiles, vectors, self.unit.lanes)
                 yield WinogradSchedule(tiles, rows, unroll, parts)
 
     def takes(self, schedule: WinogradSchedule) -> bool:
         """Any block of tiles, with a register tile that fits."""
         if min(schedule.parts, schedule.rows, schedule.tiles, schedule.unroll) < 1:
             return False
-        problem, vectors = self._stored, self._vectors(stored_choice(self.group))
-        blocks = -(-problem.outputs // (vectors * self.unit.lanes))
+        size, vectors = self._size, self._vectors(stored_choice(self.group))
+        blocks = -(-size.outputs // (vectors * self.unit.lanes))
         fits = (schedule.rows, vectors) in feasible_tiles(self.unit)
-        fits = fits and schedule.unroll <= _MOST_UNROLLED and schedule.tiles <= problem.tiles
+        fits = fits and schedule.unroll <= _MOST_UNROLLED and schedule.tiles <= size.tiles
         return fits and blocks % schedule.parts == 0
 
     def seconds(self, choice: LayoutChoice) -> float:
         """Time of the best block, or of memory where that is slower."""
-        problem, vectors = self._problem(choice), self._vectors(choice)
-        best = best_seconds(problem.size, vectors, self.unit)
+        size, vectors = WinogradSize.of(self._nest(choice)), self._vectors(choice)
+        best = best_seconds(size, vectors, self.unit)
         return max(best, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: WinogradSchedule) -> Kernel:
@@ -138,10 +138,10 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 
-        problem, vectors = self._stored, self._vectors(stored_choice(self.group))
+        nest, vectors = self._stored, self._vectors(stored_choice(self.group))
         tile = Tile(schedule.rows, vectors, schedule.unroll)
-        kernel = WinogradKernel(problem, schedule.tiles, tile, schedule.parts, self.unit.lanes)
-        body, in_place = kernel.iteration, problem.in_place
+        kernel = WinogradKernel(nest, schedule.tiles, tile, schedule.parts, self.unit.lanes)
+        body, in_place = kernel.iteration, nest.in_place
         return grid_kernel(
             self.group,
             symbol,
@@ -154,8 +154,12 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         )
 
     @cached_property
-    def _stored(self) -> WinogradProblem:
-        return self._problem(stored_choice(self.group))
+    def _stored(self) -> WinogradNest:
+        return self._nest(stored_choice(self.group))
+
+    @cached_property
+    def _size(self) -> WinogradSize:
+        return WinogradSize.of(self._stored)
 
     def _best_vectors(self, results: int) -> int:
         return min(VECTORS, key=lambda vectors: self.seconds(self._choice(vectors, results)))
@@ -171,42 +175,7 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
     def _vectors(self, choice: LayoutChoice) -> int:
         return choice.operands[self.found.right.index].block(0) // self.unit.lanes
 
-    def _input(self, choice: LayoutChoice) -> Stored:
-        input = self.found.left
-        return Stored(shape_of(input), choice.operands[input.index])
-
-    def _outputs(self, choice: LayoutChoice) -> list[Stored]:
-        """The leaves of the epilogue, then the result."""
-        return self.found.points.stored(choice)
-
-    def _problem(self, choice: LayoutChoice) -> WinogradProblem:
-        found, points, input = self.found, self.found.points, self._input(choice)
-        outputs, windows = self._outputs(choice), found.windows
-        images, _, *depths, height, width = points.shape
-        steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
-        strides = _strides(input)
-        along, planes = (
-            tuple(stride * step for stride, step in zip(strides, own, strict=False))
-            for own in steps
-        )
-        return WinogradProblem(
-            images=(images, *depths),
-            planes=windows.size[0] if depths else 1,
-            plane_stride=planes[-1],
-            channels=found.depth,
-            outputs=found.columns,
-            shape=(height, width),
-            results=choice.operands[found.right.index].winograd,
-            input=found.left.index,
-            weight=found.right.index,
-            input_strides=(*along, *strides[-2:]),
-            output_strides=tuple(map(_strides, outputs)),
-            vector_steps=tuple(self.unit.lanes * tensor.stride(1) for tensor in outputs),
-            anchor=found.op.output,
-            points=points,
-        )
-
-
-def _strides(tensor: Stored) -> tuple[int, ...]:
-    """Of all dims but the channels."""
-    return (tensor.stride(0), *(tensor.stride(dim) for dim in range(2, len(tensor.shape))))
+    def _nest(self, choice: LayoutChoice) -> WinogradNest:
+        found = winograd_nest(self.found, choice, self.unit.lanes)
+        assert found is not None, "the family was asked for layouts it did not offer"
+        return found

@@ -4,28 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from xdsl.dialects.builtin import f32, f64
-from xdsl.ir import Attribute, BlockArgument
-
-from braid.analysis.nests.convolution import RANKS
-from braid.analysis.nests.pointwise import pointwise
+from braid.analysis.nests.pooling import pooling
+from braid.analysis.nests.windows import has_lines
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.pooling import PoolOp
-from braid.dialects.braid.quantization import is_byte
-from braid.dialects.braid.reduction import ReduceOp, neutral_of
+from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.windows.combination import combinations, pixels_to_share
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
-from braid.lowering.cpu.kernels.windows.problem import (
-    Combine,
-    combinations,
-    has_lines,
-    pixels_to_share,
-)
-from braid.lowering.emit.math.elementwise_table import emitter_of
 from braid.lowering.emit.math.points import has_code
 
 _PART_OF_PEAK = 1 / 4
@@ -57,57 +45,14 @@ class PoolFamily(VectorFamily):
 
     def match(self, group: FusedOp) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
-        ops = [op for op in group.body.block.ops if isinstance(op, PoolOp | ReduceOp)]
-        if len(ops) != 1 or not isinstance(x := ops[0].input, BlockArgument):
+        found = pooling(group)
+        if found is None or not has_code(found.points):
             return None
-        op, kind = ops[0], element_type_of(x)
-        if not (kind in (f32, f64) or is_byte(kind)) or len(shape_of(x)) not in RANKS:
+        unit = self.unit_of(found.input)
+        is_reduction = isinstance(found.anchor.owner, ReduceOp)
+        if is_reduction and found.channels < _LEAST_VECTORS * unit.lanes:
             return None
-        unit = self.unit_of(x)
-        pooling = _pooling(op, unit.lanes)
-        if pooling is None or pooling.windows.is_padded or min(shape_of(x)) == 0:
-            return None
-        points = pointwise(group, op)
-        if points is None or not has_code(points) or (op.accumulator and x in points.leaves):
-            return None
-        combine = _combine(pooling.combine, op.accumulator or kind)
-        return _Pool(
-            group,
-            unit,
-            op.output,
-            pooling.windows,
-            x,
-            None,
-            points,
-            pooling.neutral,
-            combine,
-            pooling.combine == "add",
-            accumulator=op.accumulator,
-        )
-
-
-@dataclass(frozen=True)
-class _Pooling:
-    """Windows, the elementwise operation over each, and what it begins with."""
-
-    windows: Windows
-    combine: str
-    neutral: float
-
-
-def _pooling(op: PoolOp | ReduceOp, lanes: int) -> _Pooling | None:
-    """None for a reduction of other dims than all but images and channels, or of few channels."""
-    if isinstance(op, PoolOp):
-        return _Pooling(op.windows, op.combine, op.padding_value)
-    _, channels, *spatial = shape_of(op.input)
-    if channels < _LEAST_VECTORS * lanes:
-        return None
-    if sorted(op.dims.get_values()) != list(range(2, 2 + len(spatial))):
-        return None
-    ones, zeros = (1,) * len(spatial), (0,) * len(spatial)
-    windows = Windows(tuple(spatial), ones, ones, zeros, zeros)
-    kind = op.kind.data
-    return _Pooling(windows, kind, neutral_of(kind, op.result_type().element_type))
+        return _Pool(group, unit, found)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +66,7 @@ class _Pool(WindowCandidate):
         comes from farther away, which then is read in longer pieces. Where there is one output,
         half of the registers hold sums: 0.5 to 0.9 of the time of two vectors.
         """
-        channels, width = self.points.shape[1], self.points.shape[-1]
+        channels, width = self.op.channels, self.op.width
         if self.has_lines:
             yield from line_schedules(width, self.unit.lanes, level)
             return
@@ -139,26 +84,19 @@ class _Pool(WindowCandidate):
     def _columns(self) -> int:
         """Neighbouring outputs of a tile."""
         most = _WIDE_COLUMNS if self._is_wide else 4 if self.is_near else 2
-        return min(most, self.points.shape[-1])
+        return min(most, self.op.width)
 
     @property
     def _is_wide(self) -> bool:
         """Whether windows overlap so much that many outputs pay."""
-        return self.windows.strides[-1] == 1 and self.windows.size[-1] >= _WIDE
+        return self.op.windows.strides[-1] == 1 and self.op.windows.size[-1] >= _WIDE
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
         """A vector operation for every step, fewer where columns are shared."""
-        seconds = self.steps / (self.unit.flops * _PART_OF_PEAK)
-        columns, windows = self._columns, self.windows
+        seconds = self.op.steps / (self.unit.flops * _PART_OF_PEAK)
+        columns, windows = self._columns, self.op.windows
         pixels = pixels_to_share(windows, columns)
-        if pixels is None or has_lines(self.points.shape, choice.results[0]):
+        if pixels is None or has_lines(self.op.points.shape, choice.results[0]):
             return seconds
         alone, shared = (combinations(windows, columns, each) for each in (None, pixels))
         return seconds * shared / alone
-
-
-def _combine(operation: str, element_type: Attribute) -> Combine:
-    """The elementwise operation of this name on two vectors."""
-    emit = emitter_of(operation, [element_type] * 2, element_type)
-    assert emit is not None, f"no '{operation}' of {element_type}"
-    return lambda e, value, x, weight: emit(e, [value, x])

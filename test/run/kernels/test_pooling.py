@@ -14,7 +14,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.windows import Windows
 from braid.lowering.cpu.kernels.pooling import PoolFamily
-from braid.lowering.cpu.kernels.windows.problem import combinations, pixels_to_share
+from braid.lowering.cpu.kernels.windows.combination import combinations, pixels_to_share
 from test.machines import AVX512, HOST
 from test.run.kernels.conftest import candidate_of, make_group
 from test.schedules import emitted

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
+from braid.analysis.nests.windows import WindowNest
 from braid.dialects.braid.windows import Windows
 from braid.lowering.common.long_sums import additions_of
 from braid.lowering.cpu.kernels.pointwise.epilogue import (
@@ -13,8 +14,13 @@ from braid.lowering.cpu.kernels.pointwise.epilogue import (
     TileStore,
     tile_masks,
 )
+from braid.lowering.cpu.kernels.windows.combination import (
+    Carry,
+    Combination,
+    is_short,
+    shared_pixels,
+)
 from braid.lowering.cpu.kernels.windows.grouped import GroupedSums
-from braid.lowering.cpu.kernels.windows.problem import Carry, WindowProblem
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 
@@ -71,10 +77,13 @@ def over_lines(
 class WindowChannels:
     """Tiles of `columns` neighbouring outputs and `vectors` vectors of channels.
 
-    One grid iteration is a line of outputs, for a block of channels or for all of them.
+    One grid iteration is a line of outputs, for a block of channels or for all of them. `is_near`
+    says that the input stays in the second-level cache.
     """
 
-    problem: WindowProblem
+    nest: WindowNest
+    combination: Combination
+    is_near: bool
     columns: int
     vectors: int
 
@@ -85,14 +94,14 @@ class WindowChannels:
         Images of one dim have no lines, but tiles, where all channels are inside.
         """
         if self._blocks_outside:
-            batch, channels, *lines, _ = self.problem.points.shape
+            batch, channels, *lines, _ = self.nest.points.shape
             return (batch, -(-channels // self._block), *lines)
         return self._places
 
     @property
     def _places(self) -> tuple[int, ...]:
         """Images and lines, or tiles of what has no lines."""
-        batch, _, *lines, width = self.problem.points.shape
+        batch, _, *lines, width = self.nest.points.shape
         return (batch, *(lines or [-(-width // self.columns)]))
 
     @property
@@ -103,7 +112,7 @@ class WindowChannels:
     @property
     def _block(self) -> int:
         """Channels of a tile."""
-        return self.vectors * self.problem.lanes
+        return self.vectors * self.nest.lanes
 
     @property
     def _blocks_outside(self) -> bool:
@@ -114,13 +123,13 @@ class WindowChannels:
         channels of a tile are inside, so that each line of a window is read from its first byte to
         its last.
         """
-        strides, is_weighted = self.problem.input_strides, self.problem.weight is not None
-        is_small = is_weighted and self.problem.is_near
+        strides, is_weighted = self.nest.input_strides, self.nest.op.weight is not None
+        is_small = is_weighted and self.is_near
         return strides[-1] > strides[1] or is_small or math.prod(self._places) < _LEAST_PLACES
 
     @property
     def _are_tiles_in_grid(self) -> bool:
-        return len(self.problem.points.shape) == 3 and not self._blocks_outside
+        return len(self.nest.points.shape) == 3 and not self._blocks_outside
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """The tiles of a line, or one of them, for one block of channels or for all of them."""
@@ -137,7 +146,7 @@ class WindowChannels:
         elif self._blocks_outside:
             block, *lines = rest
             first = e.mul(block, self.vectors)
-            masks = tile_masks(e, self.problem.points.shape[1], block, self.vectors)
+            masks = tile_masks(e, self.nest.op.channels, block, self.vectors)
             self._line(e, lines, lambda place, count: tile(place, count, first, masks))
         else:
             self._line(e, rest, of_all_channels)
@@ -165,7 +174,7 @@ class WindowChannels:
 
     @property
     def _width(self) -> int:
-        return self.problem.points.shape[-1]
+        return self.nest.op.width
 
     @property
     def _left(self) -> int:
@@ -174,7 +183,7 @@ class WindowChannels:
 
     def _over_channels(self, e: Emitter, tile: Callable[[Index, _Masks], None]) -> None:
         """Blocks of all channels by their first vectors, then those that fill no block."""
-        channels, lanes = self.problem.points.shape[1], self.problem.lanes
+        channels, lanes = self.nest.op.channels, self.nest.lanes
         whole, left = divmod(channels, self._block)
         if whole:
             unmasked = [None] * self.vectors
@@ -201,15 +210,15 @@ class _TileWriter:
 
     def write(self) -> None:
         """Runs over the window, applies the epilogue and stores."""
-        e, problem = self.e, self.kernel.problem
+        e, nest = self.e, self.kernel.nest
         image, *spatial = self.position
-        starts = [e.mul(i, s) for i, s in zip(spatial, problem.windows.strides, strict=True)]
+        starts = [e.mul(i, s) for i, s in zip(spatial, nest.windows.strides, strict=True)]
         start = (image, *starts, self.first_vector)
-        tile = self._accumulate(e.dot(start, problem.input_strides))
-        tensors = problem.output_strides
+        tile = self._accumulate(e.dot(start, nest.input_strides))
+        tensors = nest.output_strides
         epilogue = Epilogue(
-            problem.anchor,
-            problem.points,
+            nest.op.anchor,
+            nest.points,
             tuple(tensor[-2] for tensor in tensors),
             tuple(tensor[-1] for tensor in tensors),
         )
@@ -218,26 +227,27 @@ class _TileWriter:
 
     def _accumulate(self, base: Index) -> Accumulators:
         """Loops over the window's lines, and over its columns where they are many."""
-        e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
-        *lines, width = problem.joined.size
-        type, carry = e.vector_type(self.buffers[problem.x].element_type), problem.carry
-        pixels = problem.shared_pixels(self.count)
+        e, nest, vectors = self.e, self.kernel.nest, len(self.masks)
+        *lines, width = nest.joined.size
+        carry, input = self.kernel.combination.carry, self.buffers[nest.op.input.index]
+        type = e.vector_type(input.element_type)
+        pixels = shared_pixels(nest, self.count)
         count = self.count if pixels is None else len(pixels)
-        values: Sequence[Value] = [e.constant(problem.neutral, type)] * (count * vectors)
-        columns, inputs = self._columns, problem.groups.inputs
-        if not problem.groups.is_alone:
+        values: Sequence[Value] = [e.constant(nest.op.neutral, type)] * (count * vectors)
+        columns, inputs = self._columns, nest.groups.inputs
+        if not nest.groups.is_alone:
             tile = e, self.buffers, self.first_vector, self.masks, self.count
-            columns = GroupedSums.of(problem, *tile).columns
+            columns = GroupedSums.of(nest, self.kernel.combination.combine, *tile).columns
 
         def line(start: Index, tap: Index, values: Sequence[Value]) -> Sequence[Value]:
             if pixels is not None:
                 return self._pixels(start, pixels, values)
-            if problem.is_short:
+            if is_short(nest):
                 return columns(start, tap, range(width), values)
             return carry(e, 0, width, 1, values, lambda x, v: columns(start, tap, [x], v), inputs)
 
-        strides = problem.input_strides[1 : 1 + len(lines)]
-        values = over_lines(e, problem.joined, strides, base, values, line, carry, inputs)
+        strides = nest.input_strides[1 : 1 + len(lines)]
+        values = over_lines(e, nest.joined, strides, base, values, line, carry, inputs)
         found = [list(values[i * vectors : (i + 1) * vectors]) for i in range(count)]
         return found if pixels is None else self._outputs(dict(zip(pixels, found, strict=True)))
 
@@ -245,15 +255,15 @@ class _TileWriter:
         self, start: Index, pixels: Sequence[int], values: Sequence[Value]
     ) -> Sequence[Value]:
         """Combines the inputs at some pixels of a line with what is above them."""
-        problem, result = self.kernel.problem, list(values)
+        combine, result = self.kernel.combination.combine, list(values)
         for number, (pixel, vector) in enumerate(product(pixels, range(len(self.masks)))):
             loaded = self._load(start, pixel, vector)
-            result[number] = problem.combine(self.e, result[number], loaded, None)
+            result[number] = combine(self.e, result[number], loaded, None)
         return result
 
     def _outputs(self, columns: Mapping[int, Sequence[Value]]) -> Accumulators:
         """Combines the columns of each output's window, of which others have some too."""
-        combine, windows = self.kernel.problem.combine, self.kernel.problem.windows
+        combine, windows = self.kernel.combination.combine, self.kernel.nest.windows
         step, dilation, width = windows.strides[-1], windows.dilations[-1], windows.size[-1]
         outputs: list[list[Value]] = []
         for output in range(self.count):
@@ -269,9 +279,9 @@ class _TileWriter:
         self, start: Index, tap: Index, columns: Sequence[Index], values: Sequence[Value]
     ) -> Sequence[Value]:
         """Combines the inputs under some columns of a window's line, each loaded once."""
-        e, problem, vectors = self.e, self.kernel.problem, len(self.masks)
-        stride, dilation = problem.windows.strides[-1], problem.windows.dilations[-1]
-        result = list(values)
+        e, nest, vectors = self.e, self.kernel.nest, len(self.masks)
+        stride, dilation = nest.windows.strides[-1], nest.windows.dilations[-1]
+        combine, result = self.kernel.combination.combine, list(values)
         loaded: dict[tuple[Index, int], Value] = {}
         for x in columns:
             weights = [self._weight(e.add(tap, x), v) for v in range(vectors)]
@@ -281,21 +291,21 @@ class _TileWriter:
                     if (pixel, v) not in loaded:
                         loaded[pixel, v] = self._load(start, pixel, v)
                     place = output * vectors + v
-                    result[place] = problem.combine(e, result[place], loaded[pixel, v], weights[v])
+                    result[place] = combine(e, result[place], loaded[pixel, v], weights[v])
         return result
 
     def _load(self, start: Index, pixel: Index, vector: int) -> Value:
         """A vector of channels of the input at a pixel of the line that begins at `start`."""
-        e, problem = self.e, self.kernel.problem
-        pixel_stride, vector_step = problem.input_strides[-2:]
+        e, nest = self.e, self.kernel.nest
+        pixel_stride, vector_step = nest.input_strides[-2:]
         offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), vector * vector_step)
-        return self.buffers[problem.x].load(e, offset, self.masks[vector])
+        return self.buffers[nest.op.input.index].load(e, offset, self.masks[vector])
 
     def _weight(self, tap: Index, vector: int) -> Value | None:
-        e, weight = self.e, self.kernel.problem.weight
+        e, weight = self.e, self.kernel.nest.op.weight
         if weight is None:
             return None
         channel = e.mul(self.first_vector, e.lanes)
-        line = e.mul(tap, self.kernel.problem.points.shape[1])
+        line = e.mul(tap, self.kernel.nest.op.channels)
         offset = e.add(e.add(line, channel), vector * e.lanes)
-        return self.buffers[weight].load(e, offset, self.masks[vector])
+        return self.buffers[weight.index].load(e, offset, self.masks[vector])

@@ -4,12 +4,14 @@ The inputs of its groups are neighbours in memory. Each is repeated for the outp
 a shuffle, and then serves all outputs of a line whose windows have its pixel.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
 
-from braid.lowering.cpu.kernels.windows.problem import WindowProblem
+from braid.analysis.nests.windows import WindowNest
+from braid.lowering.cpu.kernels.windows.combination import Combine
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import shuffled
@@ -23,7 +25,8 @@ class GroupedSums:
     vector are loaded by `pieces`, the masks of one or two loads for each.
     """
 
-    problem: WindowProblem
+    nest: WindowNest
+    combine: Combine
     e: Emitter
     buffers: Sequence[Buffer]
     first_vector: Index
@@ -33,7 +36,8 @@ class GroupedSums:
 
     @staticmethod
     def of(
-        problem: WindowProblem,
+        nest: WindowNest,
+        combine: Combine,
         e: Emitter,
         buffers: Sequence[Buffer],
         first_vector: Index,
@@ -43,10 +47,10 @@ class GroupedSums:
         """Makes the masks, which all windows share."""
         vectors = [e.add(first_vector, number) for number in range(len(masks))]
         pieces = [
-            _input_masks(problem, e, vector, mask is not None)
+            _input_masks(nest, e, vector, mask is not None)
             for vector, mask in zip(vectors, masks, strict=True)
         ]
-        return GroupedSums(problem, e, buffers, first_vector, masks, count, pieces)
+        return GroupedSums(nest, combine, e, buffers, first_vector, masks, count, pieces)
 
     def columns(
         self, start: Index, tap: Index, columns: Sequence[Index], sums: Sequence[Value]
@@ -60,22 +64,22 @@ class GroupedSums:
         weights = {
             (x, channel, vector): self._weight(e.add(tap, x), channel, vector)
             for x in columns
-            for channel in range(self.problem.groups.inputs)
+            for channel in range(self.nest.groups.inputs)
             for vector in vectors
         }
         for pixel, uses in self._uses(columns).items():
             for vector in vectors:
                 loaded = self._load(start, pixel, vector)
-                for channel in range(self.problem.groups.inputs):
+                for channel in range(self.nest.groups.inputs):
                     repeated = self._repeated(loaded, channel)
                     for x, output in uses:
                         place, weight = output * len(vectors) + vector, weights[x, channel, vector]
-                        result[place] = self.problem.combine(e, result[place], repeated, weight)
+                        result[place] = self.combine(e, result[place], repeated, weight)
         return result
 
     def _uses(self, columns: Sequence[Index]) -> dict[Index, list[tuple[Index, int]]]:
         """For each pixel of a line the columns of windows that it is under, and whose."""
-        e, windows = self.e, self.problem.windows
+        e, windows = self.e, self.nest.windows
         uses: dict[Index, list[tuple[Index, int]]] = {}
         for x in columns:
             for output in range(self.count):
@@ -85,8 +89,8 @@ class GroupedSums:
 
     def _load(self, start: Index, pixel: Index, vector: int) -> list[Value]:
         """The inputs of a vector's groups at a pixel of the line that begins at `start`."""
-        e, x = self.e, self.buffers[self.problem.x]
-        pixel_stride, vector_step = self.problem.input_strides[-2:]
+        e, x = self.e, self.buffers[self.nest.op.input.index]
+        pixel_stride, vector_step = self.nest.input_strides[-2:]
         offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), vector * vector_step)
         return [
             x.load(e, e.add(offset, piece * e.lanes), mask)
@@ -95,25 +99,26 @@ class GroupedSums:
 
     def _repeated(self, inputs: Sequence[Value], channel: int) -> Value:
         """Input channel number `channel` of each group, for all outputs of the group."""
-        groups = self.problem.groups
+        groups = self.nest.groups
         lanes = [lane // groups.outputs * groups.inputs + channel for lane in range(self.e.lanes)]
         return shuffled(self.e, inputs[0], inputs[-1], lanes)
 
     def _weight(self, tap: Index, channel: int, vector: int) -> Value:
         """Those of an element of the window and an input channel, behind each other in memory."""
-        e, problem = self.e, self.problem
-        assert problem.weight is not None
-        block = e.add(e.mul(self.first_vector, problem.taps), vector * problem.taps)
-        step = e.add(e.mul(e.add(block, tap), problem.groups.inputs), channel)
-        return self.buffers[problem.weight].load(e, e.mul(step, e.lanes), self.masks[vector])
+        e, nest = self.e, self.nest
+        assert nest.op.weight is not None
+        taps = math.prod(nest.windows.size)
+        block = e.add(e.mul(self.first_vector, taps), vector * taps)
+        step = e.add(e.mul(e.add(block, tap), nest.groups.inputs), channel)
+        return self.buffers[nest.op.weight.index].load(e, e.mul(step, e.lanes), self.masks[vector])
 
 
 def _input_masks(
-    problem: WindowProblem, e: Emitter, vector: Index, is_partial: bool
+    nest: WindowNest, e: Emitter, vector: Index, is_partial: bool
 ) -> list[Value | None]:
     """Per load of what a vector's groups read, None or the channels that are there."""
-    count = problem.groups.inputs_of(e.lanes)
-    left = e.sub(problem.stored[0].shape[1], e.mul(vector, count))
+    count = nest.groups.inputs_of(e.lanes)
+    left = e.sub(nest.stored[0].shape[1], e.mul(vector, count))
     masks: list[Value | None] = []
     for begin in range(0, count, e.lanes):
         mask = e.tail_mask(count - begin)

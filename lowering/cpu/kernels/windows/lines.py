@@ -5,9 +5,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from braid.analysis.nests.dims import Stored
+from braid.analysis.nests.windows import WindowNest
 from braid.lowering.cpu.kernels.pointwise.epilogue import Accumulators, Epilogue, TileStore
 from braid.lowering.cpu.kernels.windows.channels import WindowChannels, over_lines
-from braid.lowering.cpu.kernels.windows.problem import WindowProblem, has_lines
+from braid.lowering.cpu.kernels.windows.combination import Combination
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import shuffled
@@ -32,13 +33,14 @@ class WindowLines:
     The weight is stored `[channels, window…]`.
     """
 
-    problem: WindowProblem
+    nest: WindowNest
+    combination: Combination
     vectors: int
 
     @property
     def grid_extents(self) -> tuple[int, ...]:
         """Images, channels, lines."""
-        return self.problem.points.shape[:-1]
+        return self.nest.points.shape[:-1]
 
     @property
     def grid(self) -> int:
@@ -48,7 +50,7 @@ class WindowLines:
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """Tiles of whole vectors, then one for the outputs that are left."""
         position = e.coordinates(index, self.grid_extents)
-        width, lanes = self.problem.points.shape[-1], self.problem.lanes
+        width, lanes = self.nest.op.width, self.nest.lanes
         block = self.vectors * lanes
         whole = width - width % block
 
@@ -85,11 +87,11 @@ class _LineWriter:
 
     def write(self) -> None:
         """Runs over the window, applies the epilogue and stores."""
-        e, problem = self.e, self.kernel.problem
-        outputs = problem.stored[1:]
+        e, nest = self.e, self.kernel.nest
+        outputs = nest.stored[1:]
         epilogue = Epilogue(
-            problem.anchor,
-            problem.points,
+            nest.op.anchor,
+            nest.points,
             (0,) * len(outputs),
             tuple(e.lanes * tensor.stride(self._along) for tensor in outputs),
         )
@@ -99,17 +101,17 @@ class _LineWriter:
 
     def _accumulate(self) -> Accumulators:
         """A loop over the window's lines, its columns unrolled."""
-        e, problem = self.e, self.kernel.problem
+        e, nest = self.e, self.kernel.nest
         image, channel, *lines = self.position
-        x, windows, along = problem.stored[0], problem.windows, self._along
+        x, windows, along = nest.stored[0], nest.windows, self._along
         pixel, width = x.stride(along), windows.size[-1]
         steps = windows.strides
         starts = [e.mul(i, s) for i, s in zip(lines, steps[:-1], strict=True)]
         base = e.dot((image, channel, *starts), [x.stride(dim) for dim in range(along)])
         base = e.add(base, e.mul(self.first, steps[-1] * pixel))
         weight = e.mul(channel, math.prod(windows.size))
-        type = e.vector_type(self.buffers[problem.x].element_type)
-        initial: Sequence[Value] = [e.constant(problem.neutral, type)] * len(self.vectors)
+        type = e.vector_type(self.buffers[nest.op.input.index].element_type)
+        initial: Sequence[Value] = [e.constant(nest.op.neutral, type)] * len(self.vectors)
 
         def taps(row: Index, place: Index, values: Sequence[Value]) -> Sequence[Value]:
             tap = e.add(weight, place)
@@ -119,21 +121,23 @@ class _LineWriter:
             return values
 
         strides = [x.stride(dim) for dim in range(2, along)]
-        return [list(over_lines(e, windows, strides, base, initial, taps, problem.carry))]
+        carry = self.kernel.combination.carry
+        return [list(over_lines(e, windows, strides, base, initial, taps, carry))]
 
     def _tap(self, offset: Index, tap: Index, values: Sequence[Value]) -> list[Value]:
-        e, problem = self.e, self.kernel.problem
-        weight = None if problem.weight is None else self.buffers[problem.weight].splat(e, tap)
-        step = e.lanes * problem.windows.strides[-1]
+        e, nest = self.e, self.kernel.nest
+        combine, argument = self.kernel.combination.combine, nest.op.weight
+        weight = None if argument is None else self.buffers[argument.index].splat(e, tap)
+        step = e.lanes * nest.windows.strides[-1]
         return [
-            problem.combine(e, value, self._load(e.add(offset, number * step), count), weight)
+            combine(e, value, self._load(e.add(offset, number * step), count), weight)
             for number, (value, count) in enumerate(zip(values, self.vectors, strict=True))
         ]
 
     def _load(self, offset: Index, count: int) -> Value:
         """Inputs of `count` neighbouring outputs, from the first one's on."""
-        e, buffer = self.e, self.buffers[self.kernel.problem.x]
-        stride, lanes = self.kernel.problem.windows.strides[-1], self.e.lanes
+        e, buffer = self.e, self.buffers[self.kernel.nest.op.input.index]
+        stride, lanes = self.kernel.nest.windows.strides[-1], self.e.lanes
         needed = (count - 1) * stride + 1
         low = buffer.load(e, offset, self.e.tail_mask(needed))
         if stride == 1:
@@ -151,11 +155,14 @@ class _LineWriter:
         return e.add(base, e.mul(self.first, tensor.stride(along)))
 
 
-def window_kernel(problem: WindowProblem, schedule: WindowSchedule) -> WindowChannels | WindowLines:
-    """The kernel for the result's layout: `columns` count only where vectors hold channels."""
-    if has_lines(problem.points.shape, problem.stored[-1].layout):
-        return WindowLines(problem, schedule.vectors)
-    return WindowChannels(problem, schedule.columns, schedule.vectors)
+def window_kernel(
+    nest: WindowNest, schedule: WindowSchedule, *, is_near: bool
+) -> WindowChannels | WindowLines:
+    """Return the kernel for the result's layout: `columns` count only for vectors of channels."""
+    combination = Combination.of(nest.op)
+    if nest.has_lines:
+        return WindowLines(nest, combination, schedule.vectors)
+    return WindowChannels(nest, combination, is_near, schedule.columns, schedule.vectors)
 
 
 def line_schedules(width: int, lanes: int, level: int) -> Iterator[WindowSchedule]:

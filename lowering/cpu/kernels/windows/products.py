@@ -3,18 +3,12 @@
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
-
-from xdsl.dialects import arith
 
 from braid.analysis.nests.convolution import Convolution, convolution
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.arithmetic import adds_bytes
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
-from braid.lowering.cpu.kernels.windows.problem import ChannelGroups
-from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.lowering.emit.emitter import Emitter, Value
 from braid.lowering.emit.math.points import has_code
 
 
@@ -30,29 +24,10 @@ def grouped_convolution(group: FusedOp) -> Convolution | None:
 class ProductCandidate(WindowCandidate):
     """Such a convolution."""
 
-    @classmethod
-    def of(cls, group: FusedOp, unit: VectorUnit, found: Convolution) -> Self:
-        """With the channels of `found` in its groups."""
-        accumulator = found.op.accumulator
-        return cls(
-            group=group,
-            unit=unit,
-            anchor=found.op.output,
-            windows=found.windows,
-            input=found.left,
-            weight=found.right,
-            points=found.points,
-            neutral=0,
-            combine=_multiply_add if accumulator is None else _multiply_add_integers,
-            is_sum=True,
-            accumulator=accumulator,
-            groups=ChannelGroups(found.depth, found.columns),
-        )
-
     def space(self, level: int) -> Iterator[WindowSchedule]:
         """Neighbouring outputs and channel vectors of a tile."""
         if self.has_lines:
-            yield from line_schedules(self.points.shape[-1], self.unit.lanes, level)
+            yield from line_schedules(self.op.width, self.unit.lanes, level)
             return
         default = self.default_tile()
         if level == 0:
@@ -77,14 +52,4 @@ class ProductCandidate(WindowCandidate):
     @property
     def is_strided(self) -> bool:
         """Whether windows of neighbouring outputs are more than a pixel apart."""
-        return self.windows.strides[-1] > 1
-
-
-def _multiply_add_integers(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
-    assert weight is not None
-    return e.insert(arith.AddiOp(sum, e.insert(arith.MuliOp(x, weight))))
-
-
-def _multiply_add(e: Emitter, sum: Value, x: Value, weight: Value | None) -> Value:
-    assert weight is not None
-    return e.fma(x, weight, sum)
+        return self.op.windows.strides[-1] > 1

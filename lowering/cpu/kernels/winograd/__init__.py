@@ -1,1 +1,1 @@
-"""Convolution by Winograd's algorithms: transforms in registers, problem, code and times."""
+"""Convolution by Winograd's algorithms: transforms in registers, code and times."""

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from braid.analysis.nests.dims import LoopDim
+from braid.analysis.nests.winograd import WinogradNest
 from braid.dialects.braid.buffer import aligned
 from braid.dialects.braid.winograd import TRANSFORMS, Transforms
 from braid.lowering.cpu.kernels.contraction.microkernel import Tile, TileOperands, accumulate
 from braid.lowering.cpu.kernels.pointwise.epilogue import Epilogue, TileStore, tile_masks
-from braid.lowering.cpu.kernels.winograd.problem import WinogradProblem
 from braid.lowering.cpu.kernels.winograd.transforms import transformed_input, transformed_output
 from braid.lowering.cpu.unit.kernel_function import Prepared
 from braid.lowering.emit.buffer import Buffer
@@ -29,13 +29,13 @@ first-level cache."""
 
 @dataclass(frozen=True)
 class WinogradKernel:
-    """Emits `problem`, `tiles` tiles per grid iteration and a part of the output channels.
+    """Emits `nest`, `tiles` tiles per grid iteration and a part of the output channels.
 
     `product` is the register tile of the products: its rows are tiles, its columns a block of
     output channels, of which `parts` iterations have equal numbers.
     """
 
-    problem: WinogradProblem
+    nest: WinogradNest
     tiles: int
     product: Tile
     parts: int
@@ -44,7 +44,7 @@ class WinogradKernel:
     @property
     def grid(self) -> int:
         """Iterations in all."""
-        return -(-self.problem.tiles // self.tiles) * self.parts
+        return -(-self.nest.tiles // self.tiles) * self.parts
 
     @property
     def scratch_bytes(self) -> int:
@@ -55,7 +55,7 @@ class WinogradKernel:
     @property
     def transforms(self) -> Transforms:
         """The matrices."""
-        return TRANSFORMS[self.problem.results]
+        return TRANSFORMS[self.nest.results]
 
     @cached_property
     def rows(self) -> int:
@@ -65,12 +65,12 @@ class WinogradKernel:
     @property
     def plane_elements(self) -> int:
         """Channels of a plane of a transformed input, in whole vectors."""
-        return -(-self.problem.channels // self.lanes) * self.lanes
+        return -(-self.nest.conv.depth // self.lanes) * self.lanes
 
     @property
     def row_elements(self) -> int:
         """Of all planes of a transformed input."""
-        return self.problem.planes * self.plane_elements
+        return self.nest.planes * self.plane_elements
 
     @property
     def columns(self) -> int:
@@ -96,7 +96,7 @@ class WinogradKernel:
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """One block of tiles, for a part of the output channels."""
-        blocks = -(-self.problem.outputs // self.columns)
+        blocks = -(-self.nest.conv.columns // self.columns)
         block, part = e.divmod(index, self.parts)
         self._block(e, buffers, block).write(
             e.mul(part, blocks // self.parts), blocks // self.parts
@@ -105,8 +105,8 @@ class WinogradKernel:
     def _block(self, e: Emitter, buffers: Sequence[Buffer], block: Index) -> "_Block":
         first = e.mul(block, self.tiles)
         count: Index = self.tiles
-        if self.problem.tiles % self.tiles:
-            count = e.minimum(count, e.sub(self.problem.tiles, first))
+        if self.nest.tiles % self.tiles:
+            count = e.minimum(count, e.sub(self.nest.tiles, first))
         return _Block(self, e, buffers, first, count)
 
 
@@ -145,16 +145,16 @@ class _Block:
 
     def _origin(self, tile: Index) -> tuple[list[Index], list[Index]]:
         """Which image a tile is of, and the tiles above it and to the left of it."""
-        problem = self.kernel.problem
-        extents = (*problem.images, *problem.grid)
+        nest = self.kernel.nest
+        extents = (*nest.images, *nest.grid)
         *image, row, column = self.e.coordinates(self.e.add(self.first, tile), extents)
         return image, [row, column]
 
     def _transform_input(self, tile: Index) -> None:
         """Bᵀ d B of one tile, for all channels of all planes."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         image, place = self._origin(tile)
-        strides, source = problem.input_strides, self.buffers[problem.input]
+        strides, source = nest.input_strides, self.buffers[nest.conv.left.index]
         rows, columns = (
             self._inputs(place[dim], dim, stride) for dim, stride in enumerate(strides[-2:])
         )
@@ -173,29 +173,29 @@ class _Block:
             for number, value in enumerate(value for row in found for value in row):
                 self._scratch.store(e, value, e.add(start, number * kernel.input_step))
 
-        whole = problem.channels - problem.channels % e.lanes
+        whole = nest.conv.depth - nest.conv.depth % e.lanes
 
         def plane(number: Index) -> None:
-            base = e.add(origin, e.mul(number, problem.plane_stride))
+            base = e.add(origin, e.mul(number, nest.plane_stride))
             lines = [e.opaque(e.add(base, row)) for row in rows]
             target = e.mul(tile, kernel.row_elements)
             target = e.add(target, e.mul(number, kernel.plane_elements))
             if whole:
                 e.loop(0, whole, e.lanes, lambda channel: vector(lines, target, channel, None))
-            if whole < problem.channels:
-                vector(lines, target, whole, e.tail_mask(problem.channels - whole))
+            if whole < nest.conv.depth:
+                vector(lines, target, whole, e.tail_mask(nest.conv.depth - whole))
 
-        e.loop(0, problem.planes, 1, plane)
+        e.loop(0, nest.planes, 1, plane)
 
     def _inputs(self, tile: Index, dim: int, stride: int) -> list[Index]:
         """Elements to the inputs of a tile along a dim: the last ones are inside of the image.
 
         LLVM takes them as they are: it would add up the terms of 36 addresses in many ways.
         """
-        e, problem = self.e, self.kernel.problem
-        start, steps = e.mul(tile, problem.results), range(self.kernel.transforms.tile)
-        last = problem.shape[dim] + 1
-        if problem.shape[dim] % problem.results == 0:
+        e, nest = self.e, self.kernel.nest
+        start, steps = e.mul(tile, nest.results), range(self.kernel.transforms.tile)
+        last = nest.shape[dim] + 1
+        if nest.shape[dim] % nest.results == 0:
             first = e.opaque(e.mul(start, stride))
             return [e.add(first, step * stride) for step in steps]
         found = [e.minimum(e.add(start, step), last) for step in steps]
@@ -203,15 +203,15 @@ class _Block:
 
     def _multiply(self, block: Index, place: Index) -> None:
         """The products of one place of all tiles with a block of output channels."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         columns, tile = kernel.columns, kernel.product
-        place_elements = problem.channels * columns
+        place_elements = nest.conv.depth * columns
         b_plane = self._places * place_elements
-        b_base = e.mul(block, problem.planes * b_plane)
+        b_base = e.mul(block, nest.planes * b_plane)
         b_base = e.add(b_base, e.mul(place, place_elements))
         reduction = [
-            LoopDim(problem.planes, (kernel.plane_elements, b_plane)),
-            LoopDim(problem.channels, (1, columns)),
+            LoopDim(nest.planes, (kernel.plane_elements, b_plane)),
+            LoopDim(nest.conv.depth, (1, columns)),
         ]
         a_base = e.mul(place, kernel.input_step)
         c_base = e.add(self._places * kernel.input_step, e.mul(place, kernel.product_step))
@@ -221,11 +221,11 @@ class _Block:
                 self._scratch,
                 e.add(a_base, e.mul(row, kernel.row_elements)),
                 kernel.row_elements,
-                self.buffers[problem.weight],
+                self.buffers[nest.conv.right.index],
                 b_base,
                 [None] * tile.vectors,
             )
-            sums = accumulate(e, operands, reduction[problem.planes == 1 :], tile)
+            sums = accumulate(e, operands, reduction[nest.planes == 1 :], tile)
             start = e.add(c_base, e.mul(row, columns))
             for step, vectors in enumerate(sums):
                 for vector, value in enumerate(vectors):
@@ -236,10 +236,10 @@ class _Block:
 
     def _store(self, block: Index, tile: Index) -> None:
         """Aᵀ d A of one tile, the epilogue, and what lies inside of the image."""
-        e, kernel, problem = self.e, self.kernel, self.kernel.problem
+        e, kernel, nest = self.e, self.kernel, self.kernel.nest
         image, place = self._origin(tile)
         vectors = kernel.product.vectors
-        masks = tile_masks(e, problem.outputs, block, vectors)
+        masks = tile_masks(e, nest.conv.columns, block, vectors)
         start = self._places * kernel.input_step
         base = e.add(start, e.mul(tile, kernel.columns))
         for vector in range(vectors):
@@ -274,31 +274,31 @@ class _Results:
         )
 
     def _split(self, dim: int, part: Callable[[range], None]) -> None:
-        problem, e = self.block.kernel.problem, self.block.e
-        count = problem.results
-        sure = problem.shape[dim] % count or count
+        nest, e = self.block.kernel.nest, self.block.e
+        count = nest.results
+        sure = nest.shape[dim] % count or count
         part(range(sure))
         if sure < count:
-            last = problem.grid[dim] - 1
+            last = nest.grid[dim] - 1
             e.branch(self.place[dim], last, lambda: part(range(sure, count)), lambda: None)
 
     def _part(self, results: Sequence[Sequence[Value]], rows: range, columns: range) -> None:
-        problem, e = self.block.kernel.problem, self.block.e
+        nest, e = self.block.kernel.nest, self.block.e
         epilogue = Epilogue(
-            problem.anchor,
-            problem.points,
-            tuple(strides[-1] for strides in problem.output_strides),
-            problem.vector_steps,
+            nest.conv.op.output,
+            nest.conv.points,
+            tuple(strides[-1] for strides in nest.output_strides),
+            nest.vector_steps,
         )
         for row in rows:
-            bases = [self._base(strides, row, columns.start) for strides in problem.output_strides]
+            bases = [self._base(strides, row, columns.start) for strides in nest.output_strides]
             tile = [[results[row][column]] for column in columns]
             TileStore(epilogue, e, self.block.buffers[:-1], bases, self.vector, [self.mask]).store(
                 tile
             )
 
     def _base(self, strides: Sequence[int], row: int, column: int) -> Index:
-        e, count = self.block.e, self.block.kernel.problem.results
+        e, count = self.block.e, self.block.kernel.nest.results
         at = (
             *self.image,
             e.add(e.mul(self.place[0], count), row),

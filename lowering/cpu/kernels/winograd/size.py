@@ -1,81 +1,14 @@
-"""A convolution as Winograd's algorithms compute it, and how long that should take. No code."""
+"""How long Winograd's algorithms should take for a convolution. No code."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
-from xdsl.ir import SSAValue
-
-from braid.analysis.nests.pointwise import Pointwise
+from braid.analysis.nests.winograd import WinogradNest
 from braid.dialects.braid.winograd import TRANSFORMS
 from braid.lowering.cpu.kernels.contraction.microkernel import feasible_tiles, tile_cycles
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
-from braid.targets.kernels.kernel_family import InPlace
-
-Strides = tuple[int, ...]
-"""Elements to the next one along each dim of the images, and to the next row and column."""
-
-
-@dataclass(frozen=True)
-class WinogradProblem:
-    """`images` × `outputs` results of height and width `shape`, of `channels` inputs each.
-
-    Windows of 3 × 3; `results` along each dim are computed at once. Images are counted along one
-    dim or two, of which the second is the depth of volumes; a result is of the sums over `planes`
-    of these, `plane_stride` elements apart. The strides of outputs are
-    those of each leaf of the epilogue and of the results, and `vector_steps` the elements to
-    their next vector of channels, 0 where a leaf is repeated. `input` and `weight` are numbers of
-    the kernel's arguments.
-    """
-
-    images: tuple[int, ...]
-    planes: int
-    plane_stride: int
-    channels: int
-    outputs: int
-    shape: tuple[int, int]
-    results: int
-    input: int
-    weight: int
-    input_strides: Strides
-    output_strides: tuple[Strides, ...]
-    vector_steps: tuple[int, ...]
-    anchor: SSAValue
-    points: Pointwise
-
-    @cached_property
-    def grid(self) -> tuple[int, int]:
-        """Tiles above each other and beside each other."""
-        height, width = (-(-extent // self.results) for extent in self.shape)
-        return height, width
-
-    @cached_property
-    def tiles(self) -> int:
-        """Tiles of all images."""
-        return math.prod(self.images) * math.prod(self.grid)
-
-    @cached_property
-    def size(self) -> "WinogradSize":
-        """What the time depends on."""
-        return WinogradSize(self.tiles, self.planes, self.channels, self.outputs, self.results)
-
-    @property
-    def in_place(self) -> tuple[InPlace, ...]:
-        """Operands of the epilogue that a result may overwrite: not the input."""
-        *steps, step = self.vector_steps
-        *leaves, result = self.output_strides
-        stored = [(*strides, own) for strides, own in zip(leaves, steps, strict=True)]
-        results = [(*result, step)] * len(self.points.results)
-        read = [leaf for leaf in self.points.leaves if leaf.index in (self.input, self.weight)]
-        return self.points.in_place(stored, results, read)
-
-    def parts(self, tiles: int, vectors: int, lanes: int) -> int:
-        """Parts of the output channels, so that there are a few iterations to share out."""
-        blocks = -(-self.outputs // (vectors * lanes))
-        wanted = -(-_ITERATIONS // -(-self.tiles // tiles))
-        return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
 
 
 @dataclass(frozen=True)
@@ -87,6 +20,18 @@ class WinogradSize:
     channels: int
     outputs: int
     results: int
+
+    @staticmethod
+    def of(nest: WinogradNest) -> "WinogradSize":
+        """Return that of a nest."""
+        channels, outputs = nest.conv.depth, nest.conv.columns
+        return WinogradSize(nest.tiles, nest.planes, channels, outputs, nest.results)
+
+    def parts(self, tiles: int, vectors: int, lanes: int) -> int:
+        """Return the parts of the output channels: enough that iterations can be shared out."""
+        blocks = -(-self.outputs // (vectors * lanes))
+        wanted = -(-_ITERATIONS // -(-self.tiles // tiles))
+        return next(parts for parts in range(min(wanted, blocks), 0, -1) if blocks % parts == 0)
 
     def seconds(self, tiles: int, rows: int, vectors: int, unit: VectorUnit) -> float:
         """Time on one core with blocks of so many tiles, and register tiles of rows × vectors.

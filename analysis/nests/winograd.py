@@ -1,0 +1,87 @@
+"""Convolutions as Winograd's algorithms compute them: tiles of several results at once."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from braid.analysis.nests.convolution import Convolution
+from braid.analysis.nests.dims import Stored
+from braid.analysis.nests.pointwise import InPlace
+from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
+
+Strides = tuple[int, ...]
+"""Elements to the next one along each dim of the images, and to the next row and column."""
+
+
+@dataclass(frozen=True)
+class WinogradNest:
+    """`images` × output channels results of height and width `shape`, of all input channels each.
+
+    Windows of 3 × 3; `results` along each dim are computed at once. Images are counted along one
+    dim or two, of which the second is the depth of volumes; a result is of the sums over `planes`
+    of these, `plane_stride` elements apart. The strides of outputs are
+    those of each leaf of the epilogue and of the results, and `vector_steps` the elements to
+    their next vector of channels, 0 where a leaf is repeated.
+    """
+
+    conv: Convolution
+    images: tuple[int, ...]
+    planes: int
+    plane_stride: int
+    shape: tuple[int, int]
+    results: int
+    input_strides: Strides
+    output_strides: tuple[Strides, ...]
+    vector_steps: tuple[int, ...]
+
+    @cached_property
+    def grid(self) -> tuple[int, int]:
+        """Return the tiles above each other and beside each other."""
+        height, width = (-(-extent // self.results) for extent in self.shape)
+        return height, width
+
+    @cached_property
+    def tiles(self) -> int:
+        """Return the tiles of all images."""
+        return math.prod(self.images) * math.prod(self.grid)
+
+    @property
+    def in_place(self) -> tuple[InPlace, ...]:
+        """Return the operands of the epilogue that a result may overwrite: not the input."""
+        points, conv = self.conv.points, self.conv
+        *leaves, result = (
+            (*strides, step)
+            for strides, step in zip(self.output_strides, self.vector_steps, strict=True)
+        )
+        return points.in_place(leaves, [result] * len(points.results), (conv.left, conv.right))
+
+
+def winograd_nest(conv: Convolution, choice: LayoutChoice, lanes: int) -> WinogradNest | None:
+    """Return the nest in these layouts; None where vectors of `lanes` channels have gaps."""
+    input = Stored(shape_of(conv.left), choice.operands[conv.left.index])
+    outputs, windows = conv.points.stored(choice), conv.windows
+    if any(tensor.stride(1) > 1 for tensor in (input, *outputs)):
+        return None
+    images, _, *depths, height, width = conv.points.shape
+    steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
+    strides = _strides(input)
+    along, planes = (
+        tuple(stride * step for stride, step in zip(strides, own, strict=False)) for own in steps
+    )
+    return WinogradNest(
+        conv,
+        images=(images, *depths),
+        planes=windows.size[0] if depths else 1,
+        plane_stride=planes[-1],
+        shape=(height, width),
+        results=choice.operands[conv.right.index].winograd,
+        input_strides=(*along, *strides[-2:]),
+        output_strides=tuple(map(_strides, outputs)),
+        vector_steps=tuple(lanes * tensor.stride(1) for tensor in outputs),
+    )
+
+
+def _strides(tensor: Stored) -> Strides:
+    """Return those of all dims but the channels."""
+    return (tensor.stride(0), *(tensor.stride(dim) for dim in range(2, len(tensor.shape))))
