@@ -1,8 +1,9 @@
 """Contractions: sums of products of two tensors, with elementwise ops on the result."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, cast
 
 from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import BlockArgument, SSAValue
@@ -13,7 +14,8 @@ from braid.analysis.nests.windows import WindowDim
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
-from braid.support.sizes.expression import Extent
+from braid.support.sizes.expression import Extent, ExtentT
+from braid.support.sizes.operators import product_of
 
 
 @dataclass(frozen=True)
@@ -78,22 +80,21 @@ class Contraction(Generic[KnownOrOpen]):
     the elements to the next vector of columns, for every leaf, 0 where it is repeated, and for C.
     With `slabs`, B is a table of slabs, and
     strides for B lead to the index of a slab instead. Of `framed` dims not all products are made:
-    A is zero in the others. They are in the order of the reduction, the row dim's last. Extents of
-    `outer` and `row` may be open; a step along `row` is known.
+    A is zero in the others. They are in the order of the reduction, the row dim's last.
     """
 
     product: Product
     outer: tuple[LoopDim[KnownOrOpen], ...]
     row: LoopDim[KnownOrOpen]
-    reduction: tuple[LoopDim, ...]
-    columns: int
+    reduction: tuple[LoopDim[KnownOrOpen], ...]
+    columns: KnownOrOpen
     columns_padded: bool
-    block_stride: int
+    block_stride: KnownOrOpen
+    column_stride: KnownOrOpen
     vector_steps: tuple[int, ...]
     a_start: int = 0
     slabs: Slabs | None = None
     framed: tuple[Framed, ...] = ()
-    column_stride: int = 1
     turned: bool = False
 
     @property
@@ -142,14 +143,18 @@ class Contraction(Generic[KnownOrOpen]):
         return math.prod(each.window.share for each in framed)
 
     @property
-    def rows(self: "Contraction") -> int:
+    def rows(self) -> KnownOrOpen:
         """Return the rows of A over all outer dims."""
-        return self.row.extent * math.prod(dim.extent for dim in self.outer)
+        return _iterations((self.row, *self.outer))
 
     @property
-    def depth(self) -> int:
+    def depth(self) -> KnownOrOpen:
         """Return the products per element of C."""
-        return math.prod(dim.extent for dim in self.reduction)
+        return _iterations(self.reduction)
+
+
+def _iterations(dims: Sequence[LoopDim[ExtentT]]) -> ExtentT:
+    return cast(ExtentT, product_of([dim.extent for dim in dims]))
 
 
 def has_types(op: ConvOp | MatmulOp, accumulates: bool) -> bool:

@@ -10,18 +10,21 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from xdsl.ir import BlockArgument
 
 from braid.analysis.nests.contraction import Contraction, Framed, Product, has_types
-from braid.analysis.nests.dims import LoopDim, Stored, merged
-from braid.analysis.nests.pointwise import pointwise
+from braid.analysis.nests.dims import LoopDim, Stored, is_repeated, merged
+from braid.analysis.nests.pointwise import ExtentsOf, pointwise
 from braid.analysis.nests.windows import RANKS, ChannelGroups, WindowDim, WindowOp
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
@@ -84,10 +87,13 @@ class Convolution(Product):
         return tuple(window if window.share < 1 else None for window in found)
 
 
-def convolution(group: FusedOp, accumulates: bool = False) -> Convolution | None:
-    """Return the convolution of the group: static, one to three spatial dims, unpadded.
+def convolution(
+    group: FusedOp, accumulates: bool = False, *, is_open: bool = False
+) -> Convolution | None:
+    """Return the convolution of the group: one to three spatial dims, unpadded.
 
-    Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own.
+    Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own. Static,
+    or with any number of images if the group `is_open`.
     """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:
@@ -98,10 +104,11 @@ def convolution(group: FusedOp, accumulates: bool = False) -> Convolution | None
         return None
     if not has_types(op, accumulates) or len(shape_of(x)) not in RANKS or op.windows.is_padded:
         return None
-    points = pointwise(group, op)
+    points = pointwise(group, op, is_open=is_open)
     if points is None or w in points.leaves or (accumulates and x in points.leaves):
         return None
-    if min(*shape_of(x), *shape_of(w)) <= 0:
+    images, *known = shape_of(x)
+    if min(*known, *shape_of(w)) <= 0 or not (images > 0 or (is_open and images == DYNAMIC)):
         return None
     outputs, depth, *_ = shape_of(w)
     groups = op.groups.value.data
@@ -115,7 +122,7 @@ class ConvolutionLoops:
     Vectors have `lanes` elements, and run over output positions where the result is row-major. A
     step of the reduction is over `step` input channels, which are neighbours in blocks of the
     weight. Products with the zeros that `framed` windows read, one for each spatial dim, are left
-    out.
+    out. Extents are those that `extents_of` gives: that of images may be open.
     """
 
     conv: Convolution
@@ -123,6 +130,7 @@ class ConvolutionLoops:
     lanes: int
     step: int = 1
     framed: tuple[WindowDim | None, ...] = ()
+    extents_of: ExtentsOf = shape_of
 
     @property
     def over_positions(self) -> bool:
@@ -130,21 +138,30 @@ class ConvolutionLoops:
         return self.choice.results[0].is_row_major
 
     @cached_property
-    def input(self) -> Stored:
+    def input(self) -> Stored[Extent]:
         """Return the images as they are stored."""
-        return Stored(shape_of(self.conv.left), self.choice.operands[self.conv.left.index])
+        images = self.conv.left
+        return Stored(self.extents_of(images), self.choice.operands[images.index])
 
     @cached_property
-    def outputs(self) -> list[Stored]:
+    def outputs(self) -> list[Stored[Extent]]:
         """Return the leaves of the epilogue, then the result, as they are stored."""
-        return self.conv.points.stored(self.choice)
+        return self.conv.points.stored(self.choice, self.extents_of)
 
-    def contraction(self, block: int) -> Contraction | None:
-        """Return the loops with tiles of `block` columns; None where vectors have gaps."""
+    def contraction(self, block: int) -> Contraction[Extent] | None:
+        """Return the loops with tiles of `block` columns.
+
+        None where vectors have gaps, or tensors are not known to have as many images.
+        """
+        shape = self.outputs[-1].shape
+        if shape[0] != self.input.shape[0] or not all(
+            is_repeated(t.shape, shape) for t in self.outputs
+        ):
+            return None
         return self._over_positions(block) if self.over_positions else self._over_channels(block)
 
-    def _over_channels(self, block: int) -> Contraction | None:
-        if any(tensor.stride(1) > 1 for tensor in self.outputs):
+    def _over_channels(self, block: int) -> Contraction[Extent] | None:
+        if any(tensor.stride(1) not in (0, 1) for tensor in self.outputs):
             return None
         conv, x, step = self.conv, self.input, self.step
         stored = self.choice.operands[conv.right.index].block(0)
@@ -152,8 +169,8 @@ class ConvolutionLoops:
         # Input channels lie in blocks, or are whole steps of one block.
         piece = x.layout.block(1) if x.layout.block(1) > step else steps * step
         channels = (
-            LoopDim(steps * step // piece, (x.stride(1, piece), piece * stored)),
-            LoopDim(piece // step, (x.stride(1, step), step * stored)),
+            LoopDim[Extent](steps * step // piece, (x.stride(1, piece), piece * stored)),
+            LoopDim[Extent](piece // step, (x.stride(1, step), step * stored)),
         )
         tap = steps * step * stored
         of_group = conv.taps * steps * step * conv.columns
@@ -164,17 +181,23 @@ class ConvolutionLoops:
             conv,
             outer=outer,
             row=row,
-            reduction=reduction or (LoopDim(1, (step, step * stored)),),
+            reduction=reduction or (LoopDim[Extent](1, (step, step * stored)),),
             columns=conv.columns,
             columns_padded=is_packed or conv.columns % block == 0,
             block_stride=(conv.taps * steps if is_packed else 1) * block * step,
+            column_stride=1,
             vector_steps=tuple(self._vector_step(tensor, 1) for tensor in self.outputs),
             framed=framed,
         )
 
     def _loops(
-        self, of_group: int, tap: int, channels: Sequence[LoopDim]
-    ) -> tuple[tuple[LoopDim, ...], LoopDim, tuple[LoopDim, ...], tuple[Framed, ...]]:
+        self, of_group: int, tap: int, channels: Sequence[LoopDim[Extent]]
+    ) -> tuple[
+        tuple[LoopDim[Extent], ...],
+        LoopDim[Extent],
+        tuple[LoopDim[Extent], ...],
+        tuple[Framed, ...],
+    ]:
         """Return the outer dims, the row dim, and the reduction over windows and channels.
 
         In the weight, groups are `of_group` elements apart, and elements of the window `tap`.
@@ -183,7 +206,7 @@ class ConvolutionLoops:
         spatial = range(2, self.conv.rank)
         windows = self.framed or (None,) * len(spatial)
         groups = merged([self._groups(self.input.stride(1, self.conv.depth), of_group)])
-        nothing = LoopDim(1, (0,) * (2 + len(self.outputs)))
+        nothing = LoopDim[Extent](1, (0,) * (2 + len(self.outputs)))
         loops, places = _apart(self._positions((0, *spatial), 0), [None, *windows])
         *outer, row = loops or (nothing,)
         taps = self._window(tap, 0)
@@ -194,65 +217,67 @@ class ConvolutionLoops:
         )
         return (*groups, *outer), row, reduction, framed
 
-    def _over_positions(self, block: int) -> Contraction | None:
+    def _over_positions(self, block: int) -> Contraction[Extent] | None:
         conv, x, channels = self.conv, self.input, shape_of(self.conv.right)[0]
-        nothing = LoopDim(1, (0, 1, *(0 for _ in self.outputs[:-1]), 1))
+        nothing = LoopDim[Extent](1, (0, 1, *(0 for _ in self.outputs[:-1]), 1))
         *lines, columns = merged(self._positions(range(2, conv.rank), 1)) or (nothing,)
-        if columns.strides[-1] != 1 or any(stride > 1 for stride in columns.strides):
+        if columns.strides[-1] != 1 or any(stride not in (0, 1) for stride in columns.strides):
             return None
         group = self._groups(conv.columns, x.stride(1, conv.depth))
-        row = LoopDim(conv.columns, (1, 0, *(tensor.stride(1) for tensor in self.outputs)))
+        row = LoopDim[Extent](conv.columns, (1, 0, *(tensor.stride(1) for tensor in self.outputs)))
         reduction = (
-            LoopDim(conv.depth, (conv.taps * channels, x.stride(1))),
+            LoopDim[Extent](conv.depth, (conv.taps * channels, x.stride(1))),
             *self._window(channels, 1),
         )
         return Contraction(
             conv,
             outer=(*merged([group, *self._positions((0,), 1)]), *lines),
             row=row,
-            reduction=merged(reduction) or (LoopDim(1, (channels, 1)),),
+            reduction=merged(reduction) or (LoopDim[Extent](1, (channels, 1)),),
             columns=columns.extent,
             columns_padded=columns.extent % block == 0,
             block_stride=block,
-            vector_steps=tuple(self.lanes * stride for stride in columns.strides[2:]),
+            column_stride=1,
+            vector_steps=tuple(cast(int, self.lanes * stride) for stride in columns.strides[2:]),
             turned=True,
         )
 
-    def _positions(self, dims: Sequence[int], x_place: int) -> list[LoopDim]:
+    def _positions(self, dims: Sequence[int], x_place: int) -> list[LoopDim[Extent]]:
         """Return loops over the batch (0) and spatial dims; the input is tensor `x_place`."""
-        loops: list[LoopDim] = []
+        loops: list[LoopDim[Extent]] = []
         for dim in dims:
             step = self.conv.windows.strides[dim - 2] if dim else 1
-            product = [0, 0]
+            product: list[Extent] = [0, 0]
             product[x_place] = self.input.stride(dim) * step
             outputs = [tensor.stride(dim) for tensor in self.outputs]
-            loops.append(LoopDim(self.conv.points.shape[dim], (*product, *outputs)))
+            loops.append(LoopDim[Extent](self.outputs[-1].shape[dim], (*product, *outputs)))
         return loops
 
-    def _groups(self, a: int, b: int) -> LoopDim:
+    def _groups(self, a: Extent, b: Extent) -> LoopDim[Extent]:
         outputs = [tensor.stride(1, self.conv.columns) for tensor in self.outputs]
-        return LoopDim(self.conv.groups, (a, b, *outputs))
+        return LoopDim[Extent](self.conv.groups, (a, b, *outputs))
 
-    def _window(self, step: int, x_place: int) -> list[LoopDim]:
+    def _window(self, step: int, x_place: int) -> list[LoopDim[Extent]]:
         """Return loops over the window, whose neighbours are `step` apart in the weight."""
-        windows, loops = self.conv.windows, list[LoopDim]()
+        windows, loops = self.conv.windows, list[LoopDim[Extent]]()
         for dim, (size, dilation) in enumerate(zip(windows.size, windows.dilations, strict=True)):
-            strides = [math.prod(windows.size[dim + 1 :]) * step] * 2
+            strides: list[Extent] = [math.prod(windows.size[dim + 1 :]) * step] * 2
             strides[x_place] = self.input.stride(2 + dim) * dilation
-            loops.append(LoopDim(size, (strides[0], strides[1])))
+            loops.append(LoopDim[Extent](size, (strides[0], strides[1])))
         return loops
 
-    def _vector_step(self, tensor: Stored, dim: int) -> int:
+    def _vector_step(self, tensor: Stored[Extent], dim: int) -> int:
         """Return the elements to the next vector along `dim`, 0 where the tensor is repeated."""
-        return tensor.stride(dim, self.lanes) if tensor.stride(dim) else 0
+        step = tensor.stride(dim, self.lanes) if tensor.stride(dim) != 0 else 0
+        return cast(int, step)  # channels and positions are known
 
 
 def _apart(
-    dims: Sequence[LoopDim], windows: Sequence[WindowDim | None]
-) -> tuple[tuple[LoopDim, ...], list[int]]:
+    dims: Sequence[LoopDim[Extent]], windows: Sequence[WindowDim | None]
+) -> tuple[tuple[LoopDim[Extent], ...], list[int]]:
     """Return `dims` merged but for those with a window, and where these are then."""
-    result: list[LoopDim] = []
-    together: list[LoopDim] = []
+    result: list[LoopDim[Extent]] = []
+    together: list[LoopDim[Extent]] = []
     places: list[int] = []
     for dim, window in zip(dims, windows, strict=True):
         if window is None:

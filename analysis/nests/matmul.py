@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.nests.contraction import Contraction, Product, Slabs, has_types
-from braid.analysis.nests.dims import LoopDim, merged
+from braid.analysis.nests.dims import LoopDim, Stored, is_repeated, merged
 from braid.analysis.nests.pointwise import ExtentsOf, pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -132,7 +132,9 @@ def matmul_contraction(
     Vectors have `lanes` columns. A step of the reduction is over `step` rows of B, which are
     neighbours in its blocks.
     """
-    return cast(Contraction, open_contraction(product, choice, block, lanes, step, shape_of))
+    found = open_contraction(product, choice, block, lanes, step, shape_of)
+    assert found is not None, "a static product whose extents do not fit"
+    return cast(Contraction, found)
 
 
 def open_contraction(
@@ -142,30 +144,28 @@ def open_contraction(
     lanes: int,
     step: int,
     extents_of: ExtentsOf,
-) -> Contraction[Extent]:
+) -> Contraction[Extent] | None:
     """Return the contraction as `matmul_contraction` does, with extents from `extents_of`.
 
-    Those of B, and the last ones of A and the results, are known.
+    None where the operands are not known to fit each other at all sizes.
     """
-    points = product.points
-    shape = extents_of(product.op.output)
-    layout = choice.operands[product.right.index]
-    a_shape, b_shape = shape_of(product.left), shape_of(product.right)
-
-    def strides_of(argument: BlockArgument) -> tuple[Extent, ...]:
-        own = extents_of(argument)
-        return _repeated(own, choice.operands[argument.index].storage_strides(own))
-
-    a_strides = strides_of(product.left)
-    stored = layout.untransformed.storage_strides(b_shape)
-    slabs = None
-    if product.slabs is not None:
+    a, b = (Stored(extents_of(v), choice.operands[v.index]) for v in (product.left, product.right))
+    *leaves, result = product.points.stored(choice, extents_of)
+    shape = result.shape
+    fits = is_repeated(a.shape[:-1], shape[:-1])
+    fits = fits and all(is_repeated(leaf.shape, shape) for leaf in leaves)
+    if not fits or a.shape[-1] != b.shape[-2] or b.shape[-1] != shape[-1]:
+        return None
+    stored, slabs = b.layout.untransformed.storage_strides(b.shape), None
+    if product.slabs is not None and isinstance(stored[0], int):
         slabs = product.slabs.stored(stored[0])
         b_strides = (*product.slabs.index_strides(choice), 0)
+    elif product.slabs is None and is_repeated(b.shape[:-2], shape[:-2]):
+        b_strides = (*_repeated(b.shape, stored)[: len(shape) - 2], 0)
     else:
-        b_strides = (*_repeated(b_shape, stored)[: len(shape) - 2], 0)
-    leaves = [strides_of(leaf) for leaf in points.leaves]
-    tensors = (a_strides, b_strides, *leaves, choice.results[0].storage_strides(shape))
+        return None
+    strides = [_repeated(t.shape, t.layout.storage_strides(t.shape)) for t in (a, *leaves)]
+    tensors = (strides[0], b_strides, *strides[1:], result.layout.storage_strides(shape))
     dims = [
         LoopDim[Extent](extent, tuple(strides[dim] for strides in tensors))
         for dim, extent in enumerate(shape[:-1])
@@ -174,25 +174,25 @@ def open_contraction(
     row = LoopDim[Extent](1, (0,) * len(tensors))
     if outer and outer[-1].strides[1] == 0:
         outer, row = outer[:-1], outer[-1]
-    steps = -(-a_shape[-1] // step)
-    column_stride, k_stride, block_stride = _strides_of_right(layout, stored, block, step, steps)
+    steps = -(-a.shape[-1] // step)
+    column_stride, k_stride, block_stride = _strides_of_right(b.layout, stored, block, step, steps)
     return Contraction(
         product,
         outer=outer,
         row=row,
-        reduction=(LoopDim(steps, (step, k_stride)),),
-        columns=points.shape[-1],
-        columns_padded=not layout.is_permutation,
+        reduction=(LoopDim[Extent](steps, (step, k_stride)),),
+        columns=shape[-1],
+        columns_padded=not b.layout.is_permutation,
         block_stride=block_stride,
-        vector_steps=(*(lanes * cast(int, leaf[-1]) for leaf in leaves), lanes),
-        slabs=slabs,
         column_stride=column_stride,
+        vector_steps=(*(lanes * cast(int, leaf[-1]) for leaf in strides[1:]), lanes),
+        slabs=slabs,
     )
 
 
 def _strides_of_right(
-    layout: Layout, stored: Sequence[int], block: int, step: int, steps: int
-) -> tuple[int, int, int]:
+    layout: Layout, stored: Sequence[Extent], block: int, step: int, steps: Extent
+) -> tuple[Extent, Extent, Extent]:
     """Return the elements of B to the next column, step of the reduction and column block."""
     if layout.is_row_major:
         return 1, stored[-2], block

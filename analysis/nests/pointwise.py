@@ -17,7 +17,7 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.support.sizes.expression import Extent
+from braid.support.sizes.expression import Extent, ExtentT
 
 ExtentsOf = Callable[[SSAValue], tuple[Extent, ...]]
 """Returns the shape of a tensor, with sizes for open dims."""
@@ -40,10 +40,12 @@ class Pointwise:
     shape: tuple[int, ...]
     slices: tuple[SliceOp, ...] = ()
 
-    def stored(self, choice: LayoutChoice) -> list[Stored]:
+    def stored(
+        self, choice: LayoutChoice, shape_of: Callable[[SSAValue], tuple[ExtentT, ...]]
+    ) -> list[Stored[ExtentT]]:
         """Return the leaves, then a result, as they are stored in these layouts."""
         leaves = (Stored(shape_of(leaf), choice.operands[leaf.index]) for leaf in self.leaves)
-        return [*leaves, Stored(self.shape, choice.results[0])]
+        return [*leaves, Stored(shape_of(self.results[0]), choice.results[0])]
 
     @property
     def flops(self) -> int:

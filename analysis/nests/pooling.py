@@ -13,16 +13,17 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.windows import Windows
 
 
-def pooling(group: FusedOp) -> WindowOp | None:
-    """Return the pooling of the group: static, of f32, f64 or bytes, unpadded.
+def pooling(group: FusedOp, *, is_open: bool = False) -> WindowOp | None:
+    """Return the pooling of the group: of f32, f64 or bytes, unpadded.
 
-    A reduction of all dims but images and channels has a window as large as the image.
+    Static, or with any number of images if the group `is_open`. A reduction of all dims but images
+    and channels has a window as large as the image.
     """
     ops = [op for op in group.body.block.ops if isinstance(op, PoolOp | ReduceOp)]
     if len(ops) != 1 or not isinstance(x := ops[0].input, BlockArgument):
         return None
     op, kind, shape = ops[0], element_type_of(x), shape_of(x)
-    if not (kind in (f32, f64) or is_byte(kind)) or len(shape) not in RANKS or min(shape) <= 0:
+    if not (kind in (f32, f64) or is_byte(kind)) or len(shape) not in RANKS or min(shape[1:]) <= 0:
         return None
     if isinstance(op, PoolOp):
         windows, combine, neutral = op.windows, op.combine, op.padding_value
@@ -33,7 +34,7 @@ def pooling(group: FusedOp) -> WindowOp | None:
         neutral = neutral_of(combine, op.result_type().element_type)
         if sorted(op.dims.get_values()) != list(range(2, len(shape))):
             return None
-    points = pointwise(group, op)
+    points = pointwise(group, op, is_open=is_open)
     if windows.is_padded or points is None or (op.accumulator and x in points.leaves):
         return None
     return WindowOp(op.output, windows, x, points, combine, neutral, op.accumulator)

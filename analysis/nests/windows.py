@@ -4,15 +4,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
-from braid.analysis.nests.dims import Stored
-from braid.analysis.nests.pointwise import InPlace, Pointwise
+from braid.analysis.nests.dims import Stored, is_repeated
+from braid.analysis.nests.pointwise import ExtentsOf, InPlace, Pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.windows import Windows
+from braid.support.sizes.expression import Extent
 
 RANKS = (3, 4, 5)
 """Dims of lines, images and volumes of several channels."""
@@ -108,12 +110,13 @@ class WindowNest:
 
     These are of channels, or of neighbouring pixels where the result is row-major, in all of
     `stored`: the input, the leaves of the epilogue, and the result; or they are repeated. The
-    weight is stored `[window…, channels]` or, for vectors along lines, `[channels, window…]`; with
-    groups of several channels, `[blocks of a vector of outputs, window…, inputs of a group, outputs
-    of the block]`.
+    number of `images` may be open; how far they lie apart is known. The weight is stored
+    `[window…, channels]` or, for vectors along lines, `[channels, window…]`; with groups of several
+    channels, `[blocks of a vector of outputs, window…, inputs of a group, outputs of the block]`.
     """
 
     op: WindowOp
+    images: Extent
     stored: tuple[Stored, ...]
     lanes: int
 
@@ -176,11 +179,24 @@ class WindowNest:
         return self.points.in_place(leaves, [result] * len(self.points.results), read)
 
 
-def window_nest(op: WindowOp, choice: LayoutChoice, lanes: int) -> WindowNest | None:
-    """Return the nest in these layouts; None where vectors of `lanes` elements have gaps."""
-    input = Stored(shape_of(op.input), choice.operands[op.input.index])
-    nest = WindowNest(op, (input, *op.points.stored(choice)), lanes)
-    dim = len(op.points.shape) - 1 if nest.has_lines else 1
+def window_nest(
+    op: WindowOp, choice: LayoutChoice, lanes: int, extents_of: ExtentsOf = shape_of
+) -> WindowNest | None:
+    """Return the nest in these layouts, with extents from `extents_of`.
+
+    None where vectors of `lanes` elements have gaps, tensors are not known to have as many images,
+    or these are not known to be a number of elements apart.
+    """
+    input = Stored(extents_of(op.input), choice.operands[op.input.index])
+    outputs = op.points.stored(choice, extents_of)
+    images, *_ = shape = outputs[-1].shape
+    if images != input.shape[0] or not all(is_repeated(tensor.shape, shape) for tensor in outputs):
+        return None
+    tensors = (input, *outputs)
+    if not all(isinstance(t.stride(dim), int) for t in tensors for dim in range(len(shape))):
+        return None
+    nest = WindowNest(op, images, cast(tuple[Stored, ...], tensors), lanes)
+    dim = len(shape) - 1 if nest.has_lines else 1
     return nest if all(tensor.stride(dim) <= 1 for tensor in nest.stored) else None
 
 

@@ -1,14 +1,16 @@
 """Convolutions as Winograd's algorithms compute them: tiles of several results at once."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from braid.analysis.nests.convolution import Convolution
 from braid.analysis.nests.dims import Stored
-from braid.analysis.nests.pointwise import InPlace
+from braid.analysis.nests.pointwise import ExtentsOf, InPlace
+from braid.analysis.nests.windows import window_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 Strides = tuple[int, ...]
 """Elements to the next one along each dim of the images, and to the next row and column."""
@@ -26,7 +28,7 @@ class WinogradNest:
     """
 
     conv: Convolution
-    images: tuple[int, ...]
+    images: tuple[Extent, ...]
     planes: int
     plane_stride: int
     shape: tuple[int, int]
@@ -42,9 +44,9 @@ class WinogradNest:
         return height, width
 
     @cached_property
-    def tiles(self) -> int:
+    def tiles(self) -> Extent:
         """Return the tiles of all images."""
-        return math.prod(self.images) * math.prod(self.grid)
+        return product_of((*self.images, *self.grid))
 
     @property
     def in_place(self) -> tuple[InPlace, ...]:
@@ -57,13 +59,15 @@ class WinogradNest:
         return points.in_place(leaves, [result] * len(points.results), (conv.left, conv.right))
 
 
-def winograd_nest(conv: Convolution, choice: LayoutChoice, lanes: int) -> WinogradNest | None:
-    """Return the nest in these layouts; None where vectors of `lanes` channels have gaps."""
-    input = Stored(shape_of(conv.left), choice.operands[conv.left.index])
-    outputs, windows = conv.points.stored(choice), conv.windows
-    if any(tensor.stride(1) > 1 for tensor in (input, *outputs)):
+def winograd_nest(
+    conv: Convolution, choice: LayoutChoice, lanes: int, extents_of: ExtentsOf = shape_of
+) -> WinogradNest | None:
+    """Return the nest in these layouts, as `window_nest` does that of other windows."""
+    found = window_nest(conv.over_windows, choice, lanes, extents_of)
+    if found is None or found.has_lines:
         return None
-    images, _, *depths, height, width = conv.points.shape
+    (input, *outputs), windows = found.stored, conv.windows
+    _, _, *depths, height, width = conv.points.shape
     steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
     strides = _strides(input)
     along, planes = (
@@ -71,7 +75,7 @@ def winograd_nest(conv: Convolution, choice: LayoutChoice, lanes: int) -> Winogr
     )
     return WinogradNest(
         conv,
-        images=(images, *depths),
+        images=(found.images, *depths),
         planes=windows.size[0] if depths else 1,
         plane_stride=planes[-1],
         shape=(height, width),

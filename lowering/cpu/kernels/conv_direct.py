@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Self, cast
 
 from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.convolution import Convolution, ConvolutionLoops, convolution
@@ -161,7 +161,7 @@ class StoredConvolution(StoredProduct):
 
     def contraction(self, block: int) -> Contraction | None:
         """As in the base class."""
-        return self.loops.contraction(block)
+        return cast(Contraction | None, self.loops.contraction(block))
 
     @property
     def block(self) -> int:
@@ -199,7 +199,7 @@ class StoredConvolution(StoredProduct):
     def positions(self) -> Positions:
         """Return those of the input."""
         depth = -(-self.product.depth // self.step) * self.step
-        pitch = self.loops.input.distance(self.product.rank - 1)
+        pitch = cast(int, self.loops.input.distance(self.product.rank - 1))
         return Positions(depth, pitch, columns_of_chunk(self.product.taps))
 
     @property

@@ -8,10 +8,13 @@ from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Attribute, SSAValue
 
 from braid.analysis.nests.pointwise import ExtentsOf
+from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.relayout import to_storage
 from braid.lowering.cpu.call import CallableKernel
+from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.support.sizes.evaluation import evaluate as value_of
 from braid.support.sizes.expression import Extent
@@ -43,11 +46,11 @@ def open_group(
     results: Shapes,
     types: Sequence[Attribute] = (),
     inside: Shapes = (),
+    choice: LayoutChoice | None = None,
 ) -> tuple[FusedOp, ExtentsOf]:
     """Return a group, and the extents of its values; those inside are like others, or `inside`."""
-    group = make_group(
-        list(map(open_type, shapes, types or [f32] * len(shapes))), build, is_verified=False
-    )
+    kinds = types or [f32] * len(shapes)
+    group = make_group(list(map(open_type, shapes, kinds)), build, choice, is_verified=False)
     known = dict(zip(group.body.block.args, map(tuple, shapes), strict=True))
     known.update(zip(group.terminator.arguments, map(tuple, results), strict=False))
     alike = {shape_of(value): extents for value, extents in reversed(known.items())}
@@ -82,10 +85,13 @@ class OpenKernel:
         results: Shapes | None = None,
         types: Sequence[Attribute] | None = None,
         inside: Shapes = (),
+        choice: LayoutChoice | None = None,
     ) -> None:
         self.shapes, self.build = shapes, build
         self.types = types or [f32] * len(shapes)
-        group, extents_of = open_group(shapes, build, results or [shapes[0]], self.types, inside)
+        fixed = (shapes, build, results or [shapes[0]], self.types, inside, choice)
+        group, extents_of = open_group(*fixed)
+        self.choice = choice or row_major_choice(group)
         kernel = make(group, extents_of)
         self.in_place = kernel.in_place
         self.call = CallableKernel(kernel)
@@ -100,12 +106,14 @@ class OpenKernel:
         group = make_group(types, self.build, is_verified=False)
         expected = evaluate(group, arrays)
         for pair in (None, *self.in_place):
-            operands = [at_end_of_page(array) for array in arrays]
-            outputs = [at_end_of_page(np.full_like(array, 7)) for array in expected]
+            operands = list(map(_stored, arrays, self.choice.operands))
+            sevens = [np.full_like(array, 7) for array in expected]
+            outputs = list(map(_stored, sevens, self.choice.results))
             if pair is not None:
                 outputs[pair[1]] = operands[pair[0]]
             self._run([*operands, *outputs], symbols)
-            for output, reference in zip(outputs, expected, strict=True):
+            for output, array, layout in zip(outputs, expected, self.choice.results, strict=True):
+                reference = to_storage(array, layout)
                 np.testing.assert_allclose(output, reference, rtol=tolerance, atol=tolerance)
 
     def _run(self, buffers: Sequence[Any], symbols: dict[str, int]) -> None:
@@ -114,3 +122,7 @@ class OpenKernel:
         for begin in (2 * end // 3, end // 3, 0):
             self.call(*buffers, begin=begin, end=end, symbols=symbols)
             end = begin
+
+
+def _stored(array: Any, layout: Layout) -> Any:
+    return at_end_of_page(to_storage(array, layout))

@@ -6,25 +6,17 @@ import numpy as np
 import pytest
 from xdsl.ir import SSAValue
 
-from braid.analysis.nests.matmul import matrix_product, open_contraction
 from braid.analysis.nests.pointwise import ExtentsOf, pointwise, pointwise_nest
-from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
-from braid.dialects.braid.layout import Layout
-from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.relayout import to_storage
-from braid.lowering.cpu.call import CallableKernel
-from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
-from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.points import has_code
 from braid.support.sizes.expression import Extent, symbol
 from braid.targets.kernels.kernel_family import Kernel
-from test.run.kernels.conftest import at_end_of_page, make_group
+from test.run.kernels.conftest import make_group
 from test.run.kernels.open_groups import OpenKernel, open_type, unit
 
 ROWS, COLUMNS = symbol("rows"), symbol("columns")
@@ -111,47 +103,3 @@ def test_an_operand_of_another_size_is_no_pointwise_nest() -> None:
         return shapes[arguments.index(value)] if value in arguments else shapes[0]
 
     assert pointwise_nest(points, choice, extents_of) is None
-
-
-def residual_product(x: Any, weight: Any, bias: Any, residual: Any) -> Any:
-    product = MatmulOp.on(x, weight)
-    biased = elementwise("add", product.output, bias)
-    result = elementwise("add", biased.output, residual)
-    return [product, biased, result], [result.output]
-
-
-@pytest.fixture(scope="module", params=["packed", "row-major"])
-def product(request: pytest.FixtureRequest) -> tuple[CallableKernel, LayoutChoice]:
-    """Return a product of any number of rows, with tiles of 6 rows and of two vectors."""
-    lanes = unit().lanes
-    shapes = [(ROWS, 20), (20, 37), (1, 37), (ROWS, 37)]
-    weight = f"Ba{2 * lanes}b" if request.param == "packed" else "ab"
-    tags = ["ab", weight, "ab", "ab"]
-    choice = LayoutChoice(tuple(map(Layout.parse, tags)), (Layout.parse("ab"),))
-    group = make_group([open_type(shape) for shape in shapes], residual_product, choice)
-    found = matrix_product(group, is_open=True)
-    assert found is not None
-    extents = dict(zip(group.body.block.args, shapes, strict=True))
-    problem = open_contraction(
-        found, choice, 2 * lanes, lanes, 1, lambda value: extents.get(value, (ROWS, 37))
-    )
-    kernel = ContractionKernel(problem, Tile(6, 2, 3), lanes, columns_outside=False)
-    body, in_place = kernel.iteration, problem.in_place
-    made = grid_kernel(group, "kernel", unit(), kernel.grid, body, in_place)
-    assert made.in_place == ((3, 0),)
-    return CallableKernel(made), choice
-
-
-@pytest.mark.parametrize("rows", [*range(14), 97])
-def test_product_of_any_number_of_rows(
-    product: tuple[CallableKernel, LayoutChoice], rows: int
-) -> None:
-    call, choice = product
-    arrays = [normal(rows, 20), normal(20, 37), normal(1, 37), normal(rows, 37)]
-    expected = arrays[0] @ arrays[1] + arrays[2] + arrays[3]
-    stored = [
-        at_end_of_page(to_storage(array, layout))
-        for array, layout in zip(arrays, choice.operands, strict=True)
-    ]
-    call(*stored, stored[3], symbols={"rows": rows})
-    np.testing.assert_allclose(stored[3], expected, rtol=1e-5, atol=1e-5)

@@ -36,7 +36,7 @@ class Arithmetic(ABC):
         """What the sums of a vector of columns begin with, whose tile begins at `base` of B."""
         return self.zero(e, a)
 
-    def mask(self, e: Emitter, columns: int, lanes: Value | None) -> Value | None:
+    def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
         """What `column` takes where so many columns exist, in these lanes; None where all do."""
         return lanes
 
@@ -91,12 +91,12 @@ class NarrowArithmetic(Arithmetic):
     constants: int = 0
     """Vectors that it keeps in registers beside A, B and sums."""
 
-    def mask(self, e: Emitter, columns: int, lanes: Value | None) -> Value | None:
+    def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
         """Of all numbers of a step."""
         if lanes is None or self.group == 1:
             return lanes
         type = VectorType(i1, [self.group * e.lanes])
-        return e.insert(vector.CreateMaskOp([e.index(self.group * columns)], type))
+        return e.insert(vector.CreateMaskOp([e.index(e.mul(self.group, columns))], type))
 
     def numbers(
         self, e: Emitter, b: Buffer, offset: Index, type: Attribute, mask: Value | None

@@ -170,19 +170,21 @@ class TileWriter(Generic[KnownOrOpen]):
 
     def write(self) -> None:
         """Accumulates the tile, applies the epilogue and stores; the last columns are fewer."""
-        whole, rest = divmod(self.kernel.nest.columns, self.kernel.block)
+        whole, rest = self.e.divmod(self.kernel.nest.columns, self.kernel.block)
         self.e.branch(
-            self.column_block if whole and rest else 0,
+            0 if whole == 0 or rest == 0 else self.column_block,
             whole,
             lambda: self._write(self.kernel.block),
             lambda: self._write(rest),
         )
 
-    def _write(self, columns: int) -> None:
+    def _write(self, columns: Index) -> None:
+        """Writes `columns` columns; where these are not known, some vectors may have none."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
-        row_strides = cast(tuple[int, ...], nest.row.strides)
-        vectors = -(-columns // e.lanes)
-        left = [columns - vector * e.lanes for vector in range(vectors)]
+        row_strides = nest.row.strides
+        is_known = isinstance(columns, int)
+        vectors = -(-columns // e.lanes) if is_known else kernel.tile.vectors
+        left = [e.sub(columns, vector * e.lanes) for vector in range(vectors)]
         masks = [e.tail_mask(count) for count in left]
         existing = [None] * vectors if nest.columns_padded else masks
         operands = TileOperands(

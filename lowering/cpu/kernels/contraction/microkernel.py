@@ -20,6 +20,7 @@ from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.long_sums import carry_sums
+from braid.support.sizes.expression import Extent
 
 VECTORS = (1, 2, 3, 4)
 """How many vectors of columns a tile may have."""
@@ -63,7 +64,7 @@ class TileOperands:
 
     a: Buffer
     a_base: Index
-    a_row: int
+    a_row: Index
     b: Buffer
     b_base: Index
     masks: Sequence[Value | None]
@@ -85,7 +86,7 @@ class Part:
 def accumulate(
     e: Emitter,
     operands: TileOperands,
-    reduction: Sequence[LoopDim],
+    reduction: Sequence[LoopDim[Extent]],
     tile: Tile,
     part: Part = Part(),
 ) -> Accumulators:
@@ -102,7 +103,7 @@ def accumulate(
 def _reduce_part(
     e: Emitter,
     operands: TileOperands,
-    reduction: Sequence[LoopDim],
+    reduction: Sequence[LoopDim[Extent]],
     tile: Tile,
     part: Part,
     a_base: Index,
@@ -123,13 +124,14 @@ def _reduce_part(
             return _reduce_part(e, operands, inner, tile, rest, a, b, sums)
 
         added = additions_of([dim.extent for dim in inner])
-        return carry_sums(e, *part.bounds[0], 1, initial, at, added, dim.extent)
+        most = dim.extent if isinstance(dim.extent, int) else None
+        return carry_sums(e, *part.bounds[0], 1, initial, at, added, most)
     sums = list(initial)
     for each in part.passes:
         own = slice(each.first * tile.vectors, each.last * tile.vectors)
         dims = merged((LoopDim(each.end - each.begin, dim.strides), *inner))
-        a = e.add(a_base, each.begin * a_stride + each.first * operands.a_row)
-        b = e.add(b_base, each.begin * b_stride)
+        ahead = e.add(e.mul(each.begin, a_stride), e.mul(each.first, operands.a_row))
+        a, b = e.add(a_base, ahead), e.add(b_base, e.mul(each.begin, b_stride))
         rows = replace(tile, rows=each.last - each.first)
         sums[own] = _reduce(e, operands, dims, rows, a, b, sums[own])
     return sums
@@ -138,13 +140,16 @@ def _reduce_part(
 def _reduce(
     e: Emitter,
     operands: TileOperands,
-    reduction: Sequence[LoopDim],
+    reduction: Sequence[LoopDim[Extent]],
     tile: Tile,
     a_base: Index,
     b_base: Index,
     initial: Sequence[Value],
 ) -> Sequence[Value]:
-    """One loop per reduction dim; the innermost one is unrolled, its remainder straight code."""
+    """One loop per reduction dim; the innermost one is unrolled.
+
+    What remains is straight code, or a loop where it is not known how much that is.
+    """
     if not reduction:
         return _multiply_add(e, operands, tile, a_base, b_base, initial)
     dim, inner = reduction[0], reduction[1:]
@@ -152,7 +157,8 @@ def _reduce(
     if not inner:
         # Else LLVM tries all ways to add up the terms of every address in the loop.
         a_base, b_base = e.opaque(a_base), e.opaque(b_base)
-    unroll = 1 if inner else min(tile.unroll, dim.extent)
+    most = dim.extent if isinstance(dim.extent, int) else tile.unroll
+    unroll = 1 if inner else min(tile.unroll, most)
 
     def at(position: Index, sums: Sequence[Value]) -> Sequence[Value]:
         a = e.add(a_base, e.mul(position, a_stride))
@@ -173,13 +179,15 @@ def _reduce(
     whole = dim.extent - dim.extent % unroll
     added = unroll * additions_of([dim.extent for dim in inner])
     sums = carry_sums(e, 0, whole, unroll, initial, body, added)
+    if not isinstance(dim.extent, int) or not isinstance(whole, int):
+        return sums if whole == dim.extent else e.carry(whole, dim.extent, 1, sums, at)
     for position in range(whole, dim.extent):
         sums = at(position, sums)
     return sums
 
 
 def _prefetch(
-    e: Emitter, operands: TileOperands, tile: Tile, base: Index, stride: int, step: int
+    e: Emitter, operands: TileOperands, tile: Tile, base: Index, stride: Index, step: int
 ) -> None:
     """Asks for the lines of B that are `_AHEAD_BYTES` behind those of step number `step`.
 
@@ -204,7 +212,7 @@ def _prefetch_next_rows(e: Emitter, operands: TileOperands, tile: Tile, step: In
     As many steps as a row has elements ask for all of them, each for as many elements as rows.
     """
     size, group = bytes_of(operands.a.element_type), operands.arithmetic.group
-    begin = e.add(operands.a_base, tile.rows * operands.a_row)
+    begin = e.add(operands.a_base, e.mul(tile.rows, operands.a_row))
     begin = e.add(begin, e.mul(step, tile.rows * group))
     for offset in range(0, tile.rows * group, LINE_BYTES // size):
         operands.a.prefetch(e, e.add(begin, offset), _ROWS_LEVEL)
@@ -227,7 +235,7 @@ def _multiply_add(
     ]
     result: list[Value] = []
     for row in range(tile.rows):
-        a = arithmetic.repeated(e, operands.a, e.add(a_offset, row * operands.a_row))
+        a = arithmetic.repeated(e, operands.a, e.add(a_offset, e.mul(row, operands.a_row)))
         for vector, column in enumerate(columns):
             place = row * tile.vectors + vector
             result.append(arithmetic.multiply_add(e, a, column, sums[place]))

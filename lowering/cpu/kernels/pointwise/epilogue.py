@@ -25,7 +25,7 @@ class Epilogue:
 
     anchor: SSAValue
     points: Pointwise
-    row_strides: tuple[int, ...]
+    row_strides: tuple[Index, ...]
     vector_steps: tuple[int, ...]
 
 
@@ -75,10 +75,8 @@ class TileStore:
         in memory, processors ask for on their own."""
         columns = len(self.masks) * self.e.lanes
         for number, leaf in enumerate(self.epilogue.points.leaves):
-            step, row_stride = (
-                each[number] for each in (self.epilogue.vector_steps, self.epilogue.row_strides)
-            )
-            if not step or row_stride <= columns:
+            step, row_stride = self.epilogue.vector_steps[number], self.epilogue.row_strides[number]
+            if not step or (isinstance(row_stride, int) and row_stride <= columns):
                 continue
             buffer = self.buffers[leaf.index]
             line = max(1, LINE_BYTES // (step * bytes_of(buffer.element_type)))
@@ -111,7 +109,7 @@ class TileStore:
         number = self.epilogue.points.leaves.index(argument)
         row_stride = self.epilogue.row_strides[number]
         stride = self.epilogue.vector_steps[number]
-        key = (number, row if row_stride else 0, vector if stride else 0)
+        key = (number, row if row_stride != 0 else 0, vector if stride else 0)
         if key not in self._loaded:
             buffer = self.buffers[argument.index]
             offset = self._offset(number, row, vector)
@@ -126,4 +124,4 @@ class TileStore:
         step = self.epilogue.vector_steps[tensor]
         base = self.e.add(self.bases[tensor], self.e.mul(self.first_vector, step))
         base = self.e.add(base, vector * step)
-        return self.e.add(base, row * self.epilogue.row_strides[tensor])
+        return self.e.add(base, self.e.mul(row, self.epilogue.row_strides[tensor]))

@@ -23,6 +23,8 @@ from braid.lowering.cpu.kernels.windows.combination import (
 from braid.lowering.cpu.kernels.windows.grouped import GroupedSums
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 _LEAST_PLACES = 16
 """Iterations of a grid without channels: fewer would not occupy the threads of usual machines."""
@@ -88,26 +90,26 @@ class WindowChannels:
     vectors: int
 
     @property
-    def grid_extents(self) -> tuple[int, ...]:
+    def grid_extents(self) -> tuple[Extent, ...]:
         """Images, blocks of channels where these are outside, then lines.
 
         Images of one dim have no lines, but tiles, where all channels are inside.
         """
         if self._blocks_outside:
-            batch, channels, *lines, _ = self.nest.points.shape
-            return (batch, -(-channels // self._block), *lines)
-        return self._places
+            _, channels, *lines, _ = self.nest.points.shape
+            return (self.nest.images, -(-channels // self._block), *lines)
+        return (self.nest.images, *self._places)
 
     @property
-    def _places(self) -> tuple[int, ...]:
-        """Images and lines, or tiles of what has no lines."""
-        batch, _, *lines, width = self.nest.points.shape
-        return (batch, *(lines or [-(-width // self.columns)]))
+    def _places(self) -> Sequence[int]:
+        """Lines of an image, or tiles of what has no lines."""
+        _, _, *lines, width = self.nest.points.shape
+        return lines or [-(-width // self.columns)]
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> Extent:
         """Iterations of the grid."""
-        return math.prod(self.grid_extents)
+        return product_of(self.grid_extents)
 
     @property
     def _block(self) -> int:
@@ -125,7 +127,9 @@ class WindowChannels:
         """
         strides, is_weighted = self.nest.input_strides, self.nest.op.weight is not None
         is_small = is_weighted and self.is_near
-        return strides[-1] > strides[1] or is_small or math.prod(self._places) < _LEAST_PLACES
+        images = self.nest.images if isinstance(self.nest.images, int) else 1
+        are_few = images * math.prod(self._places) < _LEAST_PLACES
+        return strides[-1] > strides[1] or is_small or are_few
 
     @property
     def _are_tiles_in_grid(self) -> bool:

@@ -12,6 +12,8 @@ from braid.lowering.cpu.kernels.windows.combination import Combination
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.register_transpose import shuffled
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 from braid.targets.kernels.schedules import Schedule
 
 
@@ -38,14 +40,14 @@ class WindowLines:
     vectors: int
 
     @property
-    def grid_extents(self) -> tuple[int, ...]:
+    def grid_extents(self) -> tuple[Extent, ...]:
         """Images, channels, lines."""
-        return self.nest.points.shape[:-1]
+        return (self.nest.images, *self.nest.points.shape[1:-1])
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> Extent:
         """Iterations of the grid."""
-        return math.prod(self.grid_extents)
+        return product_of(self.grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
         """Tiles of whole vectors, then one for the outputs that are left."""

@@ -21,6 +21,7 @@ from braid.lowering.cpu.kernels.winograd.transforms import transformed_input, tr
 from braid.lowering.cpu.unit.kernel_function import Prepared
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.support.sizes.expression import Extent
 
 _LINE = 16
 """Elements between the places of a tile beyond what they hold: they fall on different sets of the
@@ -42,7 +43,7 @@ class WinogradKernel:
     lanes: int
 
     @property
-    def grid(self) -> int:
+    def grid(self) -> Extent:
         """Iterations in all."""
         return -(-self.nest.tiles // self.tiles) * self.parts
 
@@ -105,7 +106,7 @@ class WinogradKernel:
     def _block(self, e: Emitter, buffers: Sequence[Buffer], block: Index) -> "_Block":
         first = e.mul(block, self.tiles)
         count: Index = self.tiles
-        if self.nest.tiles % self.tiles:
+        if not isinstance(self.nest.tiles, int) or self.nest.tiles % self.tiles:
             count = e.minimum(count, e.sub(self.nest.tiles, first))
         return _Block(self, e, buffers, first, count)
 
