@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import ml_dtypes
@@ -24,6 +25,9 @@ Array = NDArray[Any]
 Shapes = Mapping[str, Sequence[int]]
 _ZIP = b"PK\x03\x04"
 _LARGEST_RANDOM_INTEGER = 7
+Range = tuple[float, float]
+"""The least and the largest number."""
+NO_RANGES: Mapping[str, Range] = MappingProxyType({})
 
 
 def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
@@ -176,25 +180,34 @@ def all_given(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> Mappin
 
 
 def random_inputs(
-    specs: Sequence[TensorSpec], seed: int, given: Mapping[str, Array] | None = None
+    specs: Sequence[TensorSpec],
+    seed: int,
+    given: Mapping[str, Array] | None = None,
+    ranges: Mapping[str, Range] = NO_RANGES,
 ) -> dict[str, Array]:
     """Return `given` with random values for the inputs that it lacks.
 
-    Floats are normally distributed, integers are 0 to 7 (so that they are valid indices and trip
-    counts of most models), booleans are even odds. The same seed gives the same values.
+    Floats are normally distributed, booleans are even odds. Integers are eight numbers from 0 on
+    (so that they are valid trip counts), or those of `ranges` that are next to these: what they
+    look up is then there. The same seed gives the same values.
     """
     generator = np.random.default_rng(seed)
-    values = {spec.name: random_array(spec, generator) for spec in specs}
+    values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in specs}
     return values | dict(given or {})
 
 
-def random_array(spec: TensorSpec, generator: np.random.Generator) -> Array:
+def random_array(
+    spec: TensorSpec, generator: np.random.Generator, within: Range | None = None
+) -> Array:
     """Return a random value for an input; see `random_inputs`."""
     dtype = numpy_dtype(spec.dtype)
     if dtype == np.bool_:
         return np.asarray(generator.integers(0, 2, spec.bound), dtype)
     if np.issubdtype(dtype, np.integer):
-        return np.asarray(generator.integers(0, _LARGEST_RANDOM_INTEGER + 1, spec.bound), dtype)
+        least, most = (-math.inf, math.inf) if within is None else within
+        first = min(max(0, least), most)
+        last = max(min(first + _LARGEST_RANDOM_INTEGER, most), first)
+        return np.asarray(generator.integers(int(first), int(last) + 1, spec.bound), dtype)
     return np.asarray(generator.standard_normal(spec.bound), dtype)
 
 

@@ -56,7 +56,7 @@ def bench(
     from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
-    from braid.tools.commands.models import open_dims, open_model
+    from braid.tools.commands.models import open_dims, open_model, ranges_of_inputs
     from braid.tools.commands.streaming import measure_stream
     from braid.tools.terminal.outputs import check_outputs, write_files
 
@@ -64,7 +64,9 @@ def bench(
     given = read_inputs(inputs)
     opened = open_model(model, replace(options, cache=False), interpret=interpret)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options))
-    arrays = bind_inputs(specs, (), random_inputs(specs, seed, given))
+    left = [spec for spec in specs if spec.name not in given]
+    ranges = ranges_of_inputs(model, options, left)
+    arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None
     if json_file is not None:

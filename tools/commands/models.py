@@ -1,12 +1,17 @@
 """Opening the model that a command was given, whatever kind of file it is."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from braid.driver.compile import compile_or_load
 from braid.driver.options import CompileOptions
+from braid.runtime.dtypes import numpy_dtype
+from braid.runtime.manifest import TensorSpec
 from braid.runtime.model import Model, load
 from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
@@ -14,6 +19,9 @@ from braid.support.input_files import open_regular
 from braid.targets.simulator.stream_bytes import MAGIC
 from braid.tools.commands.diagnostics import compiling, show_diagnostic
 from braid.tools.commands.options import ARTIFACT_SUFFIX
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
 
 _OF_COMPILATIONS = ("gpu_arch", "numerics", "precision")
 """Options that say nothing of what is not compiled."""
@@ -57,6 +65,32 @@ def open_model(path: Path, options: CompileOptions, *, interpret: bool) -> Model
 def open_dims(path: Path, options: CompileOptions) -> Mapping[str, int | str]:
     """Return the sizes of dims of what is compiled; those of a source model are fixed by it."""
     return (options.dims or {}) if path.suffix.lower() == ARTIFACT_SUFFIX else {}
+
+
+def input_ranges(module: "ModuleOp") -> dict[str, tuple[float, float]]:
+    """Return which integers the inputs of a model may be, by name."""
+    from braid.analysis.structure.index_ranges import index_ranges
+    from braid.dialects.braid.ports import input_names
+    from braid.dialects.braid.variants import public_functions
+
+    return {
+        name: (found.least, found.most)
+        for function in public_functions(module)[:1]
+        for name, found in zip(input_names(function), index_ranges(function), strict=True)
+    }
+
+
+def ranges_of_inputs(
+    path: Path, options: CompileOptions, specs: Sequence[TensorSpec]
+) -> dict[str, tuple[float, float]]:
+    """Return the same of a model in a file; nothing is read of artifacts, nor without integers."""
+    integers = any(np.issubdtype(numpy_dtype(spec.dtype), np.integer) for spec in specs)
+    if path.suffix.lower() == ARTIFACT_SUFFIX or not integers:
+        return {}
+    from braid.driver.read_source import read_to_compile
+    from braid.passes.infrastructure.context import make_context
+
+    return input_ranges(read_to_compile(make_context(), path, options).module)
 
 
 def refuse_options(options: CompileOptions, why: str) -> None:

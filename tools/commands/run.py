@@ -84,7 +84,7 @@ def run(
     """
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
-    from braid.tools.commands.models import open_dims, open_model
+    from braid.tools.commands.models import open_dims, open_model, ranges_of_inputs
     from braid.tools.terminal.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace)
@@ -94,7 +94,11 @@ def run(
     options = replace(options, profile=profile is not None)
     opened = open_model(model, options, interpret=interpret)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options))
-    values = random_inputs(specs, seed, given) if random else all_given(specs, given)
+    if random:
+        left = [spec for spec in specs if spec.name not in given]
+        values = random_inputs(specs, seed, given, ranges_of_inputs(model, options, left))
+    else:
+        values = all_given(specs, given)
     if trace is not None:
         _trace_to(trace, opened)
     with limited_runs(time_limit):

@@ -96,7 +96,7 @@ def verify(
     from braid.passes.infrastructure.context import make_context
     from braid.support.settings import Kernels, Precision
     from braid.tools.commands.arrays import random_inputs, read_inputs
-    from braid.tools.commands.models import refuse_options
+    from braid.tools.commands.models import input_ranges, refuse_options
     from braid.tools.comparison.layerwise import differences
 
     _check_options(interpret, no_families, per_cluster, options)
@@ -115,7 +115,8 @@ def verify(
     else:
         order, alone, placements = _exposed_results(source.module, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
-    values = random_inputs(tested.inputs, seed, read_inputs(inputs))
+    ranges = input_ranges(source.module)
+    values = random_inputs(tested.inputs, seed, read_inputs(inputs), ranges)
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
