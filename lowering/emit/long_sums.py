@@ -12,8 +12,11 @@ from braid.lowering.emit.emitter import Emitter, Index, Value
 
 _f32 = Float32Type()
 
-_MOST_OPEN = 1 << 32
-"""Steps along an open dim: for as many, sums are parts of parts, which costs next to nothing."""
+_MOST_OPEN = 1 << 25
+"""Steps along an open dim for which sums are as exact as those of a known length.
+
+Every factor of 256 is another loop around each sum, and short ones feel it.
+"""
 
 
 def carry_sums(
