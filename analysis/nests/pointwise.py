@@ -8,7 +8,14 @@ from typing import TypeGuard, cast
 from xdsl.dialects.builtin import i1
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
-from braid.analysis.nests.dims import LoopDim, Stored, is_repeated, merged, strides_along
+from braid.analysis.nests.dims import (
+    LoopDim,
+    Stored,
+    has_elements,
+    is_repeated,
+    merged,
+    strides_along,
+)
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
@@ -178,6 +185,8 @@ def pointwise_nest(
     shape = extents_of(points.results[0])
     if any(result != order for result in choice.results):
         return None
+    if any(tuple(extents_of(result)) != tuple(shape) for result in points.results):
+        return None
     if any(shape[dim] % order.block(dim) != 0 for dim in range(order.rank)):
         return None
     tensors = [(extents_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
@@ -224,11 +233,14 @@ def _slice_strides(
 ) -> tuple[Extent, ...] | None:
     """Return the elements of the sliced operand per step along each storage dim of `order`.
 
-    None where a step has no single stride: a slice out of a dim that is stored in blocks.
+    None where a step has no single stride: a slice out of a dim that is stored in blocks, or of a
+    tensor of which not all extents are known or sizes.
     """
     layout = operands[cast(BlockArgument, op.input).index]
     sizes, steps = op.sizes.get_values(), op.strides.get_values()
-    if any(layout.block(d) != 1 and sizes[d] != shape[d] for d in range(layout.rank)):
+    if not has_elements(shape) or any(
+        layout.block(d) != 1 and sizes[d] != shape[d] for d in range(layout.rank)
+    ):
         return None
     strides = strides_along(shape, layout, order)
     if strides is None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
 
-from braid.analysis.nests.dims import LoopDim, is_repeated, merged, strides_along
+from braid.analysis.nests.dims import LoopDim, has_elements, is_repeated, merged, strides_along
 from braid.analysis.nests.pointwise import ExtentsOf, Pointwise, points_of
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.support.sizes.expression import Extent
@@ -57,20 +57,20 @@ class ReductionNest:
         return extent / (-(-extent // lanes) * lanes)
 
 
-def reduction(group: FusedOp, *, is_open: bool = False) -> Reduction | None:
-    """Return the only reduction of a group; None unless all else is elementwise.
+def reduction(group: FusedOp, extents_of: ExtentsOf = shape_of) -> Reduction | None:
+    """Return the only reduction of a group whose tensors have elements and known or open extents.
 
-    Its shapes are static unless the group `is_open`.
+    None unless all else is elementwise.
     """
     ops = [op for op in group.body.block.ops if isinstance(op, ReduceOp)]
-    values = (*group.inputs, *group.outputs)
-    if len(ops) != 1 or (not is_open and any(DYNAMIC in shape_of(value) for value in values)):
+    tensors = (*group.body.block.args, *group.terminator.arguments)
+    if len(ops) != 1 or not all(has_elements(extents_of(tensor)) for tensor in tensors):
         return None
     op = ops[0]
     before, after = _parts(group, op)
-    reads = points_of(before, [op.input], shape_of(op.input), is_open=is_open)
+    reads = points_of(before, [op.input], shape_of(op.input), is_open=True)
     results = tuple(group.terminator.arguments)
-    points = points_of(after, results, shape_of(op.output), is_open=is_open)
+    points = points_of(after, results, shape_of(op.output), is_open=True)
     if reads is None or points is None or not reads.leaves:
         return None
     if not _is_self_contained(points, op, op.output) or not _is_self_contained(reads, op):
@@ -94,6 +94,8 @@ def reduction_nest(
     if not all(is_repeated(own, shape) for own, _ in reads):
         return None
     if not all(is_repeated(own, kept) for own, _ in points):
+        return None
+    if any(tuple(extents_of(result)) != tuple(kept) for result in found.points.results):
         return None
     whole = [layout for extents, layout in reads if extents == shape]
     order = whole[0] if whole else Layout.row_major(len(shape))

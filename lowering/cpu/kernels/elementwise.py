@@ -4,9 +4,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from braid.analysis.nests.pointwise import Pointwise, pointwise, pointwise_nest
+from braid.analysis.nests.dims import has_elements
+from braid.analysis.nests.pointwise import (
+    ExtentsOf,
+    Pointwise,
+    PointwiseNest,
+    pointwise,
+    pointwise_nest,
+)
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import (
@@ -37,30 +45,37 @@ class ElementwiseFamily(VectorFamily):
     name: str = "elementwise"
     version: int = 11
 
-    def match(self, group: FusedOp) -> "ElementwiseCandidate | None":
-        """Ops on block arguments, in at least one layout."""
-        points = pointwise(group, with_slices=True)
+    def match(
+        self, group: FusedOp, extents_of: ExtentsOf = shape_of
+    ) -> "ElementwiseCandidate | None":
+        """Ops on block arguments of any extents, in at least one layout."""
+        is_open = all(has_elements(extents_of(value)) for value in group.terminator.arguments)
+        points = pointwise(group, with_slices=True, is_open=is_open)
         if points is None or not (points.leaves or points.slices) or not has_code(points):
             return None
-        candidate = ElementwiseCandidate(group, self.unit, points)
+        candidate = ElementwiseCandidate(group, self.unit, points, extents_of)
         return candidate if candidate.layouts else None
 
 
 @dataclass(frozen=True, eq=False)
 class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
-    """The ops of a group."""
+    """The ops of a group, and what gives the extents of its tensors."""
 
     points: Pointwise
+    extents_of: ExtentsOf = shape_of
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first: it costs no reorder at the model's edges."""
         layouts = _candidates(self.points.shape)
         choices = (uniform_choice(self.group, layout, {}) for layout in layouts)
-        return [choice for choice in choices if pointwise_nest(self.points, choice) is not None]
+        return [choice for choice in choices if self._nest(choice)]
+
+    def _nest(self, choice: LayoutChoice) -> PointwiseNest | None:
+        return pointwise_nest(self.points, choice, self.extents_of)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous."""
-        return results_alike(choice) and pointwise_nest(self.points, choice) is not None
+        return results_alike(choice) and self._nest(choice) is not None
 
     def space(self, level: int) -> Iterator[LoopSchedule]:
         """Vectors per iteration of the innermost loop: two hide the latency of polynomials."""
@@ -79,8 +94,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
 
     def emit(self, symbol: str, schedule: LoopSchedule) -> Kernel:
         """Loops over the merged dims, the outer ones in the grid."""
-        choice = stored_choice(self.group)
-        nest = pointwise_nest(self.points, choice)
+        nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = PointwiseLoops(nest, self.unit, schedule.unroll)
         body, in_place = loops.iteration, nest.in_place

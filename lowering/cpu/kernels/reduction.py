@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import AnyFloat
 
-from braid.analysis.nests.rows import Reduction, reduction, reduction_nest
+from braid.analysis.nests.pointwise import ExtentsOf
+from braid.analysis.nests.rows import Reduction, ReductionNest, reduction, reduction_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
@@ -43,9 +44,11 @@ class ReductionFamily(VectorFamily):
     version: int = 4
     anchors: ClassVar = (ReduceOp,)
 
-    def match(self, group: FusedOp) -> "_Reduction | None":
-        """One reduction that all results are made of."""
-        found = reduction(group)
+    def match(
+        self, group: FusedOp, extents_of: ExtentsOf = shape_of
+    ) -> "ReductionCandidate | None":
+        """One reduction that all results are made of, of any extents."""
+        found = reduction(group, extents_of)
         if found is None:
             return None
         kind = element_type_of(found.op.output)
@@ -55,23 +58,27 @@ class ReductionFamily(VectorFamily):
             return None
         if emitter_of("cast", [element_type_of(found.op.input)], kind) is None:
             return None
-        candidate = _Reduction(group, self.unit, found)
+        candidate = ReductionCandidate(group, self.unit, found, extents_of)
         return candidate if candidate.layouts else None
 
 
 @dataclass(frozen=True, eq=False)
-class _Reduction(VectorCandidate):
+class ReductionCandidate(VectorCandidate):
+    """The reduction of a group, and what gives the extents of its tensors."""
+
     found: Reduction
+    extents_of: ExtentsOf
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first."""
-        return [
-            c for c in flexible_choices(self.group) if reduction_nest(self.found, c) is not None
-        ]
+        return [choice for choice in flexible_choices(self.group) if self._nest(choice)]
+
+    def _nest(self, choice: LayoutChoice) -> ReductionNest | None:
+        return reduction_nest(self.found, choice, self.extents_of)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous."""
-        return results_alike(choice) and reduction_nest(self.found, choice) is not None
+        return results_alike(choice) and self._nest(choice) is not None
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic."""
@@ -79,7 +86,7 @@ class _Reduction(VectorCandidate):
         kind = element_type_of(op.output)
         is_extremum = isinstance(kind, AnyFloat) and op.kind.data in ("maximum", "minimum")
         steps = reads.flops + (_EXTREMUM_FLOPS if is_extremum else 1)
-        nest = reduction_nest(self.found, choice)
+        nest = self._nest(choice)
         assert nest is not None
         elements = math.prod(reads.shape) / nest.used_lanes(self.unit.lanes)
         arithmetic = steps * elements * (bytes_of(kind) / _WORD) / (self.unit.flops / 2)
@@ -87,7 +94,7 @@ class _Reduction(VectorCandidate):
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
         """A block of neighbouring results per grid iteration."""
-        nest = reduction_nest(self.found, stored_choice(self.group))
+        nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = ReductionLoops(self.found, nest, self.unit)
         return grid_kernel(self.group, symbol, self.unit, loops.grid, loops.iteration)

@@ -8,23 +8,18 @@ import pytest
 from xdsl.dialects.builtin import FloatAttr, f32, f64, i64
 from xdsl.ir import Attribute
 
-from braid.analysis.nests.pointwise import ExtentsOf
-from braid.analysis.nests.rows import reduction, reduction_nest
 from braid.dialects.braid.base import integer
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.reduction import ReduceOp
-from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
-from braid.lowering.cpu.kernels.rows.reduction_loops import ReductionLoops
-from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.lowering.cpu.kernels.reduction import ReductionFamily
 from braid.support.sizes.expression import symbol
-from braid.targets.kernels.kernel_family import Kernel
 from test.machines import HOST
-from test.run.kernels.open_groups import SIZES, OpenKernel, maker, unit
+from test.run.kernels.open_groups import SIZES, OpenKernel, maker
 
 LONG = 3_000_017
+REDUCTION = maker(ReductionFamily(HOST))
 NORMALIZATION = maker(NormalizationFamily(HOST))
 ROWS, COLUMNS, LENGTH = symbol("rows"), symbol("columns"), symbol("length")
 
@@ -101,15 +96,6 @@ def test_sums_of_a_long_open_row_are_added_up_in_parts() -> None:
     kernel.check(1e-3, arrays, rows=1, length=LONG)
 
 
-def reduction_kernel(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-    found = reduction(group, is_open=True)
-    assert found is not None
-    nest = reduction_nest(found, row_major_choice(group), extents_of)
-    assert nest is not None
-    loops = ReductionLoops(found, nest, unit())
-    return grid_kernel(group, "kernel", unit(), loops.grid, loops.iteration)
-
-
 def reduced(kind: str, dims: Sequence[int]) -> Any:
     return lambda x: ([op := ReduceOp.get(x, kind, dims)], [op.output])
 
@@ -140,9 +126,7 @@ REDUCTIONS = {
 def reduction_of(request: pytest.FixtureRequest) -> OpenKernel:
     shape, dims, kind, type = REDUCTIONS[request.param]
     result = [1 if dim in dims else extent for dim, extent in enumerate(shape)]
-    return OpenKernel(
-        [shape], reduced(kind, dims), reduction_kernel, results=[result], types=[type]
-    )
+    return OpenKernel([shape], reduced(kind, dims), REDUCTION, results=[result], types=[type])
 
 
 @pytest.mark.parametrize("length", [0, 1, 3, 16, 97, 300, 4099])
@@ -155,7 +139,7 @@ def test_reduction_of_any_sizes(reduction_of: OpenKernel, length: int) -> None:
 
 def test_reduction_with_ops_before_and_after_it() -> None:
     shapes = [(ROWS, LENGTH), (1, LENGTH), (ROWS, 1)]
-    kernel = OpenKernel(shapes, with_neighbours, reduction_kernel, results=[(ROWS, 1)])
+    kernel = OpenKernel(shapes, with_neighbours, REDUCTION, results=[(ROWS, 1)])
     for length in (1, 5, 64, 97, 1000):
         for rows in (0, 1, 6):
             kernel.check(rows=rows, length=length)
@@ -163,7 +147,7 @@ def test_reduction_with_ops_before_and_after_it() -> None:
 
 def test_sums_down_long_open_columns_are_added_up_in_parts() -> None:
     kernel = OpenKernel(
-        [(LENGTH, COLUMNS)], reduced("add", (0,)), reduction_kernel, results=[(1, COLUMNS)]
+        [(LENGTH, COLUMNS)], reduced("add", (0,)), REDUCTION, results=[(1, COLUMNS)]
     )
     tenths = np.full((LONG, 2), 0.1, np.float32)
     kernel.check(3e-5, [tenths], length=LONG, columns=2)

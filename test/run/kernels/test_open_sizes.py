@@ -6,34 +6,23 @@ import numpy as np
 import pytest
 from xdsl.ir import SSAValue
 
-from braid.analysis.nests.pointwise import ExtentsOf, pointwise, pointwise_nest
+from braid.analysis.nests.pointwise import pointwise, pointwise_nest
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import SliceOp
-from braid.dialects.braid.regions import FusedOp
+from braid.lowering.cpu.kernels.elementwise import ElementwiseFamily
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.pointwise.loops import PointwiseLoops
-from braid.lowering.cpu.unit.kernel_function import grid_kernel
-from braid.lowering.emit.math.points import has_code
 from braid.support.sizes.expression import Extent, symbol
-from braid.targets.kernels.kernel_family import Kernel
+from test.machines import HOST
 from test.run.kernels.conftest import make_group
-from test.run.kernels.open_groups import OpenKernel, open_type, unit
+from test.run.kernels.open_groups import OpenKernel, maker, open_group, open_type
 
 ROWS, COLUMNS = symbol("rows"), symbol("columns")
+ELEMENTWISE = maker(ElementwiseFamily(HOST))
 NUMBERS = np.random.default_rng(0)
 
 
 def normal(*shape: int) -> Any:
     return NUMBERS.standard_normal(shape).astype(np.float32)
-
-
-def pointwise_kernel(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-    points = pointwise(group, is_open=True, with_slices=True)
-    assert points is not None and has_code(points)
-    nest = pointwise_nest(points, row_major_choice(group), extents_of)
-    assert nest is not None
-    loops = PointwiseLoops(nest, unit(), 2)
-    return grid_kernel(group, "kernel", unit(), loops.grid, loops.iteration, nest.in_place)
 
 
 def sum_and_product(x: Any, bias: Any) -> Any:
@@ -50,9 +39,7 @@ def total(x: Any, y: Any) -> Any:
 @pytest.fixture(scope="module")
 def biased() -> OpenKernel:
     shape = (ROWS, COLUMNS)
-    kernel = OpenKernel(
-        [shape, (1, COLUMNS)], sum_and_product, pointwise_kernel, results=[shape, shape]
-    )
+    kernel = OpenKernel([shape, (1, COLUMNS)], sum_and_product, ELEMENTWISE, results=[shape, shape])
     assert kernel.in_place == ((0, 0), (0, 1))
     return kernel
 
@@ -72,7 +59,7 @@ def test_slices_of_open_tensors() -> None:
         result = elementwise("mul", sums.output, y)
         return [*parts, sums, result], [result.output]
 
-    kernel = OpenKernel([(ROWS, COLUMNS), (3, 2)], build, pointwise_kernel, results=[(3, 2)])
+    kernel = OpenKernel([(ROWS, COLUMNS), (3, 2)], build, ELEMENTWISE, results=[(3, 2)])
     for rows, columns in ((6, 3), (7, 97)):
         kernel.check(0, rows=rows, columns=columns)
 
@@ -103,3 +90,15 @@ def test_an_operand_of_another_size_is_no_pointwise_nest() -> None:
         return shapes[arguments.index(value)] if value in arguments else shapes[0]
 
     assert pointwise_nest(points, choice, extents_of) is None
+
+
+def test_results_of_other_sizes_are_no_pointwise_nest() -> None:
+    """Check that not all results are taken to be as long as the first one."""
+
+    def build(x: Any, y: Any) -> Any:
+        ops = [elementwise("neg", x), elementwise("neg", y)]
+        return ops, [op.output for op in ops]
+
+    shapes = [(ROWS,), (COLUMNS,)]
+    group, extents_of = open_group(shapes, build, shapes)
+    assert ElementwiseFamily(HOST).match(group, extents_of) is None
