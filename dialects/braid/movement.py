@@ -240,7 +240,7 @@ class SliceOp(StructuredOp):
         """Build a slice from integers and sizes."""
         strides = strides if strides is not None else [1] * len(offsets)
         lists = list_attributes({"offsets": offsets, "sizes": sizes})
-        return SliceOp.on(input, strides=integers(strides), **lists)
+        return SliceOp.on(input, **lists, strides=integers(strides))
 
     def extents(self) -> tuple[tuple[Extent, ...], tuple[Extent, ...]]:
         """Return the offsets and the sizes with the sizes that are open."""
@@ -336,7 +336,7 @@ class PadOp(StructuredOp):
         """Build a padding from numbers and sizes."""
         element_type = element_type_of(SSAValue.get(input))
         number = number_attribute(value, element_type)
-        return PadOp.on(input, value=number, **list_attributes({"low": low, "high": high}))
+        return PadOp.on(input, **list_attributes({"low": low, "high": high}), value=number)
 
     def extents(self) -> tuple[tuple[Extent, ...], tuple[Extent, ...]]:
         """Return the elements before and after each dim with the sizes that are open."""

@@ -42,7 +42,7 @@ func.func @colocated(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // The gpu has a megabyte.
 // CHECK: error: the memories of the devices are too small for the ops that have to run there: 1 ops that may run only on gpu:0 hold 2 MiB, the largest 2 MiB; memory is 977 KiB
-// CHECK: hint: a device holds the weights and results of its ops; --partition latency or throughput
+// CHECK: hint: a device holds the weights and results of its ops; partition="latency" or throughput
 func.func @memory(%x: tensor<512x1024xf32>) -> tensor<512x1024xf32> {
   %0 = braid.opaque "a"(%x) {backends = ["gpu"]} : (tensor<512x1024xf32>) -> tensor<512x1024xf32>
   func.return %0 : tensor<512x1024xf32>
