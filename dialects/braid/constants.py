@@ -122,11 +122,11 @@ class SizesOp(TensorOp):
     Fails verification for another number of elements.
 
     ```mlir
-    %0 = braid.sizes {values = #braid.sizes<["batch", "2 * sequence"]>} : tensor<2xi64>
+    %0 = braid.size_values {values = #braid.sizes<["batch", "2 * sequence"]>} : tensor<2xi64>
     ```
     """
 
-    name = "braid.sizes"
+    name = "braid.size_values"
 
     values = attr_def(SizesAttr)
     output = result_def(TensorType)

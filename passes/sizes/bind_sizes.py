@@ -46,9 +46,9 @@ class BindSizesPass(ModulePass):
     """Put numbers in place of symbols.
 
     In: any module. `values` lists names and numbers, such as `values="batch=1,sequence=128"`.
-    Out: types, lists of sizes and `braid.sizes` without these symbols; what has no symbol left is
-    as in a module of fixed sizes. Raises BraidError for a name that no function has, a number
-    that it does not allow, and where an op is impossible at these sizes.
+    Out: types, lists of sizes and `braid.size_values` without these symbols; what has no symbol
+    left is as in a module of fixed sizes. Raises BraidError for a name that no function has,
+    a number that it does not allow, and where an op is impossible at these sizes.
 
     ```mlir
     func.func @main(%x: tensor<?x8xf32, #braid.sizes<["batch"]>>) -> …

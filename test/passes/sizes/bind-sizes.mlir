@@ -11,7 +11,7 @@
 func.func @binds(%x: tensor<?x?x8xf32, #braid.sizes<["batch", "length"]>>, %table: tensor<64x8xf32>, %free: tensor<?x?xf32, #braid.sizes<["other", "length"]>>)
     attributes {braid.symbols = {batch = #braid.symbol<{min = 1 : i64}>, length = #braid.symbol<{max = 64 : i64}>, other = #braid.symbol<{}>}} {
   %part = braid.slice %table {offsets = array<i64: 0, 0>, sizes = array<i64: -9223372036854775808, 8>, strides = array<i64: 1, 1>, open_sizes = {sizes = #braid.sizes<["length"]>}} : (tensor<64x8xf32>) -> tensor<?x8xf32, #braid.sizes<["length"]>>
-  %sizes = braid.sizes {values = #braid.sizes<["batch", "batch * length"]>} : tensor<2xi64>
+  %sizes = braid.size_values {values = #braid.sizes<["batch", "batch * length"]>} : tensor<2xi64>
   %places = braid.iota {dim = 0 : i64} : tensor<?xi64, #braid.sizes<["batch + length"]>>
   %flat = braid.reshape %x : (tensor<?x?x8xf32, #braid.sizes<["batch", "length"]>>) -> tensor<?x8xf32, #braid.sized_layout<"ba", ["batch * length"]>>
   func.return

@@ -123,7 +123,7 @@ def test_each_size_is_checked(sizes: Any) -> None:
     np.testing.assert_array_equal(
         braid.compile(model, shapes={"x": [3, 4]})(np.ones((3, 4), np.float32)), np.ones((3, 4))
     )
-    with pytest.raises(BraidError, match=r"'y' .*16 elements cannot take shape"):
+    with pytest.raises(BraidError, match=r"'y' .*elements cannot take shape"):
         braid.compile(model, **sizes)
 
 
