@@ -62,7 +62,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
     """The ops of a group, and what gives the extents of its tensors."""
 
     points: Pointwise
-    extents_of: ExtentsOf = shape_of
+    extents_of: ExtentsOf
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Row-major first: it costs no reorder at the model's edges."""

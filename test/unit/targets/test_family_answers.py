@@ -38,7 +38,7 @@ class ClipFamily(ElementwiseFamily):
     def match(self, group):
         found = super().match(group)
         assert found is not None
-        return ClipCandidate(found.group, found.unit, found.points)
+        return ClipCandidate(found.group, found.unit, found.points, found.extents_of)
 
 
 def raising(*arguments):

@@ -40,7 +40,7 @@ class LastFamily(ElementwiseFamily):
     def match(self, group):
         found = super().match(group)
         assert found is not None
-        return LastCandidate(group, self.unit, found.points, self)
+        return LastCandidate(group, self.unit, found.points, found.extents_of, self)
 
 
 @dataclass(frozen=True, eq=False)
