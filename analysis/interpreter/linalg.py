@@ -24,7 +24,7 @@ from braid.support.errors import UnsupportedError
 
 
 def _structured(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """One iteration after the other, but those that write different elements all at once."""
+    """Run one iteration after the other, but those that write different elements all at once."""
     op = cast(LinalgStructuredOperation, op)
     maps = [attribute.data for attribute in op.get_indexing_maps()]
     extents = op.get_static_loop_ranges()
@@ -60,7 +60,7 @@ def _index(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
 
 
 def _generalized(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """A named op by the `linalg.generic` that upstream makes of it; an elementwise one by its name.
+    """Return a named op as the `linalg.generic` that upstream makes of it.
 
     Ops of `arith` and `math` on tensors that upstream read are not registered.
     """

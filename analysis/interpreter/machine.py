@@ -28,12 +28,12 @@ Handler = Callable[["Machine", Operation, Sequence[Value]], Sequence[Value]]
 """The results of an op for its operands."""
 
 OPERAND_ERRORS = (IndexError, ValueError, ZeroDivisionError, OverflowError, MemoryError)
-"""What numpy raises for operands that an op has no result for, such as an index outside."""
+"""The exceptions of numpy for operands without a result, such as an index outside."""
 
 
 @dataclass
 class Machine:
-    """What running needs: handlers by op class, functions, parameters, and who watches.
+    """The state of a run: handlers by op class, functions, parameters, and who watches.
 
     `handlers` are looked up along the class of an op, so a base class may have one; each mapping is
     loaded where those before have none.
@@ -85,7 +85,7 @@ class Machine:
     def run_kernel(
         self, block: Block, arguments: Sequence[Value], indices: Mapping[int, Value] | None = None
     ) -> Sequence[Value]:
-        """As `run_block`, for a block whose inner values have no buffers, in loops at `indices`."""
+        """Run a block, whose inner values have no buffers, as `run_block` in loops at `indices`."""
         outside, self.memory, self.indices = self.memory, LiveBytes(), indices or {}
         try:
             results = self.run_block(block, arguments)
@@ -111,7 +111,7 @@ class Machine:
         return operands
 
     def _release(self) -> None:
-        """What a block passed on has been taken over, by results or by the next block."""
+        """Drop what a block passed on, after results or the next block have taken it over."""
         for value in self._passed:
             self.memory.remove(value)
         self._passed = []

@@ -117,7 +117,7 @@ def convolution(
 
 @dataclass(frozen=True)
 class ConvolutionLoops:
-    """What each dim of a convolution advances its tensors by, in the layouts of `choice`.
+    """Return the strides of each dim of a convolution, in the layouts of `choice`.
 
     Vectors have `lanes` elements, and run over output positions where the result is row-major. A
     step of the reduction is over `step` input channels, which are neighbours in blocks of the

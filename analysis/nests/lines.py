@@ -7,10 +7,15 @@ from typing import Generic, TypeVar, cast
 
 from xdsl.ir import Operation
 
-from braid.analysis.nests.dims import KnownOrOpen
+from braid.analysis.nests.dims import KnownOrOpen, has_elements
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of
+from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.dtypes import is_number
 from braid.dialects.braid.regions import FusedOp
-from braid.support.sizes.expression import ExtentT
+from braid.dialects.braid.scan import ScanOp
+from braid.support.sizes.expression import Extent, ExtentT
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -44,3 +49,15 @@ def single_op(group: FusedOp, kind: type[OpT]) -> OpT | None:
     if not isinstance(op, kind) or op.next_op is not group.terminator:
         return None
     return None if boxes_of(group) or overlap_of(group) is not None else op
+
+
+def lines_of(
+    group: FusedOp, op: "ScanOp | ArgReduceOp", extents_of: ExtentsOf
+) -> "Lines[Extent] | None":
+    """Return the lines along the dim of the only op of a group, with one result.
+
+    None where they are not of numbers, or have no elements.
+    """
+    shape = extents_of(op.input)
+    is_one = len(group.results) == 1 and is_number(element_type_of(op.input))
+    return Lines[Extent].along(shape, op.dim.value.data) if is_one and has_elements(shape) else None

@@ -33,7 +33,7 @@ class SoftmaxNest:
 class RowFactors:
     """The scale or the bias of rows: `number` everywhere, or what an argument of the group holds.
 
-    `count` numbers of it belong to each row, every one to so many `neighbours`. Where those of a
+    `count` numbers of it belong to each row, each to `neighbours` elements. Where those of a
     row begin moves by `steps` along the dims outside of rows.
     """
 

@@ -27,7 +27,7 @@ class Slab:
 
 @dataclass(frozen=True)
 class PadNest:
-    """A padding with `value` of so many elements before (`low`) and after (`high`) each dim.
+    """A padding with `value` of `low` elements before and `high` elements after each dim.
 
     `operand` and `result` are the shapes of its tensors.
     """

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from braid.analysis.nests.dims import has_elements
-from braid.analysis.nests.lines import Lines, single_op
+from braid.analysis.nests.lines import Lines, lines_of, single_op
 from braid.analysis.nests.pointwise import ExtentsOf
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import is_number
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.support.sizes.expression import Extent
@@ -28,10 +26,7 @@ class ScanNest:
 def scan_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> ScanNest | None:
     """Return the scan of numbers that a group is; None if it is none, or has no elements."""
     op = single_op(group, ScanOp)
-    if op is None or len(group.results) != 1 or not is_number(element_type_of(op.input)):
+    lines = None if op is None else lines_of(group, op, extents_of)
+    if op is None or lines is None:
         return None
-    shape = extents_of(op.input)
-    if not has_elements(shape):
-        return None
-    lines = Lines[Extent].along(shape, op.dim.value.data)
     return ScanNest(lines, op.kind.data, bool(op.exclusive.value.data), bool(op.reverse.value.data))

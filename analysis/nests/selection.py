@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from braid.analysis.nests.dims import has_elements
-from braid.analysis.nests.lines import Lines, single_op
+from braid.analysis.nests.lines import Lines, lines_of, single_op
 from braid.analysis.nests.pointwise import ExtentsOf
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
@@ -38,12 +38,9 @@ class TopKNest:
 def arg_reduce_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> ArgReduceNest | None:
     """Return the arg-reduction of numbers that a group is; None if it has no elements."""
     op = single_op(group, ArgReduceOp)
-    if op is None or len(group.results) != 1 or not is_number(element_type_of(op.input)):
+    lines = None if op is None else lines_of(group, op, extents_of)
+    if op is None or lines is None:
         return None
-    shape = extents_of(op.input)
-    if not has_elements(shape):
-        return None
-    lines = Lines[Extent].along(shape, op.dim.value.data)
     return ArgReduceNest(lines, op.kind.data == "max", bool(op.select_last.value.data))
 
 

@@ -66,7 +66,7 @@ class ChannelGroups:
         return self.inputs == self.outputs == 1
 
     def inputs_of(self, outputs: int) -> int:
-        """Return the input channels of the groups of so many output channels, whole groups."""
+        """Return the input channels that a number of output channels read, as whole groups."""
         return outputs // self.outputs * self.inputs
 
 

@@ -210,7 +210,7 @@ def _is_op(op: Operation) -> bool:
 
 
 def _reads(op: Operation) -> Iterator[SSAValue]:
-    """What `op` reads from its block or from outside of it, in its regions as well."""
+    """Return the values that `op` and its regions read from its block or outside of it."""
     yield from op.operands
     for region in op.regions:
         for inner in region.walk():

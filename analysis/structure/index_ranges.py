@@ -1,7 +1,7 @@
 """Which integers the inputs of a program may be, so that what is looked up by them is there.
 
 Uses are followed forward from an argument: through casts, movements and arithmetic with constants
-to the indices of gathers and scatters, whose tables have so many rows.
+to the indices of gathers and scatters, whose tables have a number of rows.
 """
 
 import math
@@ -80,7 +80,7 @@ class _Ranges:
         return found
 
     def _at(self, use: Use) -> IndexRange:
-        """What one use permits."""
+        """Return what one use permits."""
         op, index = use.operation, use.index
         rows = _rows(op, index)
         if rows is not None:
@@ -103,7 +103,7 @@ class _Ranges:
         return ANY if other is None else before(self.of(op.results[0]), other, index)
 
     def _handed_on(self, terminator: Operation, value: SSAValue) -> IndexRange:
-        """What the results permit of a branch or loop that ends so."""
+        """Return what the results permit of a branch or loop that ends so."""
         parent = terminator.parent_op()
         found = ANY
         if parent is None:
@@ -119,7 +119,7 @@ _MOVEMENTS = (BroadcastOp, ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp)
 
 
 def _rows(op: Operation, index: int) -> int | None:
-    """How many there are of what is looked up by operand `index`; None where it is no index."""
+    """Return the rows of the table that operand `index` looks up; None where it is no index."""
     if index != 1:
         return None
     match op:
@@ -134,13 +134,13 @@ def _rows(op: Operation, index: int) -> int | None:
 
 
 def _least_rows(op: GatherNdOp | ScatterNdOp, batch: int) -> int:
-    """Tuples have a number for each of several dims: what fits them all."""
+    """Return what fits all numbers of a tuple, which belong to several dims."""
     length = shape_of(op.indices)[-1]
     return min(shape_of(op.data)[batch : batch + length], default=0)
 
 
 def _constant(value: SSAValue) -> tuple[float, float] | None:
-    """The least and the largest element of a constant, also one that is repeated."""
+    """Return the least and the largest element of a constant, also one that is repeated."""
     owner = value.owner
     if isinstance(owner, BroadcastOp | ReshapeOp):
         return _constant(owner.operands[0])
@@ -198,4 +198,4 @@ _BEFORE: dict[str, Callable[[IndexRange, tuple[float, float], int], IndexRange]]
     "braid.maximum": _before_maximum,
     "braid.minimum": _before_minimum,
 }
-"""What an operand may be, by what the result may be and the other operand, a constant."""
+"""The range of an operand by that of the result and the other operand, a constant."""

@@ -34,7 +34,7 @@ def by_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
 
 
 def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
-    """As `by_interpreter`, but imported with all dims of all inputs open, which are bound then."""
+    """Run as `by_interpreter`, but import with all dims of all inputs open, and bind them."""
     opened, sizes = with_open_dims(model, inputs)
     imported, rest = imported_with(opened, inputs, keep_open=True)
     bind_sizes(imported.module, {name: sizes[name] for name in symbols_used(imported.module)})

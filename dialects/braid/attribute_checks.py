@@ -50,6 +50,7 @@ from braid.dialects.braid.attribute_names import (
     SCHEDULE,
     SECONDS,
     SETTINGS,
+    SYMBOLS,
     TARGET,
     TOLERANCE,
     TRIP_COUNT,
@@ -57,6 +58,7 @@ from braid.dialects.braid.attribute_names import (
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.settings import SettingsAttr
+from braid.dialects.braid.sizes import SymbolAttr
 
 
 @dataclass(frozen=True)
@@ -102,6 +104,11 @@ def _holds_times(attribute: Attribute) -> bool:
 def _holds_strings(attribute: Attribute) -> bool:
     elements = cast("ArrayAttr[Attribute]", attribute).data
     return all(isinstance(element, StringAttr) for element in elements)
+
+
+def _holds_symbols(attribute: Attribute) -> bool:
+    values = cast(DictionaryAttr, attribute).data.values()
+    return all(isinstance(value, SymbolAttr) for value in values)
 
 
 def _names_regions(attribute: Attribute) -> bool:
@@ -153,6 +160,11 @@ _KINDS: Mapping[str, _Kind] = {
         _holds_times,
     ),
     MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
+    SYMBOLS: _Kind(
+        (DictionaryAttr,),
+        "a dictionary from names to symbols, such as {batch = #braid.symbol<{min = 1 : i64}>}",
+        _holds_symbols,
+    ),
     SCHEDULE: _Kind((DictionaryAttr,), "a dictionary with a family and a schedule"),
 }
 
@@ -180,6 +192,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     REORDER_COSTS: _MODULE,
     TARGET: _MODULE,
     SETTINGS: _MODULE,
+    SYMBOLS: ("func.func",),
 }
 
 

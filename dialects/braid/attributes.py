@@ -126,7 +126,7 @@ def layout_of(tensor: Attribute) -> Layout:
 
 
 def with_layout(tensor: Attribute, layout: Layout) -> TensorType[Any]:
-    """The same tensor stored in `layout`; row-major is spelled as no layout."""
+    """Return the same tensor stored in `layout`; row-major is spelled as no layout."""
     tensor_type = cast("TensorType[Any]", tensor)
     sizes = sizes_of_type(tensor_type)
     if sizes is not None:

@@ -33,7 +33,7 @@ from braid.dialects.braid.dtypes import (
 )
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Position
-from braid.dialects.braid.sizes import SizesAttr
+from braid.dialects.braid.sizes import SizesAttr, fail_unbound
 from braid.dialects.braid.structure import Stage, Structure, parallel
 from braid.support.errors import BraidError
 from braid.support.sizes.expression import Extent
@@ -115,7 +115,7 @@ class ParameterOp(TensorOp):
 
 
 @irdl_op_definition
-class SizesOp(TensorOp):
+class SizeValuesOp(TensorOp):
     """The values of sizes, as data that other ops compute with.
 
     Result: a tensor of i64 with as many elements as there are sizes, row-major.
@@ -134,24 +134,21 @@ class SizesOp(TensorOp):
     assembly_format = "attr-dict `:` type($output)"
 
     @staticmethod
-    def of(values: Sequence[Extent], shape: Sequence[int]) -> "SizesOp":
+    def of(values: Sequence[Extent], shape: Sequence[int]) -> "SizeValuesOp":
         """Return the op that gives sizes as a tensor of this shape."""
-        return SizesOp.declared(tensor_type(i64, shape), values=SizesAttr.of(values))
+        return SizeValuesOp.declared(tensor_type(i64, shape), values=SizesAttr.of(values))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """The declared shape, which must have an element for each size."""
+        """Return the declared shape, which must have an element for each size."""
         shape, count = self.result_type().get_shape(), len(self.values.texts)
         require(math.prod(shape) == count, f"{count} sizes cannot take shape {list(shape)}")
         return [tensor_type(i64, shape)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """The numbers. Raises BraidError where a size has no value yet."""
+        """Return the numbers. Raises BraidError where a size has no value yet."""
         values = self.values.get_values()
-        for value in values:
-            if not isinstance(value, int):
-                raise BraidError(
-                    f"size '{value}' has no value", hint="bind the symbols first: bind-sizes"
-                )
+        if not all(isinstance(value, int) for value in values):
+            fail_unbound(self.name)
         return (np.array(values, np.int64).reshape(self.result_type().get_shape()),)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
-    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     IntegerType,
@@ -20,7 +19,6 @@ from xdsl.irdl import (
     attr_def,
     irdl_op_definition,
     operand_def,
-    opt_attr_def,
     result_def,
     var_operand_def,
 )
@@ -44,14 +42,8 @@ from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument
-from braid.dialects.braid.sizes import (
-    list_attributes,
-    may_be_at_most,
-    may_equal,
-    open_values,
-    total,
-    verify_open,
-)
+from braid.dialects.braid.sizes import may_equal, total
+from braid.dialects.braid.slicing import padded_extents, require_padding_value, require_sliced
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -212,7 +204,6 @@ class SliceOp(StructuredOp):
     """Elements `offsets + i · strides` for i below `sizes`, per dim; strides may be negative.
 
     Operand: any shape; the lists have one entry per dim. Result: extents `sizes`.
-    An entry that is a size is open in its list, `-9223372036854775808`, and stands in `open_sizes`.
     Fails verification for lists of the wrong length or elements outside of the operand.
 
     ```mlir
@@ -227,45 +218,27 @@ class SliceOp(StructuredOp):
     offsets = attr_def(DenseArrayBase[IntegerType])
     sizes = attr_def(DenseArrayBase[IntegerType])
     strides = attr_def(DenseArrayBase[IntegerType])
-    open_sizes = opt_attr_def(DictionaryAttr)
     output = result_def(TensorType)
 
     @staticmethod
     def get(
         input: SSAValue | Operation,
-        offsets: Sequence[Extent],
-        sizes: Sequence[Extent],
+        offsets: Sequence[int],
+        sizes: Sequence[int],
         strides: Sequence[int] | None = None,
     ) -> "SliceOp":
-        """Build a slice from integers and sizes."""
+        """Builds a slice from plain integers."""
         strides = strides if strides is not None else [1] * len(offsets)
-        lists = list_attributes({"offsets": offsets, "sizes": sizes})
-        return SliceOp.on(input, **lists, strides=integers(strides))
-
-    def extents(self) -> tuple[tuple[Extent, ...], tuple[Extent, ...]]:
-        """Return the offsets and the sizes with the sizes that are open."""
-        offsets = open_values(self.offsets, self.open_sizes, "offsets")
-        return offsets, open_values(self.sizes, self.open_sizes, "sizes")
+        return SliceOp.on(
+            input, offsets=integers(offsets), sizes=integers(sizes), strides=integers(strides)
+        )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """The sizes; every element must exist in the operand."""
-        shape = extents_of(self.input)
-        offsets, sizes = self.extents()
-        fields = (offsets, sizes, self.strides.get_values())
-        verify_open(self.open_sizes, {"offsets": self.offsets, "sizes": self.sizes})
-        for values in fields:
-            require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
-        require(
-            all(may_be_at_most(0, size) for size in sizes),
-            f"sizes are {sizes}, expected no negatives",
+        sizes = self.sizes.get_values()
+        require_sliced(
+            extents_of(self.input), self.offsets.get_values(), sizes, self.strides.get_values()
         )
-        for dim, (extent, low, size, step) in enumerate(zip(shape, *fields, strict=True)):
-            if DYNAMIC in (low, size):
-                continue
-            last = low + (size - 1) * step
-            ends = [(0, low), (0, last), (low + 1, extent), (last + 1, extent)]
-            inside = size == 0 or all(may_be_at_most(a, b) for a, b in ends)
-            require(inside, f"dim {dim}: elements {low} to {last} of {extent}")
         return [tensor_type(element_type_of(self.input), sizes)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
@@ -310,7 +283,6 @@ class PadOp(StructuredOp):
     """Adds `low` and `high` elements equal to `value` around every dim.
 
     Operand: any shape; the lists have one entry per dim. Result: extents `low + input + high`.
-    An entry that is a size is open in its list, `-9223372036854775808`, and stands in `open_sizes`.
     Fails verification for lists of the wrong length, negative entries, or a value of another
     type than the elements.
 
@@ -326,38 +298,23 @@ class PadOp(StructuredOp):
     low = attr_def(DenseArrayBase[IntegerType])
     high = attr_def(DenseArrayBase[IntegerType])
     value = attr_def(FloatAttr[AnyFloat] | IntegerAttr[IntegerType])
-    open_sizes = opt_attr_def(DictionaryAttr)
     output = result_def(TensorType)
 
     @staticmethod
     def get(
-        input: SSAValue | Operation, low: Sequence[Extent], high: Sequence[Extent], value: float
+        input: SSAValue | Operation, low: Sequence[int], high: Sequence[int], value: float
     ) -> "PadOp":
-        """Build a padding from numbers and sizes."""
+        """Builds a padding from plain numbers."""
         element_type = element_type_of(SSAValue.get(input))
         number = number_attribute(value, element_type)
-        return PadOp.on(input, **list_attributes({"low": low, "high": high}), value=number)
-
-    def extents(self) -> tuple[tuple[Extent, ...], tuple[Extent, ...]]:
-        """Return the elements before and after each dim with the sizes that are open."""
-        low = open_values(self.low, self.open_sizes, "low")
-        return low, open_values(self.high, self.open_sizes, "high")
+        return PadOp.on(input, low=integers(low), high=integers(high), value=number)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
         """See the class."""
-        shape, (low, high) = extents_of(self.input), self.extents()
-        verify_open(self.open_sizes, {"low": self.low, "high": self.high})
-        for values in (low, high):
-            require(len(values) == len(shape), f"{len(values)} entries for rank {len(shape)}")
-            require(
-                all(may_be_at_most(0, v) for v in values),
-                f"padding is {values}, expected no negatives",
-            )
-        element_type = element_type_of(self.input)
-        message = "the value has type {}, expected {}"
-        require(self.value.type == element_type, message, self.value.type, element_type)
-        extents = [total(added) for added in zip(shape, low, high, strict=True)]
-        return [tensor_type(element_type, extents)]
+        low, high = self.low.get_values(), self.high.get_values()
+        extents = padded_extents(extents_of(self.input), low, high)
+        require_padding_value(self.value, self.input)
+        return [tensor_type(element_type_of(self.input), extents)]
 
     def evaluate(self, *operands: Array) -> tuple[Array, ...]:
         """numpy's pad."""

@@ -7,7 +7,7 @@ is copied therefore keeps its sizes, and text that is parsed again has them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -27,7 +27,8 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import SYMBOLS
-from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.layout import DYNAMIC, InvalidLayout, Layout
+from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
 from braid.support.sizes.expression import Extent, Size, SizeError
 from braid.support.sizes.reading import parse_size
@@ -36,7 +37,7 @@ from braid.support.sizes.text import print_size
 
 @irdl_attr_definition
 class SizesAttr(ParametrizedAttribute):
-    """A list of sizes, as text: of the open dims of a type, or in place of `array<i64>`.
+    """A list of sizes, as text: of the open dims of a type, or an attribute of an op.
 
     As the encoding of a tensor type it has one size for each `?`, from left to right. Verification
     fails for what is no size.
@@ -56,7 +57,7 @@ class SizesAttr(ParametrizedAttribute):
         return SizesAttr(ArrayAttr([StringAttr(print_size(size)) for size in sizes]))
 
     def get_values(self) -> tuple[Extent, ...]:
-        """Return the sizes; named as what `DenseArrayBase` has."""
+        """Return the sizes, as `DenseArrayBase.get_values` returns numbers."""
         return _parsed(self.texts)
 
     @classmethod
@@ -66,10 +67,7 @@ class SizesAttr(ParametrizedAttribute):
             texts = parser.parse_comma_separated_list(
                 parser.Delimiter.SQUARE, lambda: parser.parse_str_literal("size")
             )
-        try:
-            return [ArrayAttr([StringAttr(print_size(parse_size(text))) for text in texts])]
-        except SizeError as error:
-            parser.raise_error(str(error))
+        return [_canonical(texts, parser)]
 
     def print_parameters(self, printer: Printer) -> None:
         """Print `<["size", …]>`."""
@@ -78,10 +76,23 @@ class SizesAttr(ParametrizedAttribute):
 
     def verify(self) -> None:
         """Fail for a text that is no size."""
-        try:
-            _parsed(self.texts)
-        except SizeError as error:
-            raise VerifyException(str(error)) from None
+        _verify_texts(self.texts)
+
+
+def _canonical(texts: Sequence[str], parser: AttrParser) -> ArrayAttr[StringAttr]:
+    """Return texts of sizes in their one form; a text that is no size is an error there."""
+    try:
+        return ArrayAttr([StringAttr(print_size(parse_size(text))) for text in texts])
+    except SizeError as error:
+        parser.raise_error(error.message)
+
+
+def _verify_texts(texts: ArrayAttr[StringAttr]) -> None:
+    """Raise VerifyException for a text that is no size."""
+    try:
+        _parsed(texts)
+    except SizeError as error:
+        raise VerifyException(error.message) from None
 
 
 @lru_cache(maxsize=4096)
@@ -92,6 +103,8 @@ def _parsed(texts: ArrayAttr[StringAttr]) -> tuple[Extent, ...]:
 @irdl_attr_definition
 class SizedLayoutAttr(ParametrizedAttribute):
     """The layout of a tensor with open dims, and the sizes of these, as the encoding of its type.
+
+    Verification fails for a tag that means nothing and for what is no size.
 
     ```mlir
     tensor<?x64x56x56xf32, #braid.sized_layout<"aBcd16b", ["batch"]>>
@@ -110,13 +123,42 @@ class SizedLayoutAttr(ParametrizedAttribute):
 
     @property
     def layout(self) -> Layout:
-        """The parsed tag."""
+        """Return the parsed tag."""
         return Layout.named(self.tag.data)
 
     @property
     def sizes(self) -> SizesAttr:
-        """The sizes of the open dims."""
+        """Return the sizes of the open dims."""
         return SizesAttr(self.texts)
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        """Read `<"tag", ["size", …]>`; replace an alias of a layout, and bring sizes into form."""
+        with parser.in_angle_brackets():
+            tag = parser.parse_str_literal("layout tag")
+            parser.parse_punctuation(",")
+            texts = parser.parse_comma_separated_list(
+                parser.Delimiter.SQUARE, lambda: parser.parse_str_literal("size")
+            )
+        try:
+            return [StringAttr(Layout.named(tag).tag), _canonical(texts, parser)]
+        except InvalidLayout as error:
+            parser.raise_error(str(error))
+
+    def print_parameters(self, printer: Printer) -> None:
+        """Print `<"tag", ["size", …]>`."""
+        with printer.in_angle_brackets():
+            printer.print_attribute(self.tag)
+            printer.print_string(", ")
+            printer.print_attribute(self.texts)
+
+    def verify(self) -> None:
+        """Fail for a tag that means nothing, or a text that is no size."""
+        _verify_texts(self.texts)
+        try:
+            Layout.named(self.tag.data)
+        except InvalidLayout as error:
+            raise VerifyException(str(error)) from None
 
 
 @irdl_attr_definition
@@ -148,7 +190,7 @@ class SymbolAttr(ParametrizedAttribute):
 
     @property
     def assumed(self) -> Assumed:
-        """What is assumed. Raises `SizeError` for a range without values."""
+        """Return what is assumed. Raises `SizeError` for a range without values."""
         entries = self.entries.data
         maximum, likely = entries.get("max"), entries.get("likely")
         return Assumed(
@@ -165,18 +207,22 @@ class SymbolAttr(ParametrizedAttribute):
                 raise VerifyException(
                     f"a symbol has no entry '{name}', expected min, max, multiple_of or likely"
                 )
-            expected = DenseArrayBase if name == "likely" else IntegerAttr
-            if not isinstance(value, expected):
-                raise VerifyException(
-                    f"entry '{name}' of a symbol is {value}, expected {_FORMS[expected]}"
-                )
+            is_list = name == "likely"
+            if not (_is_list(value) if is_list else _is_number(value)):
+                expected = "an array<i64>" if is_list else "an integer, such as 64 : i64"
+                raise VerifyException(f"entry '{name}' of a symbol is {value}, expected {expected}")
         try:
             self.assumed  # noqa: B018  # made for what it raises
         except SizeError as error:
-            raise VerifyException(str(error)) from None
+            raise VerifyException(error.message) from None
 
 
-_FORMS: dict[type[Attribute], str] = {DenseArrayBase: "an array<i64>", IntegerAttr: "an integer"}
+def _is_number(value: Attribute) -> bool:
+    return isinstance(value, IntegerAttr) and cast("IntegerAttr[Any]", value).type == i64
+
+
+def _is_list(value: Attribute) -> bool:
+    return isinstance(value, DenseArrayBase) and cast("DenseArrayBase[Any]", value).elt_type == i64
 
 
 def _integer(value: Attribute | None, default: int) -> int:
@@ -242,6 +288,14 @@ def verify_sizes(type: "TensorType[Any]") -> None:
             raise VerifyException(f"type {type} has {count} sizes for {wanted} open dims")
 
 
+def fail_unbound(name: str) -> NoReturn:
+    """Raise the error of an op that is to compute with sizes that have no values yet."""
+    raise BraidError(
+        f"'{name}' has sizes without values",
+        hint="bind them before the model runs: bind-sizes",
+    )
+
+
 # ---- What inference asks ----
 
 _NOTHING = Assumptions.of({})
@@ -274,49 +328,3 @@ def total(extents: Iterable[Extent]) -> Extent:
             return DYNAMIC
         found = found + extent
     return found
-
-
-# ---- Lists of integers that may be sizes ----
-
-
-def open_values(
-    values: "DenseArrayBase[IntegerType]", open_sizes: DictionaryAttr | None, name: str
-) -> tuple[Extent, ...]:
-    """Return the entries of an `array<i64>` with those that are DYNAMIC replaced by their sizes.
-
-    `open_sizes` is the attribute of that name of an op: a `SizesAttr` for each list that has sizes.
-    Where it says none, DYNAMIC stays.
-    """
-    held = open_sizes.data.get(name) if open_sizes is not None else None
-    sizes = iter(held.get_values() if isinstance(held, SizesAttr) else ())
-    return tuple(next(sizes, DYNAMIC) if v == DYNAMIC else v for v in values.get_values())
-
-
-def list_attributes(lists: Mapping[str, Sequence[Extent]]) -> dict[str, Attribute | None]:
-    """Return the attributes of lists of integers and sizes by name, and `open_sizes`.
-
-    The last is None where all entries are numbers.
-    """
-    attributes: dict[str, Attribute | None] = {}
-    sizes: dict[str, Attribute] = {}
-    for name, values in lists.items():
-        numbers = [value if isinstance(value, int) else DYNAMIC for value in values]
-        attributes[name] = DenseArrayBase.from_list(i64, numbers)
-        if found := [value for value in values if isinstance(value, Size)]:
-            sizes[name] = SizesAttr.of(found)
-    return {**attributes, "open_sizes": DictionaryAttr(sizes) if sizes else None}
-
-
-def verify_open(
-    open_sizes: DictionaryAttr | None, lists: Mapping[str, "DenseArrayBase[IntegerType]"]
-) -> None:
-    """Raise VerifyException unless `open_sizes` has a size for each DYNAMIC entry of its lists."""
-    if open_sizes is None:
-        return
-    for name, held in open_sizes.data.items():
-        count = len(held.texts) if isinstance(held, SizesAttr) else -1
-        wanted = lists[name].get_values().count(DYNAMIC) if name in lists else 0
-        if count != wanted:
-            raise VerifyException(
-                f"open_sizes has {held} for '{name}', expected {wanted} sizes of open entries"
-            )

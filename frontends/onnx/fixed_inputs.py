@@ -145,7 +145,7 @@ def _check_names(file: ModelFile, values: Mapping[str, object], fixed: Fixed) ->
 def _names(
     file: ModelFile, shapes: Mapping[str, DeclaredShape | None], dims: Mapping[str, int | str]
 ) -> dict[str, str]:
-    """The dim that each open dim of the model is one with, itself or another."""
+    """Return the dim that each open dim of the model is one with, itself or another."""
     known = list(
         dict.fromkeys(d for shape in shapes.values() for d in shape or () if isinstance(d, str))
     )
@@ -181,7 +181,7 @@ def _renamed(shape: DeclaredShape | None, names: Mapping[str, str]) -> DeclaredS
 
 
 def _shape(value: ValueInfoProto) -> DeclaredShape | None:
-    """The declared shape of an input that is a tensor, or an optional one, and says it."""
+    """Return the declared shape of an input that is a tensor, or an optional one, and says it."""
     has_shape = tensor_type_of(value).HasField("shape")
     return declared_shape(value) if has_shape else None
 

@@ -125,7 +125,7 @@ class Emitter:
 
     @property
     def sizes(self) -> tuple[Size, ...]:
-        """The sizes whose values are the last arguments, in their order."""
+        """Return the sizes whose values are the last arguments, in their order."""
         return tuple(self._sizes)
 
     def index(self, value: Index) -> Value:
@@ -342,7 +342,7 @@ class Emitter:
         return self._unknown_mask
 
     def tail_mask(self, count: Index) -> Value | None:
-        """A mask whose first `count` lanes are on, None where that is known to be all of them."""
+        """Return a mask whose first `count` lanes are on, None where all are known to be."""
         return None if isinstance(count, int) and count >= self.lanes else self.mask(count)
 
     @contextmanager

@@ -1,17 +1,15 @@
 """`bind-sizes`: numbers in place of symbols, in types and wherever else sizes stand."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import (
-    DenseArrayBase,
-    DictionaryAttr,
     FunctionType,
     ModuleOp,
     TensorType,
-    i64,
 )
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -23,9 +21,9 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import extents_of, tensor_type
-from braid.dialects.braid.constants import ConstantOp, SizesOp
-from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.constants import ConstantOp, SizeValuesOp
 from braid.dialects.braid.names import inherit_names
+from braid.dialects.braid.sized_movement import SizedPadOp, SizedSliceOp
 from braid.dialects.braid.sizes import (
     SizesAttr,
     assumptions_of,
@@ -37,18 +35,15 @@ from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.expression import Atom, Extent, SizeError, Symbol, substitute, symbols_of
 
-_OPEN = "open_sizes"
-"""The attribute of ops with lists of integers in which sizes may stand; see `open_values`."""
-
 
 @dataclass(frozen=True)
 class BindSizesPass(ModulePass):
     """Put numbers in place of symbols.
 
     In: any module. `values` lists names and numbers, such as `values="batch=1,sequence=128"`.
-    Out: types, lists of sizes and `braid.size_values` without these symbols; what has no symbol
-    left is as in a module of fixed sizes. Raises BraidError for a name that no function has,
-    a number that it does not allow, and where an op is impossible at these sizes.
+    Out: no type, slice, padding or `braid.size_values` has these symbols; what has no symbol left
+    is as in a module of fixed sizes. Raises BraidError for a name that no function has, a number
+    that it does not allow, and where an op is impossible at these sizes.
 
     ```mlir
     func.func @main(%x: tensor<?x8xf32, #braid.sizes<["batch"]>>) -> …
@@ -66,12 +61,15 @@ class BindSizesPass(ModulePass):
         bind_sizes(op, _parsed(self.values))
 
 
+_NUMBER = re.compile(r"\d{1,18}", re.ASCII)
+
+
 def _parsed(text: str) -> dict[str, int]:
     """Return names and numbers of `name=number,…`. Raises BraidError for any other text."""
     found: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, number = entry.rpartition("=")
-        if not name or not number.strip().isdecimal():
+        if not name or not _NUMBER.fullmatch(number.strip()):
             raise BraidError(
                 f"bind-sizes: '{entry}' is no name and number",
                 hint='write values="batch=1,sequence=128"',
@@ -110,10 +108,10 @@ def _check(functions: Iterable[FuncOp], values: Mapping[str, int]) -> None:
             )
         assumed = known[name]
         if not assumed.allows(number):
-            most = "any size" if assumed.maximum is None else str(assumed.maximum)
+            most = "" if assumed.maximum is None else f" and at most {assumed.maximum}"
             multiple = "" if assumed.multiple_of == 1 else f", a multiple of {assumed.multiple_of}"
             raise BraidError(
-                f"size '{name}' is {number}, expected {assumed.minimum} to {most}{multiple}"
+                f"size '{name}' is {number}, expected at least {assumed.minimum}{most}{multiple}"
             )
 
 
@@ -169,11 +167,13 @@ class _Binding:
                     self._bind_type(argument)
             for result in op.results:
                 self._bind_type(result)
-            if isinstance(op, SizesOp):
+            if isinstance(op, SizeValuesOp):
                 self._bind_values(op)
-            elif isinstance(op.attributes.get(_OPEN), DictionaryAttr):
-                self._bind_lists(op)
-        except (SizeError, VerifyException) as error:
+            elif isinstance(op, SizedSliceOp | SizedPadOp):
+                self._bind_places(op)
+        except SizeError as error:
+            raise _impossible(op, self.values, error.message) from error
+        except VerifyException as error:
             raise _impossible(op, self.values, str(error)) from error
 
     def _bind_type(self, value: SSAValue) -> None:
@@ -203,7 +203,7 @@ class _Binding:
     def _all(self, extents: Iterable[Extent]) -> tuple[Extent, ...]:
         return tuple(substitute(extent, self.by_atom) for extent in extents)
 
-    def _bind_values(self, op: SizesOp) -> None:
+    def _bind_values(self, op: SizeValuesOp) -> None:
         """Put the numbers into sizes that are data: a constant where all are known."""
         values = self._all(op.values.get_values())
         op.values = SizesAttr.of(values)
@@ -212,18 +212,11 @@ class _Binding:
             inherit_names(op, constant.results, [constant])
             Rewriter.replace_op(op, constant)
 
-    def _bind_lists(self, op: Operation) -> None:
-        """Put the numbers into lists that have sizes."""
-        left: dict[str, Attribute] = {}
-        for name, sizes in cast(DictionaryAttr, op.attributes[_OPEN]).data.items():
-            held = cast("DenseArrayBase[Any]", op.attributes[name]).get_values()
-            new = iter(self._all(cast(SizesAttr, sizes).get_values()))
-            values = [next(new) if value == DYNAMIC else value for value in held]
-            numbers = [value if isinstance(value, int) else DYNAMIC for value in values]
-            op.attributes[name] = DenseArrayBase.from_list(i64, numbers)
-            if still := [value for value in values if not isinstance(value, int)]:
-                left[name] = SizesAttr.of(still)
-        if left:
-            op.attributes[_OPEN] = DictionaryAttr(left)
-        else:
-            del op.attributes[_OPEN]
+    def _bind_places(self, op: SizedSliceOp | SizedPadOp) -> None:
+        """Put the numbers into the places of an op: a plain one where all are known."""
+        for name, held in list(op.attributes.items()):
+            if isinstance(held, SizesAttr):
+                op.attributes[name] = SizesAttr.of(self._all(held.get_values()))
+        if (plain := op.bound()) is not None:
+            inherit_names(op, plain.results, [plain])
+            Rewriter.replace_op(op, plain)

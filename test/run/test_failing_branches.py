@@ -131,14 +131,10 @@ def test_two_branches_that_cannot_be_compiled_are_refused() -> None:
         braid.compile(model([two]))
 
 
-def in_loop(other: GraphProto) -> NodeProto:
-    """Two iterations of `v = if c then relu(v) else other(v)`, and the number that they have."""
-    body = helper.make_graph(
-        [
-            node("If", ["c"], ["picked"], then_branch=relu("l"), else_branch=other),
-            node("Add", ["picked", "v"], ["v2"]),
-            node("Identity", ["go"], ["go2"]),
-        ],
+def loop_body(nodes: Sequence[NodeProto]) -> GraphProto:
+    """The body of a loop that makes v2 of v, and goes on."""
+    return helper.make_graph(
+        [*nodes, node("Identity", ["go"], ["go2"])],
         "body",
         [
             helper.make_tensor_value_info("i", TensorProto.INT64, []),
@@ -149,6 +145,16 @@ def in_loop(other: GraphProto) -> NodeProto:
             helper.make_tensor_value_info("go2", TensorProto.BOOL, []),
             helper.make_tensor_value_info("v2", FLOAT, [2, 8]),
         ],
+    )
+
+
+def in_loop(other: GraphProto) -> NodeProto:
+    """Two iterations of `v = if c then relu(v) else other(v)`, and the number that they have."""
+    body = loop_body(
+        [
+            node("If", ["c"], ["picked"], then_branch=relu("l"), else_branch=other),
+            node("Add", ["picked", "v"], ["v2"]),
+        ]
     )
     return node("Loop", ["count", "", "x"], ["y"], body=body)
 
@@ -184,7 +190,7 @@ def test_in_functions() -> None:
 
 def test_a_condition_that_single_iterations_know_is_still_known() -> None:
     """What only the first iteration computes has no place in a loop, and one of its own if not."""
-    body = helper.make_graph(
+    body = loop_body(
         [
             node("Constant", [], ["zero"], value=numpy_helper.from_array(np.array(0))),
             node("Equal", ["i", "zero"], ["first"]),
@@ -205,18 +211,7 @@ def test_a_condition_that_single_iterations_know_is_still_known() -> None:
                 ),
             ),
             node("Add", ["w", "v"], ["v2"]),
-            node("Identity", ["go"], ["go2"]),
-        ],
-        "body",
-        [
-            helper.make_tensor_value_info("i", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("v", FLOAT, [2, 8]),
-        ],
-        [
-            helper.make_tensor_value_info("go2", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("v2", FLOAT, [2, 8]),
-        ],
+        ]
     )
     count = node("Constant", [], ["count"], value=numpy_helper.from_array(np.array(2)))
     compiled = braid.compile(model([count, node("Loop", ["count", "", "x"], ["y"], body=body)]))

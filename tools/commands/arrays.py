@@ -139,7 +139,7 @@ def sized_inputs(
 
 
 def _shape(spec: TensorSpec, shapes: Shapes, dims: Mapping[str, int | str]) -> tuple[int, ...]:
-    """The shape that is asked for; the bound where nothing is. Raises BraidError for two sizes."""
+    """Return the shape that is asked for, else the bound; raise BraidError for two sizes."""
     names = spec.dims or ("",) * len(spec.bound)
     sizes = [dims.get(name, bound) for name, bound in zip(names, spec.bound, strict=True)]
     given = tuple(shapes.get(spec.name, [int(size) for size in sizes]))

@@ -72,7 +72,7 @@ def _manifest(path: Path) -> "Manifest":
 
 
 def _open_model(path: Path, options: CompileOptions) -> "OpenModel | None":
-    """The model if dims of its inputs are open, in which case it is an ONNX model."""
+    """Return the model if dims of its inputs are open, in which case it is an ONNX model."""
     from braid.driver.sources.open_model import OpenModel
     from braid.frontends.onnx.fixed_inputs import Fixed
 
@@ -128,7 +128,7 @@ def _show_manifest(manifest: "Manifest") -> None:
 
 
 def _show_open(model: "OpenModel") -> None:
-    """The ports of a model of which no valid sizes are known."""
+    """Return the ports of a model of which no valid sizes are known."""
     from rich.console import Console
     from rich.table import Table
 
@@ -142,7 +142,7 @@ def _show_open(model: "OpenModel") -> None:
 
 
 def _dims_text(shape: "DeclaredShape | None", known: Sequence[str]) -> str:
-    """Sizes and names of dims; those of outputs that nothing has named are `?`."""
+    """Return sizes and names of dims; those of outputs that nothing has named are `?`."""
     names = ("?" if str(d).endswith("]") and d not in known else str(d) for d in shape or ())
     return "?" if shape is None else ", ".join(names).replace("[", r"\[")
 

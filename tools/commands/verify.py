@@ -110,21 +110,32 @@ def verify(
     source = read_to_compile(known, model, reading)
     onnx_runtime = None if per_cluster else _onnx_runtime(model, options)
     _check_reference(interpret, onnx_runtime)
-    if per_cluster:
-        order, alone, placements = _exposed_clusters(known, source.module, options)
-    else:
-        order, alone, placements = _exposed_results(source.module, onnx_runtime)
+    order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
-    ranges = input_ranges(source.module)
-    values = random_inputs(tested.inputs, seed, read_inputs(inputs), ranges)
+    given = read_inputs(inputs)
+    values = random_inputs(tested.inputs, seed, given, input_ranges(source.module))
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
     if tolerance is None:
         precision = Precision.MODEL if interpret else settings_of(source.module).precision
         tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", precision)
-    found = differences(order, actual, expected)
-    _report(found, tolerance, reference, placements, alone.tolerances)
+    _report(
+        differences(order, actual, expected), tolerance, reference, placements, alone.tolerances
+    )
+
+
+def _exposed(
+    context: "Context",
+    module: "ModuleOp",
+    options: CompileOptions,
+    per_cluster: bool,
+    onnx_runtime: "OnnxReference | None",
+) -> "_Exposed":
+    """Return the outputs that are compared: those of clusters, or of ops."""
+    if per_cluster:
+        return _exposed_clusters(context, module, options)
+    return _exposed_results(module, onnx_runtime)
 
 
 def _exposed_clusters(

@@ -35,7 +35,7 @@ def _candidates(model: OpenModel) -> Iterator[Sizes]:
 
 
 def _likely(model: OpenModel, dim: str) -> int:
-    """The batch is what comes first, sides are the two last dims of four."""
+    """Return a likely size: the batch comes first, sides are the two last dims of four."""
     position, rank = next(
         (dims.index(dim), len(dims)) for dims in map(model.input_dims, model.inputs) if dim in dims
     )

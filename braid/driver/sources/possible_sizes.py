@@ -71,7 +71,7 @@ def one_for_equal(
 
 
 def _equal_dims(model: OpenModel, sizes: Mapping[str, Sequence[int]]) -> Iterator[Sequence[str]]:
-    """Classes of dims that only together can be larger by one than their largest size."""
+    """Return classes of dims that only together can be larger by one than their largest size."""
     largest = {name: max(2, *each) for name, each in sizes.items()}
 
     def is_valid(larger: Sequence[str]) -> bool:

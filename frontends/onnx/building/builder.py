@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
-from braid.dialects.braid.constants import ConstantOp, ParameterOp, SizesOp
+from braid.dialects.braid.constants import ConstantOp, ParameterOp, SizeValuesOp
 from braid.dialects.braid.dtypes import from_numpy, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
@@ -99,7 +99,7 @@ class Builder:
         """Return numbers and sizes as a value of integers; see `size_values.as_array`."""
         if not is_sized(array):
             return self.constant(array.astype(to_numpy(element_type)))
-        value = self._wait(SizesOp.of(array.reshape(-1).tolist(), array.shape))
+        value = self._wait(SizeValuesOp.of(array.reshape(-1).tolist(), array.shape))
         self._sizes[value] = array
         if element_type != i64:
             value = self._wait(elementwise("cast", value, element_type=element_type))
@@ -211,7 +211,7 @@ class Builder:
         set_names(op, [key])
         return self._wait(op)
 
-    def _wait(self, op: ConstantOp | ParameterOp | SizesOp | ElementwiseOp) -> SSAValue:
+    def _wait(self, op: ConstantOp | ParameterOp | SizeValuesOp | ElementwiseOp) -> SSAValue:
         self._waiting[op.output] = op
         return op.output
 

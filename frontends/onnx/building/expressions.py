@@ -14,12 +14,11 @@ from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import (
     BroadcastOp,
     ConcatOp,
-    PadOp,
     ReshapeOp,
-    SliceOp,
     TransposeOp,
 )
 from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.sized_movement import pad_of, slice_of
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.size_values import as_array
@@ -46,7 +45,7 @@ def scalar(b: Builder, number: Any, like: SSAValue) -> SSAValue:
 
 
 def size_scalar(b: Builder, size: Extent, like: SSAValue) -> SSAValue:
-    """A size in the element type of `like`, with its rank and extents of 1."""
+    """Return a size in the element type of `like`, with its rank and extents of 1."""
     value = b.sizes(as_array([size], [1] * len(extents_of(like))))
     return cast(b, value, element_type_of(like))
 
@@ -100,7 +99,7 @@ def slice_dim(b: Builder, value: SSAValue, dim: int, offset: Extent, size: Exten
     sizes = list(shape)
     offsets: list[Extent] = [0] * len(shape)
     offsets[dim], sizes[dim] = offset, size
-    return b.emit(SliceOp.get(value, offsets, sizes))
+    return b.emit(slice_of(value, offsets, sizes))
 
 
 def pad(
@@ -108,7 +107,7 @@ def pad(
 ) -> SSAValue:
     """`value` with `number` around it; itself if nothing is added."""
     return (
-        b.emit(PadOp.get(value, low, high, number))
+        b.emit(pad_of(value, low, high, number))
         if any(width != 0 for width in (*low, *high))
         else value
     )

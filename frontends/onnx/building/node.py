@@ -141,7 +141,7 @@ class Node:
         return tuple(array.reshape(-1).tolist())
 
     def sizes_of(self, name: str, index: int) -> tuple[Extent, ...] | None:
-        """Attribute `name` in old opsets, input `index` in newer ones; None where left out."""
+        """Return attribute `name` in old opsets, input `index` in newer ones; None without it."""
         return self.integers(name) if self.has(name) else self.known_sizes(index)
 
     def known_scalar(self, index: int) -> Array | None:

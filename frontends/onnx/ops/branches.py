@@ -39,7 +39,7 @@ class _Branch:
 
 @importer("If")
 def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
-    """`scf.if`, or one of the branches if the condition is known."""
+    """Import `scf.if`, or one of the branches if the condition is known."""
     condition = node.input(0)
     known = b.known(condition)
     node.require_scalar(0)
@@ -60,7 +60,7 @@ def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 
 def _branches(b: Builder, node: Node, graphs: Sequence[GraphProto]) -> list[_Branch]:
-    """Both branches with the same types; one that cannot be imported, or has others, fails."""
+    """Return both branches with the same types; one that cannot be imported or differs fails."""
     found = [_imported(b, node, graph) for graph in graphs]
     errors = [each for each in found if isinstance(each, BraidError)]
     branches = [each for each in found if isinstance(each, _Branch)]
@@ -102,7 +102,7 @@ def _imported(b: Builder, node: Node, graph: GraphProto) -> _Branch | BraidError
 
 
 def _misfit(node: Node, branches: Sequence[_Branch]) -> int:
-    """The branch that does not give what the graph declares, the second where that does not tell.
+    """Return the branch that does not give what the graph declares, by default the second.
 
     A type that a declared shape rules out fits nothing that follows.
     """
@@ -125,7 +125,7 @@ def _fits(shape: Sequence[int | None], type: Attribute) -> bool:
 
 
 def _with_failing(b: Builder, node: Node, kept: _Branch, index: int, reason: str) -> list[_Branch]:
-    """The branch that is kept, and one in place of branch `index` that fails where it is taken."""
+    """Return both branches, of which branch `index` fails where it is taken."""
     message = f"{node}: its {_NAMES[index]} branch is taken, which cannot be compiled: {reason}"
     emit(
         Diagnostic(
@@ -152,6 +152,6 @@ def _any_value(b: Builder, node: Node, type: Attribute) -> SSAValue:
 
 
 def _first_name(block: Block, graph: GraphProto) -> str:
-    """The name of the first op of a branch, or of its first output if it has no ops."""
+    """Return the name of the first op of a branch, or of its first output if it has no ops."""
     named = (name for op in block.ops for name in names_of(op))
     return next(named, graph.output[0].name)

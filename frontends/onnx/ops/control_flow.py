@@ -39,7 +39,7 @@ def counted_loop(
     body: Body,
     keys: dict[str, str],
 ) -> Sequence[SSAValue]:
-    """`scf.for` over `count` iterations, a number, a size or an index.
+    """Insert `scf.for` over `count` iterations, a number, a size or an index.
 
     Returns the carried values at the end, then what was collected, `[count, …]`; only a loop
     whose count is a number or a size may collect.

@@ -11,11 +11,11 @@ from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, fit
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
-from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.dialects.braid.size_limits import require_table
+from braid.dialects.braid.sized_movement import slice_of
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -254,5 +254,5 @@ def col2im(b: Builder, node: Node) -> SSAValue:
     empty = broadcast(b, zero, [*padded, batch, channels])
     total = b.emit(ScatterNdOp.get(empty, b.constant(indices), updates, "add"))
     offsets = [*pads[:rank], 0, 0]
-    inner = b.emit(SliceOp.get(total, offsets, [*image, batch, channels]))
+    inner = b.emit(slice_of(total, offsets, [*image, batch, channels]))
     return transpose(b, inner, [rank, rank + 1, *range(rank)])

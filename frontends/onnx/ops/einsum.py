@@ -9,7 +9,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
-from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.sized_movement import slice_of
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import drop_dims, matmul, reshape, transpose
@@ -111,7 +111,7 @@ def _diagonal(b: Builder, node: Node, labels: Labels, x: SSAValue) -> Term:
         node.fail(f"'{repeated}' stands for {extent} and for {other} in one input")
     flat = reshape(b, transpose(b, x, [*rest, first, second]), [*others, extent * extent])
     starts, steps = [0] * (len(others) + 1), [*[1] * len(others), extent + 1]
-    kept = b.emit(SliceOp.get(flat, starts, [*others, extent], steps))
+    kept = b.emit(slice_of(flat, starts, [*others, extent], steps))
     return _diagonal(b, node, (*(labels[dim] for dim in rest), repeated), kept)
 
 

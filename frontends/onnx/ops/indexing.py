@@ -10,9 +10,9 @@ from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import from_numpy, i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
-from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.size_limits import MOST_NUMBERS
+from braid.dialects.braid.sized_movement import slice_of
 from braid.dialects.braid.sorting import TopKOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -44,7 +44,7 @@ def gather(b: Builder, node: Node) -> SSAValue:
     offsets: list[Extent] = [0] * len(shape)
     offsets[dim], sizes[dim] = _place(int(known.item()), shape[dim]), 1
     result = [*shape[:dim], *known.shape, *shape[dim + 1 :]]
-    return reshape(b, b.emit(SliceOp.get(data, offsets, sizes)), result)
+    return reshape(b, b.emit(slice_of(data, offsets, sizes)), result)
 
 
 def _place(index: int, extent: Extent) -> Extent:
@@ -122,7 +122,7 @@ def one_hot(b: Builder, node: Node) -> SSAValue:
     line = _with([1] * len(shape), dim, count)
     positions = b.emit(IotaOp.of(dim, tensor_type(i64, line)))
     off, on = (
-        reshape(b, b.emit(SliceOp.get(values, [i], [1])), [1] * (len(shape) + 1)) for i in (0, 1)
+        reshape(b, b.emit(slice_of(values, [i], [1])), [1] * (len(shape) + 1)) for i in (0, 1)
     )
     return apply(b, "select", apply(b, "eq", positions, wanted), on, off)
 

@@ -9,9 +9,9 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.elementwise import repeated_shape
 from braid.dialects.braid.indexing import GatherOp
-from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_table
+from braid.dialects.braid.sized_movement import slice_of
 from braid.dialects.braid.sizes import may_equal, total
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -222,7 +222,7 @@ def slice_along(
         strides[dim] = 1 if is_empty else step
     if sizes == list(shape) and all(stride == 1 for stride in strides):
         return x
-    return b.emit(SliceOp.get(x, offsets, sizes, strides))
+    return b.emit(slice_of(x, offsets, sizes, strides))
 
 
 @importer("DepthToSpace")
@@ -270,7 +270,7 @@ def _backward(b: Builder, x: SSAValue, dim: int, first: Extent, count: int) -> S
     sizes, strides = list(extents_of(x)), [1] * len(extents_of(x))
     offsets: list[Extent] = [0] * len(sizes)
     offsets[dim], sizes[dim], strides[dim] = first, count, -1
-    return b.emit(SliceOp.get(x, offsets, sizes, strides))
+    return b.emit(slice_of(x, offsets, sizes, strides))
 
 
 def _positive(width: Extent) -> Extent:
@@ -311,7 +311,7 @@ def _padded(
     ends = [extent - _positive(-width) for extent, width in zip(shape, high, strict=True)]
     sizes = [end - offset for end, offset in zip(ends, offsets, strict=True)]
     if sizes != list(shape):
-        x = b.emit(SliceOp.get(x, offsets, sizes))
+        x = b.emit(slice_of(x, offsets, sizes))
     low, high = [_positive(width) for width in low], [_positive(width) for width in high]
     if mode == "constant":
         return pad(b, x, low, high, number)

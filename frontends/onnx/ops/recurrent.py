@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherOp
-from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.sized_movement import slice_of
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -253,7 +253,7 @@ def _run(b: Builder, s: _Sequences, direction: int, backward: bool) -> list[SSAV
         ran = apply(b, "lt", b.constant(np.zeros((1, 1), np.int64)), s.lengths)
         states = [apply(b, "select", ran, state, scalar(b, 0, state)) for state in states]
     if backward:
-        every = b.emit(SliceOp.get(every, [time - 1, 0, 0], extents_of(every), [-1, 1, 1]))
+        every = b.emit(slice_of(every, [time - 1, 0, 0], extents_of(every), [-1, 1, 1]))
     return [*states, every]
 
 

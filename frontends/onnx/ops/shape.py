@@ -69,7 +69,7 @@ def _count(steps: int) -> int:
 
 
 def _sized_range(b: Builder, node: Node) -> SSAValue:
-    """Integers between sizes, in steps that are known."""
+    """Import integers between sizes, in steps that are known."""
     if is_float(element_type_of(node.input(0))):
         return _float_range(b, node)
     start, limit, delta = (next(iter(node.known_sizes(i) or (0,))) for i in range(3))
@@ -87,7 +87,7 @@ def _sized_range(b: Builder, node: Node) -> SSAValue:
 
 
 def _float_range(b: Builder, node: Node) -> SSAValue:
-    """Floats between sizes; how many there are is computed in floats, as ONNX says."""
+    """Import floats between sizes; how many there are is computed in floats, as ONNX says."""
     kind, values = element_type_of(node.input(0)), [node.input(i) for i in range(3)]
     width = 8 * bytes_of(kind)
     known = [b.sizes_of(value) for value in values]
@@ -104,7 +104,7 @@ def _float_range(b: Builder, node: Node) -> SSAValue:
 
 @importer("Range")
 def range_node(b: Builder, node: Node) -> SSAValue:
-    """Numbers from start to limit by delta, all known at import or sizes."""
+    """Import numbers from start to limit by delta, all known at import or sizes."""
     if any(is_sized(array) for i in range(3) if (array := b.sizes_of(node.input(i))) is not None):
         return _sized_range(b, node)
     start, limit, delta = (node.known(i) for i in range(3))

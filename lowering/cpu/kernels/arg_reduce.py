@@ -46,7 +46,7 @@ class ArgReduceFamily(VectorFamily):
     anchors: ClassVar = (ArgReduceOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "ArgReduce | None":
-        """One that is not empty, of any number of lines; None where places may not fit i32."""
+        """Match one that is not empty, of any number of lines; places have to fit i32."""
         nest = arg_reduce_nest(group, extents_of)
         if nest is None or nest.lines.inner != 1:
             return None
@@ -98,7 +98,7 @@ class ArgReduce(VectorCandidate):
 
     @property
     def _type(self) -> Attribute:
-        """The type of the elements."""
+        """Return the type of the elements."""
         return element_type_of(self.group.inputs[0])
 
     @property

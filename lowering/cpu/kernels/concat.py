@@ -46,7 +46,7 @@ class ConcatFamily(VectorFamily):
     anchors: ClassVar = (ConcatOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Concat | None":
-        """One concatenation that is not written where it lies, of pieces that may be long."""
+        """Match one concatenation that is not written where it lies, of pieces that may be long."""
         nest = concat_nest(group, extents_of)
         if nest is None:
             return None
@@ -112,7 +112,7 @@ class Concat(VectorCandidate):
 
 
 def _bytes(group: FusedOp) -> int:
-    """Of an element."""
+    """Return the bytes of an element."""
     return bytes_of(element_type_of(group.outputs[0]))
 
 

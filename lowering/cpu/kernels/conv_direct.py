@@ -138,7 +138,7 @@ class ConvolutionStorage(ProductStorage):
         return choice.operands[self.product.right.index].strides is None and results_alike(choice)
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredConvolution":
-        """As in the base class."""
+        """See the base class."""
         return StoredConvolution(choice, unit, step, self.product)
 
 
@@ -160,17 +160,17 @@ class StoredConvolution(StoredProduct):
         return ConvolutionLoops(*fixed, self.step, self.framed)
 
     def contraction(self, block: int) -> Contraction | None:
-        """As in the base class."""
+        """See the base class."""
         return cast(Contraction | None, self.loops.contraction(block))
 
     @property
     def block(self) -> int:
-        """As in the base class."""
+        """See the base class."""
         return self.choice.operands[self.product.right.index].block(0)
 
     @property
     def size(self) -> ContractionSize:
-        """As in the base class; rows are those that one row dim holds after merging."""
+        """See the base class; rows are those that one row dim holds after merging."""
         loops = loops_of(self, 1)
         rows = loops.row.extent
         return ContractionSize(
@@ -186,7 +186,7 @@ class StoredConvolution(StoredProduct):
 
     @property
     def b_bytes(self) -> int:
-        """As in the base class."""
+        """See the base class."""
         b = self.product.left if self.loops.over_positions else self.product.right
         return self._element_bytes * math.prod(shape_of(b))
 
@@ -204,7 +204,7 @@ class StoredConvolution(StoredProduct):
 
     @property
     def float_vectors(self) -> Sequence[int]:
-        """As in the base class."""
+        """See the base class."""
         anyhow = self.loops.over_positions or self.product.groups > 1
         return VECTORS if anyhow else [self.block // self.unit.lanes]
 

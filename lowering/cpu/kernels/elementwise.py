@@ -48,7 +48,7 @@ class ElementwiseFamily(VectorFamily):
     def match(
         self, group: FusedOp, extents_of: ExtentsOf = shape_of
     ) -> "ElementwiseCandidate | None":
-        """Ops on block arguments of any extents, in at least one layout."""
+        """Match ops on block arguments of any extents, in at least one layout."""
         is_open = all(has_elements(extents_of(value)) for value in group.terminator.arguments)
         points = pointwise(group, with_slices=True, is_open=is_open)
         if points is None or not (points.leaves or points.slices) or not has_code(points):

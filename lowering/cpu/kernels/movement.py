@@ -54,7 +54,7 @@ class MovementFamily(VectorFamily):
     anchors: ClassVar = (ReorderOp, TransposeOp, ReshapeOp)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Copy | None":
-        """A chain of movements of any extents, in at least one pair of layouts."""
+        """Match a chain of movements of any extents, in at least one pair of layouts."""
         moved = movement(group, extents_of)
         if moved is None:
             return None

@@ -43,7 +43,7 @@ class NormalizationFamily(VectorFamily):
     anchors: ClassVar = (SoftmaxOp, LayerNormOp)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Normalization | None":
-        """One op along contiguous rows, or down columns, of any extents."""
+        """Match one op along contiguous rows, or down columns, of any extents."""
         nest = normalization_nest(group, extents_of)
         if nest is None or element_type_of(group.inputs[nest.argument]) not in (f32, f64):
             return None
@@ -67,7 +67,7 @@ class Normalization(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Rows, or blocks of columns, in the grid."""
+        """Emit rows, or blocks of columns, in the grid."""
         nest, unit = self.nest, self.unit
         is_softmax = isinstance(nest, SoftmaxNest)
         loops = SoftmaxLoops(nest, unit) if is_softmax else LayerNormLoops(nest, unit)

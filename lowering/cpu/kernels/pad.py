@@ -37,7 +37,7 @@ class PadFamily(VectorFamily):
     anchors: ClassVar = (PadOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Pad | None":
-        """One padding that is not empty, of any extents."""
+        """Match one padding that is not empty, of any extents."""
         nest = pad_nest(group, extents_of)
         if nest is None or boxes_of(group) or not nest.operand or not has_elements(nest.operand):
             return None

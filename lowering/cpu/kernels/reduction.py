@@ -47,7 +47,7 @@ class ReductionFamily(VectorFamily):
     def match(
         self, group: FusedOp, extents_of: ExtentsOf = shape_of
     ) -> "ReductionCandidate | None":
-        """One reduction that all results are made of, of any extents."""
+        """Match one reduction that all results are made of, of any extents."""
         found = reduction(group, extents_of)
         if found is None:
             return None

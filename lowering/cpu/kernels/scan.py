@@ -48,7 +48,7 @@ class ScanFamily(VectorFamily):
     anchors: ClassVar = (ScanOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Scan | None":
-        """One scan that is not empty, of any extents."""
+        """Match one scan that is not empty, of any extents."""
         nest = scan_nest(group, extents_of)
         if nest is None:
             return None
@@ -148,7 +148,7 @@ class _Walk:
         self.e.branch(0, self.scan.nest.lines.extent, self._whole, lambda: None)
 
     def _whole(self) -> None:
-        """Of lines that have elements."""
+        """Return the scan of lines that have elements."""
         e, nest = self.e, self.scan.nest
         left_out = int(nest.is_exclusive)
         if left_out:

@@ -40,7 +40,7 @@ class ScatterFamily(VectorFamily):
     anchors: ClassVar = (ScatterOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "Scatter | None":
-        """One scatter that is not empty, of operands that are the group's, of any extents."""
+        """Match one scatter that is not empty, of operands that are the group's, of any extents."""
         nest = scatter_nest(group, extents_of)
         if nest is None:
             return None
@@ -86,7 +86,7 @@ class Scatter(VectorCandidate):
 
 
 def _target(e: Emitter, nest: ScatterNest, indices: Buffer, number: Index) -> Index:
-    """Where in the result the slice `number` begins."""
+    """Return where in the result the slice `number` begins."""
     strides, first = row_major_strides(nest.shape), e.mul(number, nest.entries)
 
     def position(entry: int, dim: int) -> Index:

@@ -45,7 +45,7 @@ class TopKFamily(VectorFamily):
     anchors: ClassVar = (TopKOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "TopK | None":
-        """One selection that is not empty, from any number of lines whose length is known."""
+        """Match one selection that is not empty, from any number of lines whose length is known."""
         nest = top_k_nest(group, extents_of)
         extent = None if nest is None else nest.lines.extent
         if nest is None or not isinstance(extent, int) or extent >= _MOST_INDICES:

@@ -158,7 +158,7 @@ def _grid_module(
     around: Around | None = None,
     prepared: Prepared | None = None,
 ) -> tuple[ModuleOp, tuple[Size, ...]]:
-    """The function of a kernel, and the sizes that it takes.
+    """Return the function of a kernel, and the sizes that it takes.
 
     The buffers of `aliases` may be the same memory.
     """

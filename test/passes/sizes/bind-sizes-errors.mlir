@@ -4,7 +4,7 @@
 // RUN: not %braid-opt %s -p 'bind-sizes{values="rows=2"}' 2>&1 | filecheck %s --check-prefix=WINDOW
 // RUN: %braid-opt %s -p 'bind-sizes{values="rows=3"}' | filecheck %s --check-prefix=RIGHT
 
-// RANGE: error: size 'rows' is 0, expected 1 to 64
+// RANGE: error: size 'rows' is 0, expected at least 1 and at most 64
 // NAME: error: there is no size 'columns' to bind
 // NAME: hint: the open sizes are: rows
 // TEXT: error: bind-sizes: 'rows' is no name and number

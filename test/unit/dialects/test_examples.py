@@ -40,7 +40,7 @@ def with_arguments(text: str) -> str:
     names = head.split("= ", 1)[1].split("{")[0]
     tokens = re.findall(r"%\w+", "".join(re.findall(r"\[(.*?)\]", names)))
     operands = [name for name in re.findall(r"%\w+", names) if name not in tokens]
-    types = re.findall(r"tensor<[^>]*>", rest.split(") ->")[0])
+    types = re.findall(r"tensor<(?:[^<>]|<[^<>]*>)*>", rest.split(") ->")[0])
     arguments = [f"{o}: {t}" for o, t in zip(operands, types, strict=True)]
     arguments += [f"{token}: !braid.token" for token in tokens]
     callees = "".join(

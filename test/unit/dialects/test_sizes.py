@@ -1,15 +1,19 @@
 """Sizes in types: text, and that inference on sizes is inference on the numbers they stand for."""
 
+import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType, f32
 from xdsl.ir import Block, Operation
 from xdsl.utils.exceptions import VerifyException
 
+import braid
+from braid.analysis.interpreter import interpret
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import TensorOp, extents_of, fits, tensor_type
 from braid.dialects.braid.elementwise import elementwise, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC, Layout
-from braid.dialects.braid.movement import SliceOp
+from braid.dialects.braid.movement import PadOp, SliceOp
+from braid.dialects.braid.sized_movement import SizedSliceOp, slice_of
 from braid.dialects.braid.sizes import SymbolAttr, extents_of_type
 from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Assumed
@@ -62,10 +66,13 @@ def test_inference_on_sizes_is_that_on_numbers(name: str) -> None:
             except VerifyException:
                 continue
             inferred += 1
-            values = {f"size_{dim}": n for dim, n in enumerate(extents_of(value)) if n != DYNAMIC}
+            values = {"n": 9}  # in examples
+            held = [evaluate(extent, values) for extent in extents_of(value)]
+            values |= {f"size_{dim}": extent for dim, extent in enumerate(held)}
             for result, wanted in zip(types, op.results, strict=True):
                 found = [evaluate(extent, values) for extent in extents_of_type(result)]
-                assert found == list(extents_of(wanted)), (operand, dims)
+                expected = [evaluate(extent, values) for extent in extents_of(wanted)]
+                assert found == expected, (operand, dims)
     # Rows of tuples, weights and normalized parameters have to be known.
     assert inferred > 0, "every open operand is refused"
 
@@ -99,6 +106,10 @@ def test_a_layout_keeps_sizes() -> None:
         ('tensor<2xf32, #braid.sizes<["rows"]>>', "1 sizes for 0 open dims"),
         ('tensor<?xf32, #braid.sizes<["rows floordiv 0"]>>', "divides by zero"),
         ('tensor<?xf32, #braid.sizes<["rows +"]>>', "size"),
+        ('tensor<?xf32, #braid.sized_layout<"a", ["rows +"]>>', "size"),
+        ('tensor<?xf32, #braid.sized_layout<"abZ", ["rows"]>>', "does not name"),
+        ('tensor<?x?xf32, #braid.sized_layout<"ba", ["rows"]>>', "1 sizes for 2 open dims"),
+        ('tensor<?xf32, #braid.sized_layout<"ba", ["rows"]>>', "rank"),
     ],
 )
 def test_wrong_sizes_are_refused(type: str, message: str) -> None:
@@ -145,12 +156,80 @@ def test_sizes_that_are_never_equal_do_not_fit() -> None:
 
 def test_a_slice_of_sizes() -> None:
     block = Block(arg_types=[tensor_type(f32, [ROWS, 8])])
-    op = SliceOp.get(block.args[0], [ROWS - 3, 0], [3, COLUMNS])
+    op = slice_of(block.args[0], [ROWS - 3, 0], [3, COLUMNS])
+    assert isinstance(op, SizedSliceOp) and op.bound() is None
     assert extents_of(op.output) == (3, COLUMNS)
-    assert op.offsets.get_values() == (DYNAMIC, 0) and op.sizes.get_values() == (3, DYNAMIC)
     op.verify()
     with pytest.raises(VerifyException, match="elements"):
-        SliceOp.get(block.args[0], [ROWS, 0], [3, 8])
+        slice_of(block.args[0], [ROWS, 0], [3, 8])
+    assert isinstance(slice_of(block.args[0], [1, 0], [3, 8]), SliceOp)
+
+
+def test_plain_slices_and_pads_have_numbers() -> None:
+    """Check that no kernel addresses elements by the mark of an open extent."""
+    block = Block(arg_types=[tensor_type(f32, [8])])
+    for lists in (([DYNAMIC], [2]), ([0], [DYNAMIC])):
+        with pytest.raises(VerifyException):
+            SliceOp.get(block.args[0], *lists)
+    for lists in (([DYNAMIC], [0]), ([0], [DYNAMIC])):
+        with pytest.raises(VerifyException):
+            PadOp.get(block.args[0], *lists, 0.0)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        """%y = braid.sized_slice %x {offsets = #braid.sizes<["n"]>, sizes = #braid.sizes<["2"]>,
+          strides = array<i64: 1>} : (tensor<8xf32>) -> tensor<2xf32>""",
+        """%y = braid.sized_pad %x {low = #braid.sizes<["n"]>, high = #braid.sizes<["0"]>,
+          value = 0.0 : f32} : (tensor<8xf32>) -> tensor<12xf32>""",
+        """%y = braid.size_values {values = #braid.sizes<["n"]>} : tensor<1xi64>""",
+    ],
+)
+def test_no_code_is_made_of_sizes_without_values(op: str) -> None:
+    """Check ops whose types are all of fixed shapes, so that nothing else refuses them."""
+    type = op.rpartition("->")[2].strip() if "->" in op else "tensor<1xi64>"
+    module = parsed(f"func.func @main(%x: tensor<8xf32>) -> {type} {{ {op}\n return %y : {type} }}")
+    with pytest.raises(BraidError, match=r"sizes without values|no code for 'braid\.sized_"):
+        braid.compile(module)
+    with pytest.raises(BraidError, match="sizes without values"):
+        interpret(module, [np.zeros(8, np.float32)])
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ("{min = 2 : i64, max = 1 : i64}", "no size is from 2 to 1"),
+        ("{multiple_of = 0 : i64}", "multiple of 0"),
+        ("{likely = array<f32: 1.0>}", "expected an array<i64>"),
+        ("{likely = 3 : i64}", "expected an array<i64>"),
+        ("{min = 1.0 : f32}", "expected an integer"),
+        ("{least = 1 : i64}", "no entry 'least'"),
+        ("{max = 4 : i64, likely = array<i64: 5>}", "likely size 5"),
+    ],
+)
+def test_wrong_symbols_are_refused(entries: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message):
+        parsed(
+            "func.func private @f(tensor<2xf32>) attributes "
+            f"{{braid.symbols = {{n = #braid.symbol<{entries}>}}}}"
+        )
+
+
+@pytest.mark.parametrize("attribute", ["braid.symbols = 3 : i64", "braid.symbols = {n = 3 : i64}"])
+def test_symbols_of_another_kind_are_refused(attribute: str) -> None:
+    with pytest.raises(BraidError, match="a dictionary from names to symbols"):
+        parsed(f"func.func private @f(tensor<2xf32>) attributes {{{attribute}}}")
+
+
+@pytest.mark.parametrize(
+    "name", ['say "n"', "a\nb", "größe", "x[0]", "min", "1", "a\\b", "\t", "?"]
+)
+def test_symbols_of_any_name_stay_in_text(name: str) -> None:
+    type = tensor_type(f32, [symbol(name) * 2, 8])
+    module = parsed(f"func.func private @f({type})")
+    assert extents_of_type(type) == (symbol(name) * 2, 8)
+    assert str(type) in str(module)
 
 
 def test_a_cast_keeps_sizes() -> None:

@@ -99,7 +99,7 @@ class AmxSize:
 
     @staticmethod
     def of(nest: Contraction, group: int) -> "AmxSize":
-        """By a nest whose steps have `group` elements."""
+        """Return the blocks for a nest whose steps have `group` elements."""
         outer, last = innermost(nest, group)
         batches = math.prod(dim.extent for dim in nest.outer if dim.strides[1])
         return AmxSize(

@@ -146,7 +146,7 @@ def _reduce(
     b_base: Index,
     initial: Sequence[Value],
 ) -> Sequence[Value]:
-    """One loop per reduction dim; the innermost one is unrolled.
+    """Emit one loop per reduction dim; the innermost one is unrolled.
 
     What remains is straight code, or a loop where it is not known how much that is.
     """

@@ -30,7 +30,7 @@ def takes_nest(
     positions: Positions,
     block: int,
 ) -> bool:
-    """Whether there is a nest whose A the arithmetic can read, with so many columns a block."""
+    """Return whether the arithmetic can read A of a nest, with `block` columns at a time."""
     if nest is None:
         return False
     if isinstance(arithmetic, BytePairArithmetic):

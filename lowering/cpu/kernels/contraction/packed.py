@@ -290,7 +290,7 @@ class PackedContraction:
 
     @cached_property
     def _kernel(self) -> ContractionKernel:
-        """The nest on words, in blocks whose places are said for each tile."""
+        """Return the nest on words, in blocks whose places are said for each tile."""
         nest, stages = self.nest, self.arithmetic.stages
         row = nest.row
         if stages:

@@ -223,7 +223,7 @@ class StagedContraction(ABC):
 
     @cached_property
     def _kernel(self) -> ContractionKernel:
-        """The nest with A in scratch memory, whose elements are steps."""
+        """Return the nest with A in scratch memory, whose elements are steps."""
         nest, place = self.nest, self.steps
         far: dict[LoopDim, int] = {}
         for dim in self.piece.far:

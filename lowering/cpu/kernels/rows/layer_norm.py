@@ -34,11 +34,11 @@ class LayerNormLoops:
 
     @property
     def grid(self) -> Extent:
-        """Iterations of the grid."""
+        """Return iterations of the grid."""
         return product_of(self.nest.outer)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
-        """One row."""
+        """Emit one row."""
         nest, x, y = self.nest, buffers[self.nest.argument], buffers[-1]
         length, kind = nest.length, x.element_type
         base = e.mul(row, length)
@@ -82,7 +82,7 @@ class LayerNormLoops:
     def _factors(
         self, e: Emitter, buffers: Sequence[Buffer], factors: RowFactors, row: Index, section: Index
     ) -> At:
-        """Scale or bias at the positions of a section."""
+        """Return scale or bias at the positions of a section."""
         if factors.number is not None:
             constant = e.constant(
                 factors.number, e.vector_type(buffers[self.nest.argument].element_type)
@@ -100,7 +100,7 @@ class LayerNormLoops:
 
 
 def _share(e: Emitter, length: Extent, kind: Attribute) -> Value:
-    """1 / length in every lane, the same number whether the length is known or not."""
+    """Return 1 / length in every lane, the same number whether the length is known or not."""
     if isinstance(length, int):
         return e.constant(1.0 / length, e.vector_type(kind))
     number = e.make(arith.IndexCastOp, [e.index(length)], i64)

@@ -64,11 +64,11 @@ class ReductionLoops:
 
     @property
     def grid(self) -> Extent:
-        """Iterations of the grid."""
+        """Return iterations of the grid."""
         return product_of(self._grid_extents)
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One block of results."""
+        """Emit one block of results."""
         *outer, number = e.coordinates(index, self._grid_extents)
         extent, size = self.nest.kept[-1].extent, self._block
         begin = e.mul(number, size)
@@ -103,7 +103,7 @@ class ReductionLoops:
 
     @cached_property
     def _block(self) -> int:
-        """Results of a grid iteration, as equal as can be: whole vectors, or one for each row."""
+        """Return the results of each grid iteration: whole vectors, or one for each row."""
         extent, lanes = self.nest.kept[-1].extent, self.unit.lanes
         most = self._registers * lanes if self.nest.has_columns else self._most_rows
         if self.nest.is_interleaved:
@@ -117,13 +117,13 @@ class ReductionLoops:
 
     @property
     def _registers(self) -> int:
-        """Vectors of accumulators that half of the registers hold."""
+        """Return vectors of accumulators that half of the registers hold."""
         words = max(1, bytes_of(element_type_of(self.found.op.output)) // _WORD)
         return max(1, self.unit.registers // 2 // words)
 
     @property
     def _most_rows(self) -> int:
-        """Fewer for long ones, of which many at a time would need too much of the first cache."""
+        """Return the most rows at a time, such that long ones fit the first cache."""
         rows = self.rows or _OPEN_ROWS
         steps = -(-self.nest.reduced[-1].extent // self.unit.lanes)
         if self.rows is None and isinstance(steps, int):
@@ -132,14 +132,14 @@ class ReductionLoops:
 
     @property
     def accumulators(self) -> int:
-        """Vectors that one step adds to."""
+        """Return vectors that one step adds to."""
         if self.nest.is_interleaved:
             return 1
         return -(-self._block // self.unit.lanes) if self.nest.has_columns else self._block
 
     @property
     def width(self) -> int:
-        """Elements along the innermost reduced dim that a step adds to an accumulator."""
+        """Return elements along the innermost reduced dim that a step adds to an accumulator."""
         length = self.nest.reduced[-1].extent
         if self.nest.is_interleaved and isinstance(length, int):
             return length
@@ -147,7 +147,7 @@ class ReductionLoops:
 
     @cached_property
     def unroll(self) -> int:
-        """Steps along that dim that have accumulators of their own."""
+        """Return steps along that dim that have accumulators of their own."""
         steps = -(-self.nest.reduced[-1].extent // self.width)
         most = min(_CHAINS, self._registers) // self.accumulators
         return max(1, min(steps, most) if isinstance(steps, int) else most)
@@ -163,7 +163,7 @@ class _Block:
     count: Extent
 
     def emit(self, place: Sequence[Index]) -> None:
-        """Of the block at this place along all kept dims."""
+        """Emit the block at this place along all kept dims."""
         e, nest = self.e, self.loops.nest
         bases = [
             e.dot(place, [dim.strides[tensor] for dim in nest.kept])
@@ -175,11 +175,11 @@ class _Block:
             self._store(bases[nest.reads :], first, total, e.tail_mask(self._left(first)))
 
     def _left(self, first: int, numbers: int = 1) -> Extent:
-        """The results that come after the first ones, of which each is so many numbers."""
+        """Return the results that come after the first `number`."""
         return maximum(0, self.count * numbers - first)
 
     def _totals(self, bases: Sequence[Index]) -> list[Value]:
-        """The results of a block, in vectors."""
+        """Return the results of a block, in vectors."""
         e, loops = self.e, self.loops
         neutral = e.constant(self._neutral, e.vector_type(self._kind))
         count = loops.accumulators
@@ -192,7 +192,7 @@ class _Block:
     def _reduce(
         self, bases: Sequence[Index], values: Sequence[Value], depth: int
     ) -> Sequence[Value]:
-        """The accumulators after all that the reduced dims from `depth` on reach."""
+        """Return the accumulators after all that the reduced dims from `depth` on reach."""
         e, loops, reduced = self.e, self.loops, self.loops.nest.reduced
         dim, inner = reduced[depth], reduced[depth + 1 :]
         carry = carry_sums if loops.found.op.kind.data == "add" else _carry
@@ -230,7 +230,7 @@ class _Block:
     def _step(
         self, bases: Sequence[Index], values: Sequence[Value], left: Index | None
     ) -> Sequence[Value]:
-        """One vector more in each accumulator, as far as `left` elements of the dim go."""
+        """Add one vector more to each accumulator, as far as `left` elements of the dim go."""
         e, nest = self.e, self.loops.nest
         along, columns = nest.reduced[-1].strides, nest.kept[-1].strides
         if nest.is_interleaved:
@@ -256,7 +256,7 @@ class _Block:
         return results
 
     def _rows_apart(self, bases: Sequence[Index]) -> list[Value]:
-        """A vector for each element of a row, whose lanes are rows."""
+        """Return a vector for each element of a row, whose lanes are rows."""
         e, length = self.e, self.loops.width
         vectors: list[Value] = []
         for first in range(0, length * e.lanes, e.lanes):
@@ -268,7 +268,7 @@ class _Block:
     def _read(
         self, offsets: Sequence[Index], lane_strides: Sequence[Extent], mask: Value | None
     ) -> Value:
-        """A vector of what is reduced, neutral where the mask is off."""
+        """Return a vector of what is reduced, neutral where the mask is off."""
         e, reads = self.e, self.loops.found.reads
         place = {leaf: number for number, leaf in enumerate(reads.leaves)}
 
@@ -307,7 +307,7 @@ class _Block:
 
     @property
     def _kind(self) -> Attribute:
-        """The type of accumulators."""
+        """Return the type of accumulators."""
         return element_type_of(self.loops.found.op.output)
 
     @property
@@ -329,12 +329,12 @@ def _carry(
     body: Callable[[Index, Sequence[Value]], Sequence[Value]],
     added: int,
 ) -> Sequence[Value]:
-    """As `carry_sums`, of what has no roundings that add up."""
+    """Carry sums as `carry_sums` does, of what has no roundings that add up."""
     return e.carry(lower, upper, step, initial, body)
 
 
 def _tree(join: Join, values: Sequence[Value]) -> Value:
-    """All values as one, neighbours first."""
+    """Return all values as one, neighbours first."""
     while len(values) > 1:
         pairs = [join(a, b) for a, b in zip(values[::2], values[1::2], strict=False)]
         values = [*pairs, *values[len(pairs) * 2 :]]
@@ -342,7 +342,7 @@ def _tree(join: Join, values: Sequence[Value]) -> Value:
 
 
 def _joined_lanes(e: Emitter, rows: Sequence[Value], join: Join) -> Value:
-    """A vector whose lane r is what all lanes of row r are together, for up to `lanes` rows."""
+    """Return a vector whose lane r combines all lanes of row r, for up to `lanes` rows."""
     left: list[Value | None] = [*rows, *[None] * (e.lanes - len(rows))]
     distance = e.lanes // 2
     while distance:

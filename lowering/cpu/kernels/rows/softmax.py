@@ -37,7 +37,7 @@ class SoftmaxLoops:
 
     @property
     def _columns(self) -> Extent:
-        """Neighbours that belong to different rows."""
+        """Return neighbours that belong to different rows."""
         return self.nest.lines.inner
 
     @property
@@ -49,7 +49,7 @@ class SoftmaxLoops:
 
     @property
     def _width(self) -> int:
-        """Columns of a block."""
+        """Return columns of a block."""
         lanes, vectors = self.unit.lanes, _MOST_VECTORS
         if isinstance(self._columns, int):
             vectors = min(vectors, -(-self._columns // lanes))
@@ -61,12 +61,12 @@ class SoftmaxLoops:
 
     @property
     def grid(self) -> Extent:
-        """Iterations of the grid: rows, or blocks of columns."""
+        """Return iterations of the grid: rows, or blocks of columns."""
         outer = self.nest.lines.outer
         return outer if self._columns == 1 else outer * self._blocks
 
     def iteration(self, e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
-        """One row, or a block of columns, the last one of what is left."""
+        """Emit one row, or a block of columns, the last one of what is left."""
         x, y, length = buffers[self.nest.argument], buffers[-1], self.nest.lines.extent
         columns, size, lanes = self._columns, self._width, self.unit.lanes
         if columns == 1:
@@ -90,12 +90,12 @@ class SoftmaxLoops:
 
 
 def _functions(e: Emitter, x: Buffer) -> Functions | DoubleFunctions:
-    """Those of the elements of `x`."""
+    """Return the functions of the elements of `x`."""
     return DoubleFunctions(e) if x.element_type == f64 else Functions(e)
 
 
 def _softmax(e: Emitter, x: Buffer, y: Buffer, base: Index, length: Extent) -> None:
-    """Maximum, then powers and their sum, then the quotients."""
+    """Emit the maximum, then powers and their sum, then the quotients."""
     kind = x.element_type
     lowest = e.constant(-math.inf, e.vector_type(kind))
     functions = _functions(e, x)
@@ -150,7 +150,7 @@ class _Down:
     together: bool = False
 
     def softmax(self) -> None:
-        """As `_softmax`, with vectors of maxima and sums."""
+        """Emit as `_softmax`, with vectors of maxima and sums."""
         e, functions = self.e, _functions(self.e, self.x)
         kind = e.vector_type(self.x.element_type)
         lowest, zero, one = (e.constant(number, kind) for number in (-math.inf, 0.0, 1.0))
@@ -183,7 +183,7 @@ class _Down:
         step: Callable[[int, Index, Value | None, Value], Value],
         carry: Carry = Emitter.carry,
     ) -> Sequence[Value]:
-        """The values after `step` of each vector's number, place and mask, and the value before."""
+        """Return the values after `step`, which gets each vector's number, place and mask."""
         e = self.e
 
         def row(index: Index, values: Sequence[Value], width: Extent) -> Sequence[Value]:
@@ -201,7 +201,7 @@ class _Down:
         return row(self.rows, values, self.rest) if self.rest != 0 else values
 
     def _whole(self, values: Sequence[Value], join: Join) -> Sequence[Value]:
-        """What the columns' lanes are together, where they belong."""
+        """Return what the columns' lanes are together, where they belong."""
         if not self.together:
             return values
         columns = deinterleaved(self.e, values)

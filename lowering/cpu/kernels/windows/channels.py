@@ -102,7 +102,7 @@ class WindowChannels:
 
     @property
     def _places(self) -> Sequence[int]:
-        """Lines of an image, or tiles of what has no lines."""
+        """Return lines of an image, or tiles of what has no lines."""
         _, _, *lines, width = self.nest.points.shape
         return lines or [-(-width // self.columns)]
 

@@ -69,7 +69,7 @@ def is_short(nest: WindowNest) -> bool:
 
 
 def shared_pixels(nest: WindowNest, count: int) -> list[int] | None:
-    """Return the pixels of a line that so many outputs share; see `pixels_to_share`.
+    """Return the pixels of a line that a number of outputs share; see `pixels_to_share`.
 
     None where lines are joined, or pixels have weights that are others for each output.
     """

@@ -1,0 +1,154 @@
+"""Slices and paddings whose places are sizes: `bind-sizes` makes plain ones of them.
+
+They have no structure and no kernel: what addresses elements by them sees numbers only.
+"""
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    DenseArrayBase,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    TensorType,
+)
+from xdsl.ir import Operation, SSAValue
+from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
+
+from braid.dialects.braid.base import (
+    AnyTensor,
+    TensorOp,
+    element_type_of,
+    extents_of,
+    integers,
+    tensor_type,
+)
+from braid.dialects.braid.dtypes import number_attribute
+from braid.dialects.braid.movement import PadOp, SliceOp
+from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.sizes import SizesAttr, fail_unbound
+from braid.dialects.braid.slicing import padded_extents, require_padding_value, require_sliced
+from braid.support.sizes.expression import Extent
+
+
+@irdl_op_definition
+class SizedSliceOp(TensorOp):
+    """A `braid.slice` whose offsets and extents are sizes; strides are numbers.
+
+    Operand: any shape; the lists have one entry per dim. Result: extents `sizes`.
+    Fails verification for lists of the wrong length, and for elements that are outside of the
+    operand at all sizes.
+
+    ```mlir
+    %y = braid.sized_slice %x {offsets = #braid.sizes<["n - 2"]>, sizes = #braid.sizes<["2"]>,
+        strides = array<i64: 1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<2xf32>
+    ```
+    """
+
+    name = "braid.sized_slice"
+
+    input = operand_def(TensorType)
+    offsets = attr_def(SizesAttr)
+    sizes = attr_def(SizesAttr)
+    strides = attr_def(DenseArrayBase[IntegerType])
+    output = result_def(TensorType)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The sizes; every element must exist in the operand at some sizes."""
+        sizes, strides = self.sizes.get_values(), self.strides.get_values()
+        require_sliced(extents_of(self.input), self.offsets.get_values(), sizes, strides)
+        return [tensor_type(element_type_of(self.input), sizes)]
+
+    def evaluate(self, *operands: Array) -> NoReturn:
+        """Raise BraidError: the sizes have no values."""
+        fail_unbound(self.name)
+
+    def bound(self) -> SliceOp | None:
+        """Return the plain slice where all sizes are numbers, not inserted; None elsewhere."""
+        offsets, sizes = _numbers(self.offsets), _numbers(self.sizes)
+        if offsets is None or sizes is None:
+            return None
+        return SliceOp.get(self.input, offsets, sizes, self.strides.get_values())
+
+
+@irdl_op_definition
+class SizedPadOp(TensorOp):
+    """A `braid.pad` of which the numbers of elements before and after each dim are sizes.
+
+    Operand: any shape; the lists have one entry per dim. Result: extents `low + input + high`.
+    Fails verification for lists of the wrong length, entries that are negative at all sizes, or a
+    value of another type than the elements.
+
+    ```mlir
+    %y = braid.sized_pad %x {low = #braid.sizes<["0"]>, high = #braid.sizes<["16 - n"]>,
+        value = 0.0 : f32} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<16xf32>
+    ```
+    """
+
+    name = "braid.sized_pad"
+
+    input = operand_def(TensorType)
+    low = attr_def(SizesAttr)
+    high = attr_def(SizesAttr)
+    value = attr_def(FloatAttr[AnyFloat] | IntegerAttr[IntegerType])
+    output = result_def(TensorType)
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        low, high = self.low.get_values(), self.high.get_values()
+        extents = padded_extents(extents_of(self.input), low, high)
+        require_padding_value(self.value, self.input)
+        return [tensor_type(element_type_of(self.input), extents)]
+
+    def evaluate(self, *operands: Array) -> NoReturn:
+        """Raise BraidError: the sizes have no values."""
+        fail_unbound(self.name)
+
+    def bound(self) -> PadOp | None:
+        """Return the plain padding where all sizes are numbers, not inserted; None elsewhere."""
+        low, high = _numbers(self.low), _numbers(self.high)
+        if low is None or high is None:
+            return None
+        return PadOp.get(self.input, low, high, self.value.value.data)
+
+
+def slice_of(
+    input: SSAValue | Operation,
+    offsets: Sequence[Extent],
+    sizes: Sequence[Extent],
+    strides: Sequence[int] | None = None,
+) -> SliceOp | SizedSliceOp:
+    """Return the slice at numbers or sizes: a plain one where all are numbers."""
+    strides = [1] * len(offsets) if strides is None else strides
+    starts, counts = _all_numbers(offsets), _all_numbers(sizes)
+    if starts is not None and counts is not None:
+        return SliceOp.get(input, starts, counts, strides)
+    return SizedSliceOp.on(
+        input,
+        offsets=SizesAttr.of(offsets),
+        sizes=SizesAttr.of(sizes),
+        strides=integers(strides),
+    )
+
+
+def pad_of(
+    input: SSAValue | Operation, low: Sequence[Extent], high: Sequence[Extent], value: float
+) -> PadOp | SizedPadOp:
+    """Return the padding by numbers or sizes: a plain one where all are numbers."""
+    before, after = _all_numbers(low), _all_numbers(high)
+    if before is not None and after is not None:
+        return PadOp.get(input, before, after, value)
+    number = number_attribute(value, element_type_of(SSAValue.get(input)))
+    return SizedPadOp.on(input, low=SizesAttr.of(low), high=SizesAttr.of(high), value=number)
+
+
+def _numbers(sizes: SizesAttr) -> list[int] | None:
+    return _all_numbers(sizes.get_values())
+
+
+def _all_numbers(extents: Sequence[Extent]) -> list[int] | None:
+    """Return the extents where all of them are numbers."""
+    numbers = [extent for extent in extents if isinstance(extent, int)]
+    return numbers if len(numbers) == len(extents) else None
