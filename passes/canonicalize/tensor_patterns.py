@@ -15,7 +15,7 @@ from xdsl.rewriter import InsertPoint
 
 from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.attributes import layout_of
-from braid.dialects.braid.base import TensorOp, element_type_of, integers, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, integers, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ConstantOp, splat_value
 from braid.dialects.braid.dtypes import to_numpy
@@ -89,7 +89,7 @@ def merge_reshapes(op: Operation, rewriter: PatternRewriter) -> None:
     """reshape(reshape(x)) is one reshape."""
     assert isinstance(op, ReshapeOp)
     if isinstance(inner := op.input.owner, ReshapeOp):
-        merge(op, inner, ReshapeOp.get(inner.input, shape_of(op.output)), rewriter)
+        merge(op, inner, ReshapeOp.get(inner.input, extents_of(op.output)), rewriter)
 
 
 def merge_reorders(op: Operation, rewriter: PatternRewriter) -> None:

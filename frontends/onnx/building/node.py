@@ -14,6 +14,7 @@ from braid.frontends.onnx.building.opsets import domain_of
 from braid.frontends.onnx.building.size_values import is_sized
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.option_names import option_text
 from braid.support.sizes.expression import Extent
 
 SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
@@ -107,7 +108,7 @@ class Node:
                 self.unsupported(
                     f"input {index} ('{name}') has open sizes, {sizes.reshape(-1).tolist()}, "
                     "expected numbers",
-                    hint="fix these sizes: --shape on the command line, shapes= in Python",
+                    hint=f"fix these sizes: {option_text('dims')} or {option_text('shapes')}",
                 )
             self.unsupported(
                 f"input {index} ('{name}') is computed while the model runs, expected a constant",

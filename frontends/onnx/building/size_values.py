@@ -12,11 +12,10 @@ from functools import reduce
 from typing import Any, cast
 
 import numpy as np
-from xdsl.dialects.builtin import f32, f64
+from xdsl.dialects.builtin import f32, f64, i32, i64
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
-from braid.dialects.braid.dtypes import is_computed_integer
 from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.movement import (
@@ -29,6 +28,7 @@ from braid.dialects.braid.movement import (
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 from braid.support.errors import UnsupportedError
+from braid.support.option_names import option_text
 from braid.support.sizes.assumptions import Answer, Assumptions
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import maximum, minimum
@@ -52,7 +52,7 @@ def fixed(extent: Extent, what: str) -> int:
         return extent
     raise UnsupportedError(
         f"{what} has the open size '{extent}', which this op must know",
-        hint="fix it: --shape for the input on the command line, shapes= in Python",
+        hint=f"fix it: {option_text('dims')} or {option_text('shapes')}",
     )
 
 
@@ -66,7 +66,7 @@ def evaluate_sizes(op: TensorOp, operands: Sequence[Array]) -> list[Array] | Non
     kinds = [element_type_of(value) for value in (*op.operands, *op.results)]
     if any(kind in _WIDTHS for kind in kinds):
         return _floats(op, operands)
-    if not all(is_computed_integer(element_type_of(value)) for value in op.results):
+    if not all(element_type_of(value) in _INTEGERS for value in op.results):
         return _compared(op, operands)
     if isinstance(op, ElementwiseOp):
         function = _ELEMENTWISE.get(op.ROW.name)
@@ -86,6 +86,8 @@ def is_integral(array: Array) -> bool:
     return not is_sized(array) or not any(isinstance(e, Scalar) for e in array.reshape(-1))
 
 
+_INTEGERS = (i32, i64)
+"""Types that extents fit; in narrower ones they would wrap around."""
 _WIDTHS: dict[Attribute, int] = {f32: 32, f64: 64}
 _FLOAT_OPS = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "sqrt": "sqrt"} | {
     name: name for name in ("floor", "ceil", "round")
@@ -123,7 +125,7 @@ def _converted(value: Any, source: Attribute, target: Attribute) -> Any:
         scalar = scalar_of(value, _WIDTHS[source])
         if width is not None:
             return convert(scalar, width)
-        return rounded("trunc", scalar) if is_computed_integer(target) else None
+        return rounded("trunc", scalar) if target in _INTEGERS else None
     return None if width is None else of_size(value, width)
 
 

@@ -205,3 +205,13 @@ func.func @sums_of_a_repeated_number() -> tensor<64x1xf32> {
   %2 = braid.reduce %1 {kind = "add", dims = array<i64: 1>} : (tensor<64x1024xf32>) -> tensor<64x1xf32>
   func.return %2 : tensor<64x1xf32>
 }
+
+// A merged reshape says the sizes of open dims as the last one does.
+// CHECK-LABEL: @open_reshapes
+// CHECK-NEXT: braid.reshape %x : {{.*}} -> tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
+// CHECK-NEXT: return
+func.func @open_reshapes(%x: tensor<?x?x8xf32, #braid.sizes<["batch", "length"]>>) -> tensor<1x?x8xf32, #braid.sizes<["batch * length"]>> {
+  %a = braid.reshape %x : (tensor<?x?x8xf32, #braid.sizes<["batch", "length"]>>) -> tensor<?x8xf32, #braid.sizes<["batch * length"]>>
+  %b = braid.reshape %a : (tensor<?x8xf32, #braid.sizes<["batch * length"]>>) -> tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
+  return %b : tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
+}
