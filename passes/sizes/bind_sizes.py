@@ -54,7 +54,7 @@ class BindSizesPass(ModulePass):
 
     name = "bind-sizes"
 
-    values: str
+    values: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """See the class."""

@@ -43,7 +43,7 @@ def if_node(b: Builder, node: Node) -> Sequence[SSAValue]:
     condition = node.input(0)
     known = b.known(condition)
     node.require_scalar(0)
-    graphs = [node.graph(f"{name}_branch") for name in _NAMES]
+    graphs = [node.graph("then_branch"), node.graph("else_branch")]
     for graph in graphs:
         if len(graph.output) != len(node.proto.output):
             node.fail(f"it has {len(node.proto.output)} outputs, a branch has {len(graph.output)}")

@@ -39,6 +39,7 @@ OTHER_VALUES = {
 
 CONTEXT_VARIABLES = {
     "braid_diagnostic_handler",  # who hears what passes say
+    "names_flags",  # what messages call options, keywords or flags
     "given_records",  # what was measured, which stands in the user's records otherwise
     "remarks",  # who hears what passes decide
     "run_seconds",  # how long a run may take
