@@ -24,7 +24,7 @@ from braid.analysis.structure.dominance import DominatorTree
 from braid.analysis.structure.region_types import verify_upstream_op
 from braid.dialects.braid.attribute_checks import expected_kind, misplaced
 from braid.dialects.braid.attribute_names import NAME, NAMESPACE, known_names
-from braid.dialects.braid.base import AnyTensor, TensorOp
+from braid.dialects.braid.base import TensorOp, shape_of, verify_extents, verify_layout_rank
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
@@ -165,16 +165,19 @@ def _verify_elements(op: Operation) -> None:
 
 
 def _verify_shapes(op: Operation) -> None:
-    """Check ranks, and the extents of what ops of other dialects than braid's make."""
+    """Check ranks, and the extents, sizes and layouts of values that no op of braid makes."""
     arguments = (block.args for region in op.regions for block in region.blocks)
-    types: Iterable[Attribute] = (value.type for value in chain(op.results, *arguments))
-    for type in types:
-        if isinstance(type, TensorType):
-            tensor = cast(AnyTensor, type)
-            if isinstance(op, TensorOp):
-                require_rank(tensor.get_num_dims())
-            else:
-                require_extents(tensor.get_shape())
+    values: Iterable[SSAValue] = chain(op.results, *arguments)
+    for value in values:
+        if not isinstance(value.type, TensorType):
+            continue
+        shape = shape_of(value)
+        if isinstance(op, TensorOp):
+            require_rank(len(shape))
+        else:
+            require_extents(shape)
+            verify_extents(value)
+            verify_layout_rank(value)
 
 
 def _verify_blocks_not_empty(op: Operation) -> None:

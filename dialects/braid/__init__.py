@@ -5,7 +5,7 @@ from xdsl.ir import Dialect
 from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.attributes import LayoutAttr, TargetAttr
 from braid.dialects.braid.buffer import BufferAttr
-from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp, SizeValuesOp
+from braid.dialects.braid.constants import ConstantOp, IotaOp, ParameterOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.failure import FailOp
@@ -31,7 +31,7 @@ from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.settings import SettingsAttr
-from braid.dialects.braid.sized_movement import SizedPadOp, SizedSliceOp
+from braid.dialects.braid.sized_ops import SizedPadOp, SizedSliceOp, SizeValuesOp
 from braid.dialects.braid.sizes import SizedLayoutAttr, SizesAttr, SymbolAttr
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp

@@ -1,6 +1,5 @@
 """Values that are known before the model runs."""
 
-import math
 from collections.abc import Sequence
 from typing import Any, cast
 
@@ -17,14 +16,7 @@ from xdsl.ir.affine import AffineMap
 from xdsl.irdl import attr_def, irdl_op_definition, result_def, traits_def
 from xdsl.traits import ConstantLike, Pure
 
-from braid.dialects.braid.base import (
-    AnyTensor,
-    StructuredOp,
-    TensorOp,
-    require,
-    require_computed,
-    tensor_type,
-)
+from braid.dialects.braid.base import AnyTensor, StructuredOp, TensorOp, require, require_computed
 from braid.dialects.braid.dtypes import (
     dense_from_numpy,
     dense_is_splat,
@@ -33,10 +25,8 @@ from braid.dialects.braid.dtypes import (
 )
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Position
-from braid.dialects.braid.sizes import SizesAttr, fail_unbound
 from braid.dialects.braid.structure import Stage, Structure, parallel
 from braid.support.errors import BraidError
-from braid.support.sizes.expression import Extent
 
 
 @irdl_op_definition
@@ -112,44 +102,6 @@ class ParameterOp(TensorOp):
             f"parameter '{self.key.data}' has no value",
             hint="give the file with the parameters (the module's 'braid.parameters')",
         )
-
-
-@irdl_op_definition
-class SizeValuesOp(TensorOp):
-    """The values of sizes, as data that other ops compute with.
-
-    Result: a tensor of i64 with as many elements as there are sizes, row-major.
-    Fails verification for another number of elements.
-
-    ```mlir
-    %0 = braid.size_values {values = #braid.sizes<["batch", "2 * sequence"]>} : tensor<2xi64>
-    ```
-    """
-
-    name = "braid.size_values"
-
-    values = attr_def(SizesAttr)
-    output = result_def(TensorType)
-
-    assembly_format = "attr-dict `:` type($output)"
-
-    @staticmethod
-    def of(values: Sequence[Extent], shape: Sequence[int]) -> "SizeValuesOp":
-        """Return the op that gives sizes as a tensor of this shape."""
-        return SizeValuesOp.declared(tensor_type(i64, shape), values=SizesAttr.of(values))
-
-    def infer_result_types(self) -> Sequence[AnyTensor]:
-        """Return the declared shape, which must have an element for each size."""
-        shape, count = self.result_type().get_shape(), len(self.values.texts)
-        require(math.prod(shape) == count, f"{count} sizes cannot take shape {list(shape)}")
-        return [tensor_type(i64, shape)]
-
-    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
-        """Return the numbers. Raises BraidError where a size has no value yet."""
-        values = self.values.get_values()
-        if not all(isinstance(value, int) for value in values):
-            fail_unbound(self.name)
-        return (np.array(values, np.int64).reshape(self.result_type().get_shape()),)
 
 
 @irdl_op_definition

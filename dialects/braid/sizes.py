@@ -7,7 +7,7 @@ is copied therefore keeps its sizes, and text that is parsed again has them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -28,7 +28,6 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.layout import DYNAMIC, InvalidLayout, Layout
-from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
 from braid.support.sizes.expression import Extent, Size, SizeError
 from braid.support.sizes.reading import parse_size
@@ -286,14 +285,6 @@ def verify_sizes(type: "TensorType[Any]") -> None:
         count, wanted = len(encoding.texts), type.get_shape().count(DYNAMIC)
         if count != wanted:
             raise VerifyException(f"type {type} has {count} sizes for {wanted} open dims")
-
-
-def fail_unbound(name: str) -> NoReturn:
-    """Raise the error of an op that is to compute with sizes that have no values yet."""
-    raise BraidError(
-        f"'{name}' has sizes without values",
-        hint="bind them before the model runs: bind-sizes",
-    )
 
 
 # ---- What inference asks ----

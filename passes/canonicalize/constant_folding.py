@@ -26,6 +26,7 @@ from braid.dialects.braid.quantization import DequantizeOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import MOST_NUMBERS
+from braid.dialects.braid.sized_ops import SizedOp
 
 MAX_ELEMENTS = 1024
 """Results with more elements than this stay expressions: modules hold no megabytes of numbers."""
@@ -33,8 +34,8 @@ MAX_ELEMENTS = 1024
 _IDEMPOTENT = ("maximum", "minimum", "and", "or")
 """Kinds of reductions that give the number that all elements are."""
 
-_KEPT = (CopyingOp, OpaqueOp)
-"""Ops that say where a tensor is to be, or whose meaning is not known."""
+_KEPT = (CopyingOp, OpaqueOp, SizedOp)
+"""Ops that say where a tensor is to be, or whose meaning is not known, or not yet."""
 
 
 def can_be_constants(op: Operation) -> bool:

@@ -23,8 +23,10 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise, repeate
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from braid.dialects.braid.names import union_names
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.sized_ops import SizedOp
 from braid.passes.canonicalize.constant_folding import (
     fold_constants,
     fold_repeated_numbers,
@@ -67,6 +69,14 @@ def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
     in_order = not any(op.offsets.get_values()) and set(op.strides.get_values()) <= {1}
     if in_order and op.input.type == op.output.type:
         forward(op, op.input, rewriter)
+
+
+def drop_sizes(op: Operation, rewriter: PatternRewriter) -> None:
+    """Make the plain op of one whose sizes are numbers."""
+    assert isinstance(op, SizedOp)
+    if (plain := op.bound()) is not None:
+        union_names(plain, op)
+        rewriter.replace(op, plain)
 
 
 def merge_transposes(op: Operation, rewriter: PatternRewriter) -> None:
@@ -215,6 +225,8 @@ _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
 
 
 def _patterns_for(op: Operation) -> tuple[_Pattern, ...]:
+    if isinstance(op, SizedOp):
+        return (drop_sizes,)
     if not isinstance(op, ElementwiseOp):
         return _PATTERNS.get(cast(type[TensorOp], type(op)), ())
     if op.ROW.name == "cast":

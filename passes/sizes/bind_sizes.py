@@ -21,9 +21,9 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import extents_of, tensor_type
-from braid.dialects.braid.constants import ConstantOp, SizeValuesOp
 from braid.dialects.braid.names import inherit_names
-from braid.dialects.braid.sized_movement import SizedPadOp, SizedSliceOp
+from braid.dialects.braid.size_limits import require_extents
+from braid.dialects.braid.sized_ops import SizedOp
 from braid.dialects.braid.sizes import (
     SizesAttr,
     assumptions_of,
@@ -167,10 +167,8 @@ class _Binding:
                     self._bind_type(argument)
             for result in op.results:
                 self._bind_type(result)
-            if isinstance(op, SizeValuesOp):
-                self._bind_values(op)
-            elif isinstance(op, SizedSliceOp | SizedPadOp):
-                self._bind_places(op)
+            if isinstance(op, SizedOp):
+                self._bind_attributes(op)
         except SizeError as error:
             raise _impossible(op, self.values, error.message) from error
         except VerifyException as error:
@@ -196,24 +194,14 @@ class _Binding:
         if sizes_of_type(type) is None:
             return type
         extents = self._all(extents_of_type(type))
-        if any(isinstance(extent, int) and extent < 0 for extent in extents):
-            raise VerifyException(f"a tensor of {type} has shape {list(map(str, extents))}")
+        require_extents(extents)
         return with_layout(tensor_type(type.element_type, extents), layout_of(type))
 
     def _all(self, extents: Iterable[Extent]) -> tuple[Extent, ...]:
         return tuple(substitute(extent, self.by_atom) for extent in extents)
 
-    def _bind_values(self, op: SizeValuesOp) -> None:
-        """Put the numbers into sizes that are data: a constant where all are known."""
-        values = self._all(op.values.get_values())
-        op.values = SizesAttr.of(values)
-        if all(isinstance(value, int) for value in values):
-            constant = ConstantOp.of(op.evaluate()[0])
-            inherit_names(op, constant.results, [constant])
-            Rewriter.replace_op(op, constant)
-
-    def _bind_places(self, op: SizedSliceOp | SizedPadOp) -> None:
-        """Put the numbers into the places of an op: a plain one where all are known."""
+    def _bind_attributes(self, op: SizedOp) -> None:
+        """Put the numbers into the sizes of an op: a plain one where all are known."""
         for name, held in list(op.attributes.items()):
             if isinstance(held, SizesAttr):
                 op.attributes[name] = SizesAttr.of(self._all(held.get_values()))

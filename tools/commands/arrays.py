@@ -191,6 +191,13 @@ def random_inputs(
     (so that they are valid trip counts), or those of `ranges` that are next to these: what they
     look up is then there. The same seed gives the same values.
     """
+    for spec in specs:
+        if any(extent < 0 for extent in spec.bound) and spec.name not in (given or {}):
+            shape = ", ".join("?" if extent < 0 else str(extent) for extent in spec.bound)
+            raise BraidError(
+                f"input '{spec.name}' has open dims, [{shape}], which no random value has",
+                hint=f"--input {spec.name}=FILE gives a value; bind-sizes fixes the dims",
+            )
     generator = np.random.default_rng(seed)
     values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in specs}
     return values | dict(given or {})

@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
-from braid.dialects.braid.constants import ConstantOp, ParameterOp, SizeValuesOp
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import from_numpy, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.sized_ops import SizeValuesOp
 from braid.frontends.onnx.building.size_values import (
     evaluate_sizes,
     fixed_shape,

@@ -18,7 +18,7 @@ from braid.dialects.braid.movement import (
     TransposeOp,
 )
 from braid.dialects.braid.reduction import ReduceOp
-from braid.dialects.braid.sized_movement import pad_of, slice_of
+from braid.dialects.braid.sized_ops import pad_of, slice_of
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.size_values import as_array

@@ -15,7 +15,7 @@ from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.dialects.braid.size_limits import require_table
-from braid.dialects.braid.sized_movement import slice_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (

@@ -9,7 +9,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
-from braid.dialects.braid.sized_movement import slice_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import drop_dims, matmul, reshape, transpose

@@ -12,7 +12,7 @@ from braid.dialects.braid.dtypes import from_numpy, i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.size_limits import MOST_NUMBERS
-from braid.dialects.braid.sized_movement import slice_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sorting import TopKOp
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (

@@ -11,7 +11,7 @@ from braid.dialects.braid.elementwise import repeated_shape
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_table
-from braid.dialects.braid.sized_movement import slice_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sizes import may_equal, total
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (

@@ -9,7 +9,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherOp
-from braid.dialects.braid.sized_movement import slice_of
+from braid.dialects.braid.sized_ops import slice_of
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,

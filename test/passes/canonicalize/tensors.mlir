@@ -215,3 +215,20 @@ func.func @open_reshapes(%x: tensor<?x?x8xf32, #braid.sizes<["batch", "length"]>
   %b = braid.reshape %a : (tensor<?x8xf32, #braid.sizes<["batch * length"]>>) -> tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
   return %b : tensor<1x?x8xf32, #braid.sizes<["batch * length"]>>
 }
+
+// Ops of which all sizes are numbers are plain ones; others stay.
+// CHECK-LABEL: @sizes_that_are_numbers
+// CHECK-DAG: braid.constant {value = dense<[2, 3]> : tensor<2xi64>
+// CHECK-DAG: braid.slice %x {offsets = array<i64: 1>, sizes = array<i64: 2>, strides = array<i64: 3>
+// CHECK-DAG: braid.pad %x {low = array<i64: 1>, high = array<i64: 0>
+// CHECK-DAG: braid.size_values {values = #braid.sizes<["n"]>}
+// CHECK-DAG: braid.sized_slice %{{.*}} {offsets = #braid.sizes<["n"]>, sizes = #braid.sizes<["2"]>
+func.func @sizes_that_are_numbers(%x: tensor<8xf32>) -> (tensor<2xi64>, tensor<2xf32>, tensor<9xf32>, tensor<1xi64>, tensor<2xf32>) {
+  %c = braid.constant {value = dense<[0.0, 1.0, 2.0, 3.0]> : tensor<4xf32>} : tensor<4xf32>
+  %a = braid.size_values {values = #braid.sizes<["2", "3"]>} : tensor<2xi64>
+  %b = braid.sized_slice %x {offsets = #braid.sizes<["1"]>, sizes = #braid.sizes<["2"]>, strides = array<i64: 3>} : (tensor<8xf32>) -> tensor<2xf32>
+  %d = braid.sized_pad %x {low = #braid.sizes<["1"]>, high = #braid.sizes<["0"]>, value = 0.0 : f32} : (tensor<8xf32>) -> tensor<9xf32>
+  %e = braid.size_values {values = #braid.sizes<["n"]>} : tensor<1xi64>
+  %f = braid.sized_slice %c {offsets = #braid.sizes<["n"]>, sizes = #braid.sizes<["2"]>, strides = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32>
+  return %a, %b, %d, %e, %f : tensor<2xi64>, tensor<2xf32>, tensor<9xf32>, tensor<1xi64>, tensor<2xf32>
+}

@@ -13,7 +13,7 @@ from braid.dialects.braid.base import TensorOp, extents_of, fits, tensor_type
 from braid.dialects.braid.elementwise import elementwise, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import PadOp, SliceOp
-from braid.dialects.braid.sized_movement import SizedSliceOp, slice_of
+from braid.dialects.braid.sized_ops import SizedSliceOp, slice_of
 from braid.dialects.braid.sizes import SymbolAttr, extents_of_type
 from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Assumed
@@ -116,6 +116,22 @@ def test_wrong_sizes_are_refused(type: str, message: str) -> None:
     source = f"func.func @main(%x: {type}) {{ %y = braid.neg %x : ({type}) -> {type} return }}"
     with pytest.raises((BraidError, VerifyException), match=message):
         parsed(source)
+
+
+@pytest.mark.parametrize(
+    ("type", "message"),
+    [
+        ('tensor<4xf32, #braid.sizes<["a"]>>', "1 sizes for 0 open dims"),
+        ('tensor<f32, #braid.sizes<["a"]>>', "1 sizes for 0 open dims"),
+        ("tensor<?xf32, #braid.sizes<[]>>", "0 sizes for 1 open dims"),
+        ('tensor<?xf32, #braid.sized_layout<"abc", ["n"]>>', "rank"),
+        ('tensor<8xf32, #braid.sized_layout<"a", ["n"]>>', "1 sizes for 0 open dims"),
+    ],
+)
+def test_wrong_sizes_of_arguments_are_refused(type: str, message: str) -> None:
+    """Check types that no op of braid has."""
+    with pytest.raises(BraidError, match=message):
+        parsed(f"func.func @main(%x: {type}) -> {type} {{ return %x : {type} }}")
 
 
 def test_assumptions_as_an_attribute() -> None:

@@ -196,6 +196,18 @@ def test_an_input_given_twice(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "encoding", ["", ', #braid.sizes<["n"]>', ', #braid.sized_layout<"ba", ["n"]>']
+)
+def test_no_random_value_has_open_dims(
+    encoding: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    type, model = f"tensor<?x8xf32{encoding}>", tmp_path / "open.mlir"
+    model.write_text(f"func.func @main(%x: {type}) -> {type} {{ return %x : {type} }}")
+    for options in (["--interpret"], []):
+        assert "open dim" in refused(capsys, "run", str(model), "--random", *options)
+
+
+@pytest.mark.parametrize(
     ("shape", "message"),
     [
         ("x", "expected NAME=VALUE"),

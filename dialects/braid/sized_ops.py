@@ -1,11 +1,13 @@
-"""Slices and paddings whose places are sizes: `bind-sizes` makes plain ones of them.
+"""Ops with sizes as attributes, of which plain ops are made once all of these are numbers.
 
-They have no structure and no kernel: what addresses elements by them sees numbers only.
+They have no structure and no kernel: what addresses elements by attributes sees numbers only.
 """
 
+import math
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NoReturn
 
+import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseArrayBase,
@@ -13,6 +15,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     TensorType,
+    i64,
 )
 from xdsl.ir import Operation, SSAValue
 from xdsl.irdl import attr_def, irdl_op_definition, operand_def, result_def
@@ -23,18 +26,78 @@ from braid.dialects.braid.base import (
     element_type_of,
     extents_of,
     integers,
+    require,
     tensor_type,
 )
+from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import number_attribute
 from braid.dialects.braid.movement import PadOp, SliceOp
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.sizes import SizesAttr, fail_unbound
+from braid.dialects.braid.sizes import SizesAttr
 from braid.dialects.braid.slicing import padded_extents, require_padding_value, require_sliced
+from braid.support.errors import BraidError
 from braid.support.sizes.expression import Extent
 
 
+class SizedOp(TensorOp):
+    """Base of these ops."""
+
+    @abstractmethod
+    def bound(self) -> TensorOp | None:
+        """Return the plain op where all sizes are numbers, not inserted; None elsewhere."""
+
+    def evaluate(self, *operands: Array) -> tuple[Array, ...]:
+        """What the plain op gives. Raises BraidError where a size has no value yet."""
+        plain = self.bound()
+        if plain is None:
+            raise BraidError(
+                f"'{self.name}' has sizes without values",
+                hint="bind them before the model runs: bind-sizes",
+            )
+        return plain.evaluate(*operands)
+
+
 @irdl_op_definition
-class SizedSliceOp(TensorOp):
+class SizeValuesOp(SizedOp):
+    """The values of sizes, as data that other ops compute with.
+
+    Result: a tensor of i64 with as many elements as there are sizes, row-major.
+    Fails verification for another number of elements.
+
+    ```mlir
+    %0 = braid.size_values {values = #braid.sizes<["batch", "2 * sequence"]>} : tensor<2xi64>
+    ```
+    """
+
+    name = "braid.size_values"
+
+    values = attr_def(SizesAttr)
+    output = result_def(TensorType)
+
+    assembly_format = "attr-dict `:` type($output)"
+
+    @staticmethod
+    def of(values: Sequence[Extent], shape: Sequence[int]) -> "SizeValuesOp":
+        """Return the op that gives sizes as a tensor of this shape."""
+        return SizeValuesOp.declared(tensor_type(i64, shape), values=SizesAttr.of(values))
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """The declared shape, which must have an element for each size."""
+        shape, count = self.result_type().get_shape(), len(self.values.texts)
+        require(math.prod(shape) == count, f"{count} sizes cannot take shape {list(shape)}")
+        return [tensor_type(i64, shape)]
+
+    def bound(self) -> ConstantOp | None:
+        """Return the constant where all sizes are numbers."""
+        numbers = _numbers(self.values)
+        if numbers is None:
+            return None
+        shape = self.result_type().get_shape()
+        return ConstantOp.of(np.array(numbers, np.int64).reshape(shape))
+
+
+@irdl_op_definition
+class SizedSliceOp(SizedOp):
     """A `braid.slice` whose offsets and extents are sizes; strides are numbers.
 
     Operand: any shape; the lists have one entry per dim. Result: extents `sizes`.
@@ -61,12 +124,8 @@ class SizedSliceOp(TensorOp):
         require_sliced(extents_of(self.input), self.offsets.get_values(), sizes, strides)
         return [tensor_type(element_type_of(self.input), sizes)]
 
-    def evaluate(self, *operands: Array) -> NoReturn:
-        """Raise BraidError: the sizes have no values."""
-        fail_unbound(self.name)
-
     def bound(self) -> SliceOp | None:
-        """Return the plain slice where all sizes are numbers, not inserted; None elsewhere."""
+        """Return the plain slice where all sizes are numbers."""
         offsets, sizes = _numbers(self.offsets), _numbers(self.sizes)
         if offsets is None or sizes is None:
             return None
@@ -74,7 +133,7 @@ class SizedSliceOp(TensorOp):
 
 
 @irdl_op_definition
-class SizedPadOp(TensorOp):
+class SizedPadOp(SizedOp):
     """A `braid.pad` of which the numbers of elements before and after each dim are sizes.
 
     Operand: any shape; the lists have one entry per dim. Result: extents `low + input + high`.
@@ -102,12 +161,8 @@ class SizedPadOp(TensorOp):
         require_padding_value(self.value, self.input)
         return [tensor_type(element_type_of(self.input), extents)]
 
-    def evaluate(self, *operands: Array) -> NoReturn:
-        """Raise BraidError: the sizes have no values."""
-        fail_unbound(self.name)
-
     def bound(self) -> PadOp | None:
-        """Return the plain padding where all sizes are numbers, not inserted; None elsewhere."""
+        """Return the plain padding where all sizes are numbers."""
         low, high = _numbers(self.low), _numbers(self.high)
         if low is None or high is None:
             return None
