@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 # Remembers what was installed, so that a second `make test` starts at once.
 STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
+# A worker takes file after file in the order of collection, in which the long ones are first.
+TEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m 'not slow'
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
 # Tests start hundreds of processes, each of which would compile braid's modules anew.
@@ -19,7 +21,7 @@ demo: build
 	$(BIN)/python -m benchmarks.demo
 
 test: build
-	$(BIN)/lit -sv test; lit=$$?; $(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow' && exit $$lit
+	$(BIN)/lit -sv test; lit=$$?; $(TEST) && exit $$lit
 
 # What takes minutes: wheels, thousands of damaged files.
 slow: build

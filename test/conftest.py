@@ -48,6 +48,27 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return len(os.sched_getaffinity(0)) + 1
 
 
+# Files that take most of a minute. Begun as the last, one would keep a worker busy alone.
+_LONG = (
+    "test/unit/tools/service/test_serve.py",
+    "test/docs/test_docs.py",
+    "test/run/fpga/test_devices.py",
+    "test/run/fpga/test_weights.py",
+    "test/run/fpga/test_quantized_models.py",
+    "test/run/kernels/test_amx.py",
+    "test/run/kernels/test_bytes.py",
+    "test/run/kernels/test_convolution.py",
+    "test/unit/tuning/test_tune_kernels.py",
+    "test/unit/tuning/test_whole_model.py",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of long files first."""
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in _LONG)
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over what is imported, which takes hundreds of MB."""
     gc.collect()

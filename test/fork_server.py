@@ -2,8 +2,9 @@
 
 A tool takes longer to import its modules than to do what a test asks of it, and lit runs hundreds.
 A fork has its own arguments, directory, environment and standard files, and exits as the tool does;
-it shares with others what importing leaves behind. That tools start without all this is shown by
-the tests that run them by their names: `test/unit/tools` and `test/unit/test_packaging.py`.
+it shares with others what importing and reading a module leave behind. That tools start without all
+this is shown by the tests that run them by their names: `test/unit/tools` and
+`test/unit/test_packaging.py`.
 
     python fork_server.py DESCRIPTOR MODULE... -- MODULE...
 

@@ -13,6 +13,7 @@ _IMPORTED_BY_THEM = (
     "braid.lowering.common.convert_braid_to_linalg",
     "braid.tools.app",
     "braid.tools.opt.command",
+    "fork_warmup",
 )
 
 

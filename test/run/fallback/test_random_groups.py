@@ -78,7 +78,7 @@ STEPS = [pad, cut, transpose, unary, with_itself, join, flatten, window, softmax
 
 
 @settings(
-    max_examples=40,
+    max_examples=20,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],

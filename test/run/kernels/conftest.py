@@ -3,6 +3,7 @@
 import ctypes
 import mmap
 from collections.abc import Callable, Iterator, Sequence
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -112,6 +113,9 @@ class KernelCheck:
     ) -> None:
         """Runs the group in the `choices` of layouts (all by default), in two parts and in place.
 
+        In one of them, drawn by the case, it runs on tensors inside larger ones too: layouts and
+        boxes meet in the cases of a family, instead of in each.
+
         A shape stands for a tensor of f32. With `relative`, that is how far every element may be
         from its reference; otherwise the largest reference counts. The kernels run on `more`
         operands too.
@@ -123,7 +127,9 @@ class KernelCheck:
         arrays = arrays or [random_array(type, seed) for seed, type in enumerate(tensors)]
         expected = evaluate(plain, arrays)
         others = [(each, evaluate(plain, each)) for each in more]
-        for choice in offered if choices is None else [offered[i] for i in choices]:
+        tried = offered if choices is None else [offered[i] for i in choices]
+        boxed = crc32(f"{tensors} {schedule}".encode()) % len(tried)
+        for number, choice in enumerate(tried):
             group = make_group(tensors, build, choice)
             candidate = candidate_of(family, group)
             chosen = next(candidate.space(0)) if schedule is None else schedule
@@ -132,7 +138,8 @@ class KernelCheck:
             run = CallableKernel(kernel)
             for given, reference in ((arrays, expected), *others):
                 self._compare(run, kernel.in_place, choice, given, reference, relative)
-            self._compare_boxes(family, group, choice, arrays, expected, chosen)
+            if number == boxed:
+                self._compare_boxes(family, group, choice, arrays, expected, chosen)
 
     def _compare(
         self,

@@ -38,9 +38,8 @@ from test.run.kernels.conftest import candidate_of, make_group
 from test.schedules import emitted
 
 U8, I8 = IntegerType(8, Signedness.UNSIGNED), IntegerType(8)
-MACHINES = pytest.mark.parametrize(
-    "machine", distinct(HOST, AVX2, SSE), ids=lambda machine: machine.name
-)
+DISTINCT = distinct(HOST, AVX2, SSE)
+MACHINES = pytest.mark.parametrize("machine", DISTINCT, ids=lambda machine: machine.name)
 VNNI = cpu_machine("x86-64-v4,+avx512vnni")
 RNG = np.random.default_rng(11)
 
@@ -144,9 +143,9 @@ def test_convolutions(check, machine, channels, filters, size, stride, groups) -
     check_convolution(check, machine, channels, filters, size, stride, groups)
 
 
-@pytest.mark.parametrize("machine", [AVX512, VNNI], ids=["pairs", "dots"])
-@pytest.mark.parametrize("columns", [5, 12, 20, 40, 100])
-@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize(
+    ("machine", "columns", "size"), all_pairs([AVX512, VNNI], [5, 12, 20, 40, 100], [1, 3])
+)
 def test_groups_that_fill_no_vectors(check, machine, columns, size) -> None:
     """Of which the last vector of columns is masked."""
     if (missing := missing_here(machine)) is not None:
@@ -195,9 +194,9 @@ def test_blocks_of_rows_that_are_widened(check, monkeypatch, lines, rows, dims) 
     )
 
 
-@MACHINES
-@pytest.mark.parametrize("extents", [(31,), (4, 5, 9)], ids=["lines", "volumes"])
-@pytest.mark.parametrize("channels", [7, 16])
+@pytest.mark.parametrize(
+    ("machine", "extents", "channels"), all_pairs(DISTINCT, [(31,), (4, 5, 9)], [7, 16])
+)
 def test_convolutions_of_other_ranks(check, machine, extents, channels) -> None:
     dims, filters = len(extents), 20
     vector = (1, filters, *[1] * dims)
@@ -217,9 +216,7 @@ def test_convolutions_of_other_ranks(check, machine, extents, channels) -> None:
     )
 
 
-@MACHINES
-@pytest.mark.parametrize("kind", [U8, I8], ids=["u8", "i8"])
-@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("machine", "kind", "stride"), all_pairs(DISTINCT, [U8, I8], [1, 2]))
 def test_depthwise(check, machine, kind, stride) -> None:
     arrays = [bytes_of(kind, 1, 24, 9, 11), bytes_of(I8, 24, 1, 3, 3)]
     arrays += [RNG.integers(-9, 9, (1, 24, 1, 1)).astype(np.int32), *scales(1, 24, 1, 1)]
@@ -227,9 +224,7 @@ def test_depthwise(check, machine, kind, stride) -> None:
     check(ConvDepthwiseFamily(machine), types_of(arrays), build, arrays=arrays)
 
 
-@MACHINES
-@pytest.mark.parametrize("kind", [U8, I8], ids=["u8", "i8"])
-@pytest.mark.parametrize("depth", [1, 2, 4])
+@pytest.mark.parametrize(("machine", "kind", "depth"), all_pairs(DISTINCT, [U8, I8], [1, 2, 4]))
 def test_groups_of_few_channels(check, machine, kind, depth) -> None:
     arrays = [bytes_of(kind, 1, 13 * depth, 9, 11), bytes_of(I8, 26, depth, 3, 3)]
     arrays += [RNG.integers(-9, 9, (1, 26, 1, 1)).astype(np.int32), *scales(1, 26, 1, 1)]
@@ -237,9 +232,9 @@ def test_groups_of_few_channels(check, machine, kind, depth) -> None:
     check(ConvGroupedFamily(machine), types_of(arrays), build, arrays=arrays)
 
 
-@MACHINES
-@pytest.mark.parametrize("kind", [U8, I8], ids=["u8", "i8"])
-@pytest.mark.parametrize("combine", ["max", "add"])
+@pytest.mark.parametrize(
+    ("machine", "kind", "combine"), all_pairs(DISTINCT, [U8, I8], ["max", "add"])
+)
 def test_pools(check, machine, kind, combine) -> None:
     def build(x):
         wider = i32 if combine == "add" else None

@@ -28,6 +28,7 @@ from braid.lowering.cpu.kernels.gemm_dots import GemmDotsFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
 from test.machines import AVX2, HOST, SSE, distinct
+from test.pairs import all_pairs
 from test.run.kernels.conftest import (
     KernelCheck,
     candidate_of,
@@ -143,10 +144,13 @@ def test_groups_of_few_channels(exactly, machine, depth) -> None:
         exactly(family, doubles(shapes), convolution((1, 2), groups=7))
 
 
-@pytest.mark.parametrize("machine", MACHINES)
-@pytest.mark.parametrize("kind", ["max", "add"])
-@pytest.mark.parametrize(("channels", "width", "stride"), [(48, 9, 1), (3, 71, 2), (35, 20, 2)])
-def test_pools(exactly, machine, kind, channels, width, stride) -> None:
+@pytest.mark.parametrize(
+    ("machine", "kind", "sizes"),
+    all_pairs(MACHINES, ["max", "add"], [(48, 9, 1), (3, 71, 2), (35, 20, 2)]),
+)
+def test_pools(exactly, machine, kind, sizes) -> None:
+    channels, width, stride = sizes
+
     def build(x):
         op = PoolOp.get(
             x, kind, (3, 3), strides=(1, stride), dilations=(1, 1), pad_low=(0, 0), pad_high=(0, 0)

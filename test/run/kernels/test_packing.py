@@ -25,7 +25,6 @@ from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
 from braid.targets.machines.cpus import cpu_machine
 from braid.targets.machines.machine import Machine
 from test.machines import AVX2, AVX512, HOST, SSE, distinct
-from test.pairs import all_pairs
 from test.run.kernels.conftest import KernelCheck, make_group
 from test.run.kernels.test_bytes import I8, U8, bytes_of, product, scales, types_of
 
@@ -43,10 +42,15 @@ on_all = pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machin
 
 
 def with_pairs(names: str, values: Sequence[Sequence[Any]]) -> pytest.MarkDecorator:
-    """Cases in which every machine, kind of operands and one of `values` meet in pairs."""
+    """Every machine with each of `values`, on the kinds of operands in turn.
+
+    Machines and kinds meet in the other tests.
+    """
     cases = [
         pytest.param(machine, kinds, *value, id="-".join(map(str, (machine.name, kinds, *value))))
-        for machine, kinds, value in all_pairs(MACHINES, list(KINDS), values)
+        for (machine, value), kinds in zip(
+            itertools.product(MACHINES, values), itertools.cycle(KINDS), strict=False
+        )
     ]
     return pytest.mark.parametrize(f"machine,kinds,{names}", cases)
 

@@ -73,7 +73,7 @@ def test_every_schedule(check_sums) -> None:
         candidate = candidate_of(FAMILY, make_group(types, convolution(), choice))
         schedules = [s for level in range(LEVELS) for s in islice(candidate.space(level), 5)]
         assert len({schedule.tiles for schedule in schedules}) > 1
-        for schedule in schedules:
+        for schedule in schedules[number % 2 :: 2]:  # of all, in the layouts in turn
             check_sums(FAMILY, types, convolution(), choices=[number], schedule=schedule)
 
 

@@ -194,8 +194,8 @@ def check(seed: int) -> bool:
     return expected is not None
 
 
-def test_hundreds_of_functions() -> None:
-    assert sum(map(check, range(150))) > 100
+def test_dozens_of_functions() -> None:
+    assert sum(map(check, range(60))) > 40
 
 
 @pytest.mark.slow

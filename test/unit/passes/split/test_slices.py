@@ -38,7 +38,7 @@ def chain(random: Random, shape: list[int]) -> ModuleOp:
     return ModuleOp([main])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 1 << 30), st.integers(16, 400), st.booleans())
 def test_values_stay(seed: int, memory: int, follow: bool) -> None:
     random = Random(seed)

@@ -154,7 +154,7 @@ def test_fill_levels_are_those_of_stepping(seed: int) -> None:
 
 
 @given(st.integers(0, 10_000))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_depths_lose_nothing_and_each_is_needed(seed: int) -> None:
     network = chain(seed)
     found = fewest_depths(network)

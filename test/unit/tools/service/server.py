@@ -91,7 +91,7 @@ def until(holds: Any, seconds: float = 120) -> None:
     end = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.02)
+        time.sleep(0.1)  # each look is a request or a process
 
 
 def members(session: int) -> list[int]:
