@@ -16,6 +16,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.floats import FLOATS
 from braid.lowering.cpu.kernels.contraction.matmul import (
     matmul_size,
+    stored_right,
     takes_strides,
     widens_fast,
 )
@@ -76,15 +77,12 @@ class MatmulStorage(ProductStorage):
         self, group: FusedOp, lanes: int, ranked: Callable[[LayoutChoice], list[int]]
     ) -> Sequence[LayoutChoice]:
         """Everything row-major but B, which is in blocks of columns, or row-major at last."""
-        rank, plain = len(shape_of(self.product.right)), row_major_choice(group)
+        rank = len(shape_of(self.product.right))
 
-        def stored(right: Layout) -> LayoutChoice:
-            operands = list(plain.operands)
-            operands[self.product.right.index] = right
-            return LayoutChoice(tuple(operands), plain.results)
+        def stored(block: int) -> LayoutChoice:
+            return stored_right(group, self.product, _packed(rank, block))
 
-        blocks = ranked(stored(_packed(rank, lanes)))
-        return [*(stored(_packed(rank, block)) for block in blocks), plain]
+        return [*map(stored, ranked(stored(lanes))), row_major_choice(group)]
 
     def stepped_choice(
         self, group: FusedOp, block: int, step: int, in_pairs: bool = False

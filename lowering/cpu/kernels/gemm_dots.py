@@ -7,17 +7,15 @@ from typing import ClassVar
 from braid.analysis.nests.matmul import MatrixProduct, matmul_contraction, matrix_product
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.dots import DotKernel, dot_cycles, moving_factor
 from braid.lowering.cpu.kernels.contraction.matmul import (
+    by_columns,
     matmul_size,
     takes_strides,
     widens_fast,
 )
-from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.points import has_code
@@ -58,10 +56,7 @@ class _Dots(VectorCandidate):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """The one choice."""
-        plain, rhs = row_major_choice(self.group), self.product.right
-        operands = list(plain.operands)
-        operands[rhs.index] = _by_columns(len(shape_of(rhs)))
-        return [LayoutChoice(tuple(operands), plain.results)]
+        return [by_columns(self.group, self.product)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """With neighbouring elements along the innermost dims."""
@@ -81,9 +76,3 @@ class _Dots(VectorCandidate):
         kernel = DotKernel(nest, lanes)
         fixed = (self.group, symbol, self.unit)
         return grid_kernel(*fixed, kernel.grid, kernel.iteration, nest.in_place)
-
-
-def _by_columns(rank: int) -> Layout:
-    """The last two dims exchanged."""
-    letters = Layout.row_major(rank).tag
-    return Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")

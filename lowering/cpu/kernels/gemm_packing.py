@@ -7,15 +7,15 @@ from typing import ClassVar
 from braid.analysis.nests.matmul import MatrixProduct, matmul_contraction, matrix_product
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import is_unsigned
-from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction import tiling
 from braid.lowering.cpu.kernels.contraction.arithmetic import ByteArithmetic, adds_bytes
 from braid.lowering.cpu.kernels.contraction.kernel import ContractionKernel
 from braid.lowering.cpu.kernels.contraction.matmul import (
+    by_columns,
     matmul_size,
     takes_strides,
 )
@@ -61,11 +61,7 @@ class _Packing(ScheduledCandidate[TileSchedule]):
 
     def choices(self) -> Sequence[LayoutChoice]:
         """B by rows, or by columns."""
-        plain, rhs = row_major_choice(self.group), self.product.right
-        letters = Layout.row_major(len(shape_of(rhs))).tag
-        operands = list(plain.operands)
-        operands[rhs.index] = Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")
-        return [plain, LayoutChoice(tuple(operands), plain.results)]
+        return [row_major_choice(self.group), by_columns(self.group, self.product)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """With neighbouring elements along the innermost dims."""

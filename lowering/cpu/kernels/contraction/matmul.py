@@ -1,4 +1,4 @@
-"""What the families of matrix products ask about one: how large it is, and its conversions."""
+"""What the families of matrix products ask about one: its size, conversions and layouts."""
 
 import math
 
@@ -8,9 +8,10 @@ from braid.analysis.nests.matmul import MatrixProduct
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
-from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
+from braid.lowering.cpu.kernels.groups.layout_choices import results_alike, row_major_choice
 from braid.targets.machines.machine import Machine
 
 
@@ -37,6 +38,20 @@ def matmul_size(product: MatrixProduct, packed: bool, step: int = 1) -> Contract
     row_bytes = bytes_of(element_type_of(product.op.output)) * depth
     fixed = (batches, rows, n, depth, row_bytes, packed, constants)
     return ContractionSize(*fixed, widened=product.widened)
+
+
+def stored_right(group: FusedOp, product: MatrixProduct, right: Layout) -> LayoutChoice:
+    """Return everything row-major but the right operand."""
+    plain = row_major_choice(group)
+    operands = list(plain.operands)
+    operands[product.right.index] = right
+    return LayoutChoice(tuple(operands), plain.results)
+
+
+def by_columns(group: FusedOp, product: MatrixProduct) -> LayoutChoice:
+    """Return everything row-major but the right operand, whose last two dims are exchanged."""
+    letters = Layout.row_major(len(shape_of(product.right))).tag
+    return stored_right(group, product, Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}"))
 
 
 def takes_strides(group: FusedOp, choice: LayoutChoice) -> bool:
