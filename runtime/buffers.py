@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from braid.runtime.device_arrays import Buffer, DeviceArray, address_of
 from braid.runtime.dtypes import numpy_dtype
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.manifest import UNBOUNDED, TensorSpec
 from braid.support.errors import BraidError
 
 _LINE = 64
@@ -161,10 +161,10 @@ def _check_dtype(what: str, spec: TensorSpec, value: Buffer) -> None:
 
 
 def describe_shape(spec: TensorSpec) -> str:
-    """Text of a shape, such as `batch<=4, 3, ?<=8`."""
+    """Text of a shape, such as `batch<=4, 3, ?<=8, length`."""
     names = spec.dims or ("",) * len(spec.shape)
     dims = (
-        str(size) if size >= 0 else f"{name or '?'}<={bound}"
+        str(size) if size >= 0 else (name or "?") + ("" if bound == UNBOUNDED else f"<={bound}")
         for size, bound, name in zip(spec.shape, spec.bound, names, strict=True)
     )
     return ", ".join(dims)

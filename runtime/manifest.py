@@ -10,6 +10,8 @@ from braid.support.memory_report import MemoryReport, TensorMemory
 
 _T = TypeVar("_T")
 _LARGEST = 2**63
+UNBOUNDED = _LARGEST - 1
+"""The upper bound of an open dim that has none."""
 _KINDS: dict[type, str] = {
     str: "text",
     float: "a number",
@@ -23,8 +25,8 @@ class TensorSpec:
     """An input or output: row-major, with numpy's (or ml_dtypes') name for its element type.
 
     `shape` has -1 for an open dim; `bound` is the upper bound of each dim, equal to `shape` where
-    the dim is not open. `dims` names the open dims that are among the model's, "" elsewhere; it is
-    empty where there are none.
+    the dim is not open, and `UNBOUNDED` where an open one may have any size. `dims` names the open
+    dims that are among the model's, "" elsewhere; it is empty where there are none.
     """
 
     name: str
@@ -43,7 +45,8 @@ class TensorSpec:
 class DimSpec:
     """A dim that inputs and outputs share, and the sizes of it for which there is code.
 
-    Sizes from `padded_from` on are padded up to the next of these; 0 means that none are.
+    There are none where one code runs at all sizes. Sizes from `padded_from` on are padded up to
+    the next of these; 0 means that none are.
     """
 
     name: str
@@ -123,6 +126,7 @@ _OPTIONAL: dict[str, Any] = {
     "inter_op_streams": 1,
     "memory": [],
     "kernels": list(NO_KERNELS),
+    "output_shapes": [],
 }
 """What older manifests do not say."""
 
@@ -141,6 +145,8 @@ class Manifest:
     libraries of others that the code calls, which the system's loader has to find.
     `inter_op_streams` is on how many threads kernels run side by side, `memory` what was planned
     for each function, and `kernels` how many kernels are made by records of searches.
+    `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
+    dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
     """
 
     model: str
@@ -159,6 +165,7 @@ class Manifest:
     inter_op_streams: int = 1
     memory: tuple[MemoryReport, ...] = ()
     kernels: RecordCount = NO_KERNELS
+    output_shapes: tuple[tuple[str, ...], ...] = ()
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -193,6 +200,7 @@ class Manifest:
                 inter_op_streams=_read(fields, "inter_op_streams", int),
                 memory=_read_all(fields, "memory", _read_memory),
                 kernels=_read_count(_read_list(fields, "kernels", int)),
+                output_shapes=_read_all(fields, "output_shapes", _read_texts),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error
@@ -303,6 +311,10 @@ def _read_tensor_memory(fields: Any) -> TensorMemory:
         _read(fields, "space", str),
         _read(fields, "offset", int),
     )
+
+
+def _read_texts(texts: Any) -> tuple[str, ...]:
+    return _read_list({"output_shapes": texts}, "output_shapes", str)
 
 
 def _read_count(numbers: tuple[int, ...]) -> RecordCount:

@@ -135,9 +135,9 @@ class NativeModel:
         return cls(handle, weights, *keep_alive)
 
     @lockless_property
-    def has_variants(self) -> bool:
-        """Whether there is code of its own for each size of the open dims."""
-        return self.descriptor.variant_count > 0
+    def shapes_results(self) -> bool:
+        """Whether the shapes of the outputs follow from those of the inputs, before a run."""
+        return self.descriptor.variant_count > 0 or self.descriptor.open is not None
 
     @lockless_property
     def expected_inputs(self) -> "tuple[_Expected, ...]":
@@ -149,7 +149,7 @@ class NativeModel:
     def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
         """The shapes of the outputs where no dim is open, neither of these nor of the inputs."""
         specs = (*self.inputs, *self.outputs)
-        if self.has_variants or any(-1 in spec.shape for spec in specs):
+        if self.shapes_results or any(-1 in spec.shape for spec in specs):
             return None
         return tuple(spec.shape for spec in self.outputs)
 
@@ -196,6 +196,7 @@ class NativeContext:
         self.model = model
         self._handle = handle
         self._interruption = Interruption()
+        self._shaped: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None
         library.braid_context_set_poll(handle, self._interruption.poll)
         _close_with(self, library.braid_context_close, handle)
 
@@ -259,13 +260,23 @@ class NativeContext:
         """Return the shapes of outputs' buffers for inputs of these shapes.
 
         Raises:
-            BraidError: the model has no code for them.
+            BraidError: the model does not run at them.
 
         """
-        for i, (spec, array) in enumerate(zip(self.model.inputs, inputs, strict=True)):
+        given = [array.shape for array in inputs]
+        if self._shaped is not None and self._shaped[0] == given:
+            return self._shaped[1]
+        self._shaped = None
+        for i, (spec, shape) in enumerate(zip(self.model.inputs, given, strict=True)):
             if -1 in spec.shape:
-                self._set_input_shape(i, array.shape)
-        return [self._shape_before(i) for i in range(len(self.model.outputs))]
+                self._set_input_shape(i, shape)
+        shapes = [self._shape_before(i) for i in range(len(self.model.outputs))]
+        self._shaped = given, shapes
+        return shapes
+
+    def trim(self) -> None:
+        """Give the memory for intermediates back; the next run takes what it needs."""
+        load_library().braid_context_trim(self._handle)
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return the counters by name; empty when the model was compiled without profiling."""
@@ -294,12 +305,12 @@ class NativeContext:
     def _shape_before(self, index: int) -> tuple[int, ...]:
         """The shape of an output's buffer before the run."""
         bound = self.model.outputs[index].bound
-        return self._output_shape(index) if self.model.has_variants else bound
+        return self._output_shape(index) if self.model.shapes_results else bound
 
     def _filled(self, index: int, buffer: Buffer) -> NDArray[Any]:
         if isinstance(buffer, DeviceArray):
             return cast(NDArray[Any], buffer.given)  # what the caller's package calls an array
-        if -1 not in self.model.outputs[index].shape or self.model.has_variants:
+        if -1 not in self.model.outputs[index].shape or self.model.shapes_results:
             return buffer
         shape = self._output_shape(index)
         return buffer.reshape(-1)[: math.prod(shape)].reshape(shape)

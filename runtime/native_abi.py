@@ -164,6 +164,7 @@ class CModel(ctypes.Structure):
     stages: Sequence[CStage]
     channel_count: int
     channels: Sequence[CChannel]
+    open: int | None
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -191,6 +192,7 @@ class CModel(ctypes.Structure):
         ("stages", POINTER(CStage)),
         ("channel_count", c_int64),
         ("channels", POINTER(CChannel)),
+        ("open", c_void_p),
     )
 
 
@@ -211,6 +213,7 @@ _SIGNATURES = {
     "braid_context_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
     "braid_context_set_poll": (None, (c_void_p, POLL)),
     "braid_context_run": (c_int, (c_void_p, POINTER(c_void_p), POINTER(c_void_p))),
+    "braid_context_trim": (None, (c_void_p,)),
     "braid_context_profile_counts": (POINTER(c_uint64), (c_void_p,)),
     "braid_context_profile_times": (POINTER(c_uint64), (c_void_p,)),
     "braid_context_profile_reset": (None, (c_void_p,)),

@@ -125,13 +125,16 @@ class NativeStream:
         """Return inputs as a request takes them, of its own where `copy` is wanted.
 
         Raises:
-            BraidError: a wrong number of arrays, dtype or shape.
+            BraidError: a wrong number of arrays, dtype or shape, or sizes at which the model does
+                not run.
 
         """
         specs = self.model.inputs
         check_count("input", len(inputs), len(specs))
         given = host_arrays(inputs, "a stream")
         arrays = [check_input(spec, x) for spec, x in zip(specs, given, strict=True)]
+        if self._shapes is not None:
+            self._shapes.shapes_for(arrays)
         if copy:
             pairs = zip(arrays, given, strict=True)
             arrays = [a.copy() if np.may_share_memory(a, x) else a for a, x in pairs]
@@ -241,7 +244,7 @@ class NativeStream:
 
     def _filled(self, index: int, buffer: Array) -> Array:
         spec = self.model.outputs[index]
-        if -1 not in spec.shape or self.model.has_variants:
+        if -1 not in spec.shape or self.model.shapes_results:
             return buffer
         sizes = load_library().braid_stream_output_shape(self._open_handle(), index)
         shape = tuple(int(sizes[d]) for d in range(len(spec.shape)))

@@ -14,7 +14,7 @@ from braid.lowering.host.emit_program import ENTRY
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 9
+ABI_VERSION = 10
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -172,6 +172,7 @@ class _Descriptor:
             _I64(description.requests),
             *self._list([self._stage(stage) for stage in description.stages], _STAGE),
             *self._list([self._channel(own) for own in description.channels], _CHANNEL),
+            ir.Constant(_POINTER, None),  # `open`: all sizes are known
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)

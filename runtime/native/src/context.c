@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #define _GNU_SOURCE
+#include "context.h"
 #include "devices.h"
-#include "internal.h"
 #include "waiting.h"
 
 #include <limits.h>
@@ -11,31 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-enum { CACHE_LINE = 64 };
-
 /* Nanoseconds between two questions whether the run is to end. */
 #define LOOK_NS 50000000u
-
-/* Whether a run is to end, for all functions of its model. */
-struct braid_watch {
-  const braid_env *owner; /* of the thread that runs the model, which alone may ask */
-  int (*poll)(void);      /* NULL where nobody is asked */
-  uint64_t next;          /* when it is asked again */
-  atomic_int stopped;
-};
-
-struct braid_context {
-  braid_env env; /* first: `fail` finds the context from it */
-  struct braid_watch watch;
-  braid_model_t *model;
-  void *arena;
-  int64_t **input_shapes;
-  int64_t **output_shapes;
-  int64_t *sizes; /* of the model's dims */
-  braid_staging staging;
-  braid_launches *launches; /* NULL for a model without devices */
-  char failure[512];
-};
 
 static uint64_t now_ns(void) { return braid_now(); }
 
@@ -68,43 +45,46 @@ void braid_context_set_poll(braid_context_t *context, int (*poll)(void)) {
     context->watch.poll = poll;
 }
 
-/* One allocation: the row pointers, then the sizes they point to, preset to the upper bounds. */
-static int64_t **create_shapes(const braid_tensor_v2 *tensors, int64_t count) {
-  size_t dims = 0;
-  for (int64_t i = 0; i < count; ++i)
-    dims += (size_t)tensors[i].rank;
-  int64_t **rows = malloc((size_t)count * sizeof *rows + dims * sizeof **rows + 1);
-  if (rows == NULL)
-    return NULL;
-  int64_t *next = (int64_t *)(rows + count);
-  for (int64_t i = 0; i < count; ++i) {
-    rows[i] = next;
-    for (int64_t d = 0; d < tensors[i].rank; ++d)
-      *next++ = tensors[i].bound[d];
-  }
-  return rows;
+/* What the arena must have for the next run. */
+static int64_t needed_arena(const braid_context_t *context) {
+  return context->plan != NULL ? context->plan->arena_bytes
+                               : context->model->descriptor->arena_bytes;
 }
 
-static void *allocate_aligned(size_t bytes, size_t align) {
-  void *memory = NULL;
-  if (posix_memalign(&memory, align, bytes > 0 ? bytes : 1) != 0)
-    return NULL;
-  return memory;
+static bool allocate_arena(braid_context_t *context, int64_t bytes) {
+  size_t align = (size_t)braid_arena_align(context->model->descriptor);
+  if (posix_memalign(&context->arena, align, bytes > 0 ? (size_t)bytes : 1) != 0)
+    context->arena = NULL;
+  context->arena_bytes = context->arena != NULL ? bytes : 0;
+  return context->arena != NULL;
+}
+
+/* Lets the arena be as large as the next run needs; false and the error set where there is no
+ * memory. One that grows does so by half at least, so that a run for each size does not mean an
+ * allocation for each. */
+static bool reserve_arena(braid_context_t *context) {
+  int64_t needed = needed_arena(context), ample = context->arena_bytes + context->arena_bytes / 2;
+  if (context->arena != NULL && context->arena_bytes >= needed)
+    return true;
+  free(context->arena);
+  if ((ample > needed && allocate_arena(context, ample)) || allocate_arena(context, needed))
+    return true;
+  braid_set_error("out of memory: the model's arena takes %lld bytes", (long long)needed);
+  return false;
 }
 
 static bool allocate_buffers(braid_context_t *context, const braid_model_v2 *descriptor) {
   size_t counters = (size_t)descriptor->counter_count;
-  size_t align =
-      descriptor->arena_align > CACHE_LINE ? (size_t)descriptor->arena_align : CACHE_LINE;
-  context->arena = allocate_aligned((size_t)descriptor->arena_bytes, align);
-  context->input_shapes = create_shapes(descriptor->inputs, descriptor->input_count);
-  context->output_shapes = create_shapes(descriptor->outputs, descriptor->output_count);
+  context->input_shapes = braid_create_shapes(descriptor->inputs, descriptor->input_count);
+  context->output_shapes = braid_create_shapes(descriptor->outputs, descriptor->output_count);
   context->sizes = calloc((size_t)descriptor->dim_count + 1, sizeof(int64_t));
   context->env.counts = calloc(counters + 1, sizeof(uint64_t));
   context->env.times = calloc(counters + 1, sizeof(uint64_t));
-  return context->arena != NULL && context->input_shapes != NULL &&
-         context->output_shapes != NULL && context->sizes != NULL && context->env.counts != NULL &&
-         context->env.times != NULL;
+  bool made = context->input_shapes != NULL && context->output_shapes != NULL &&
+              context->sizes != NULL && context->env.counts != NULL && context->env.times != NULL;
+  if (!made)
+    braid_set_error("out of memory for a context");
+  return made && (descriptor->open != NULL || reserve_arena(context));
 }
 
 braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
@@ -124,8 +104,6 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   braid_model_retain(model);
   context->model = model;
   if (!allocate_buffers(context, model->descriptor)) {
-    braid_set_error("out of memory: the model's arena takes %lld bytes",
-                    (long long)model->descriptor->arena_bytes);
     braid_context_close(context);
     return NULL;
   }
@@ -150,63 +128,10 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
 }
 
 /* Sets the error and returns true where there is none. */
-static bool is_null(const void *pointer, const char *what) {
+bool braid_is_null(const void *pointer, const char *what) {
   if (pointer == NULL)
     braid_set_error("the %s is NULL", what);
   return pointer == NULL;
-}
-
-int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
-  if (is_null(context, "context"))
-    return 1;
-  const braid_model_v2 *descriptor = context->model->descriptor;
-  if (index < 0 || index >= descriptor->input_count) {
-    braid_set_error("the model has %lld inputs, there is no input %lld",
-                    (long long)descriptor->input_count, (long long)index);
-    return 1;
-  }
-  const braid_tensor_v2 *input = &descriptor->inputs[index];
-  if (input->rank > 0 && shape == NULL) {
-    braid_set_error("input '%s': its shape is NULL", input->name);
-    return 1;
-  }
-  for (int64_t d = 0; d < input->rank; ++d) {
-    bool open = input->shape[d] < 0;
-    if (open ? shape[d] < 0 || shape[d] > input->bound[d] : shape[d] != input->shape[d]) {
-      braid_set_error("input '%s': dim %lld is %lld, expected %s%lld", input->name, (long long)d,
-                      (long long)shape[d], open ? "at most " : "", (long long)input->bound[d]);
-      return 1;
-    }
-  }
-  for (int64_t d = 0; d < input->rank; ++d)
-    context->input_shapes[index][d] = shape[d];
-  return 0;
-}
-
-/* The variant for the inputs' shapes, with which the outputs' are set; NULL and the error set where
- * there is none. */
-static const braid_variant_v2 *select_variant(braid_context_t *context) {
-  const braid_model_v2 *descriptor = context->model->descriptor;
-  const braid_variant_v2 *variant =
-      braid_select_variant(descriptor, context->env.input_shapes, context->sizes);
-  for (int64_t i = 0; variant != NULL && i < descriptor->output_count; ++i)
-    braid_resize(&descriptor->outputs[i], variant->output_shapes[i], context->sizes,
-                 context->output_shapes[i]);
-  return variant;
-}
-
-const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index) {
-  if (is_null(context, "context"))
-    return NULL;
-  const braid_model_v2 *descriptor = context->model->descriptor;
-  if (index < 0 || index >= descriptor->output_count) {
-    braid_set_error("the model has %lld outputs, there is no output %lld",
-                    (long long)descriptor->output_count, (long long)index);
-    return NULL;
-  }
-  if (descriptor->variant_count > 0 && select_variant(context) == NULL)
-    return NULL;
-  return context->output_shapes[index];
 }
 
 static int report(const braid_context_t *context, int32_t status) {
@@ -292,17 +217,19 @@ bool braid_context_run_function(braid_context_t *context, int64_t number, void *
 }
 
 int braid_context_run(braid_context_t *context, void *const *inputs, void *const *outputs) {
-  if (is_null(context, "context") || !braid_weights_are_intact(context->model))
+  if (braid_is_null(context, "context") || !braid_weights_are_intact(context->model))
     return 1;
   const braid_model_v2 *descriptor = context->model->descriptor;
   const braid_variant_v2 *variant = NULL;
   context->failure[0] = '\0';
-  if (descriptor->variant_count > 0 && (variant = select_variant(context)) == NULL)
+  if (!braid_context_set_output_shapes(context, &variant))
     return 1;
   if (!check_buffers("input", descriptor->input_count, descriptor->inputs, context->input_shapes,
                      inputs) ||
       !check_buffers("output", descriptor->output_count, descriptor->outputs,
-                     variant != NULL ? context->output_shapes : NULL, outputs))
+                     variant != NULL || descriptor->open != NULL ? context->output_shapes : NULL,
+                     outputs) ||
+      !reserve_arena(context))
     return 1;
   call own = {context, variant, inputs, outputs};
   context->watch.stopped = 0;
@@ -314,11 +241,11 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
 }
 
 const uint64_t *braid_context_profile_counts(const braid_context_t *context) {
-  return is_null(context, "context") ? NULL : context->env.counts;
+  return braid_is_null(context, "context") ? NULL : context->env.counts;
 }
 
 const uint64_t *braid_context_profile_times(const braid_context_t *context) {
-  return is_null(context, "context") ? NULL : context->env.times;
+  return braid_is_null(context, "context") ? NULL : context->env.times;
 }
 
 void braid_context_profile_reset(braid_context_t *context) {
@@ -332,7 +259,7 @@ void braid_context_profile_reset(braid_context_t *context) {
 }
 
 int64_t braid_context_device_time(const braid_context_t *context, int64_t device) {
-  if (is_null(context, "context"))
+  if (braid_is_null(context, "context"))
     return -1;
   int64_t count = context->model->descriptor->device_count;
   if (device < 0 || device >= count) {
@@ -343,10 +270,21 @@ int64_t braid_context_device_time(const braid_context_t *context, int64_t device
   return braid_launches_time(context->launches, device);
 }
 
+void braid_context_trim(braid_context_t *context) {
+  if (context == NULL)
+    return;
+  free(context->arena);
+  context->arena = NULL;
+  context->arena_bytes = 0;
+  free(context->staging.memory);
+  context->staging = (braid_staging){NULL, 0};
+}
+
 void braid_context_close(braid_context_t *context) {
   if (context == NULL)
     return;
   braid_launches_close(context->launches);
+  braid_plan_release(context->plan);
   free(context->arena);
   free(context->input_shapes);
   free(context->output_shapes);

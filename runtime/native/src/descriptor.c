@@ -2,18 +2,24 @@
  *
  * Whether a descriptor is one that this runtime can rely on. */
 #include "internal.h"
+#include "sizes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 208, "braid_model_v2");
+_Static_assert(sizeof(braid_model_v2) == 216, "braid_model_v2");
 _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
 _Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.weights_bytes");
 _Static_assert(offsetof(braid_model_v2, functions) == 160, "braid_model_v2.functions");
+_Static_assert(offsetof(braid_model_v2, open) == 208, "braid_model_v2.open");
+_Static_assert(sizeof(braid_open_v1) == 72, "braid_open_v1");
+_Static_assert(sizeof(braid_buffer_v1) == 24, "braid_buffer_v1");
+_Static_assert(sizeof(braid_size_check_v1) == 24, "braid_size_check_v1");
+_Static_assert(sizeof(braid_size_step) == 4 * sizeof(int64_t), "braid_open_v1.steps");
 _Static_assert(sizeof(braid_code_v1) == 24, "braid_code_v1");
 _Static_assert(sizeof(braid_device_v1) == 48, "braid_device_v1");
 _Static_assert(sizeof(braid_function_v1) == 72, "braid_function_v1");
@@ -27,6 +33,10 @@ _Static_assert(offsetof(braid_env, run_inter_op) == 80, "braid_env.run_inter_op"
 _Static_assert(offsetof(braid_env, submit) == 88, "braid_env.submit");
 _Static_assert(offsetof(braid_env, finish) == 96, "braid_env.finish");
 _Static_assert(offsetof(braid_env, is_stopped) == 104, "braid_env.is_stopped");
+_Static_assert(offsetof(braid_env, sizes) == 120, "braid_env.sizes");
+
+/* Of the parts of an open model each: what is made of them can be counted in 31 bits. */
+enum { MOST_PARTS = 1 << 20 };
 
 static bool malformed(const char *what, int64_t number) {
   braid_set_error("the model's descriptor is malformed: %s %lld", what, (long long)number);
@@ -47,27 +57,28 @@ static bool has_names(int64_t count, const char *const *names) {
   return true;
 }
 
-static bool check_tensor(const braid_tensor_v2 *tensor, int64_t dim_count) {
+/* What is open in a model without bounds is checked where it has a size. */
+static bool check_tensor(const braid_tensor_v2 *tensor, int64_t dim_count, bool is_open) {
   if (tensor->name == NULL || tensor->rank < 0 || tensor->rank > BRAID_MAX_RANK ||
       !is_list(tensor->rank, tensor->shape) || !is_list(tensor->rank, tensor->bound))
     return false;
-  int64_t elements = 16; /* at most so many bytes each */
+  int64_t shape[BRAID_MAX_RANK];
   for (int64_t d = 0; d < tensor->rank; ++d) {
     int64_t size = tensor->shape[d], bound = tensor->bound[d];
     int64_t dim = tensor->dims != NULL ? tensor->dims[d] : -1;
-    if (bound < 0 || (size != -1 && size != bound) || dim < -1 || dim >= dim_count ||
-        __builtin_mul_overflow(elements, bound > 0 ? bound : 1, &elements))
+    if (bound < 0 || (size != -1 && size != bound) || dim < -1 || dim >= dim_count)
       return false;
+    shape[d] = is_open && size == -1 ? 1 : bound;
   }
-  return true;
+  return braid_is_addressable(tensor->rank, shape);
 }
 
 static bool check_tensors(const char *what, int64_t count, const braid_tensor_v2 *tensors,
-                          int64_t dim_count) {
+                          const braid_model_v2 *descriptor) {
   if (!is_list(count, tensors))
     return malformed(what, count);
   for (int64_t i = 0; i < count; ++i)
-    if (!check_tensor(&tensors[i], dim_count))
+    if (!check_tensor(&tensors[i], descriptor->dim_count, descriptor->open != NULL))
       return malformed(what, i);
   return true;
 }
@@ -217,6 +228,90 @@ static bool check_stages(const braid_model_v2 *descriptor) {
   return missing == buffers || malformed("buffer of stages", missing);
 }
 
+/* ---- Open models ---- */
+
+struct braid_size_program braid_sizes_of(const braid_model_v2 *model) {
+  const braid_open_v1 *open = model->open;
+  return (braid_size_program){open->step_count, (const braid_size_step *)open->steps,
+                              model->dim_count, open->result_count, open->results};
+}
+
+static bool is_short_list(int64_t count, const void *list) {
+  return is_list(count, list) && count <= MOST_PARTS;
+}
+
+static bool is_result(const braid_open_v1 *open, int64_t number) {
+  return number >= 0 && number < open->result_count;
+}
+
+/* Whether the sizes of all dims, and of the inputs, are known by those of the others. */
+static bool check_open_dims(const braid_model_v2 *descriptor) {
+  for (int64_t dim = 0; dim < descriptor->dim_count; ++dim) {
+    bool found = false;
+    for (int64_t i = 0; i < descriptor->input_count; ++i)
+      for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d)
+        found |= descriptor->inputs[i].dims != NULL && descriptor->inputs[i].dims[d] == dim;
+    if (!found)
+      return malformed("no input has dim", dim);
+  }
+  for (int64_t i = 0; i < descriptor->input_count; ++i) {
+    const braid_tensor_v2 *input = &descriptor->inputs[i];
+    for (int64_t d = 0; d < input->rank; ++d)
+      if (input->shape[d] < 0 && (input->dims == NULL || input->dims[d] < 0))
+        return malformed("an open dim is none of the model's in input", i);
+  }
+  return true;
+}
+
+static bool check_sizes(const braid_model_v2 *descriptor) {
+  const braid_open_v1 *open = descriptor->open;
+  if (!is_short_list(open->step_count, open->steps))
+    return malformed("number of steps of sizes", open->step_count);
+  if (!is_short_list(open->result_count, open->results))
+    return malformed("number of sizes", open->result_count);
+  braid_size_program program = braid_sizes_of(descriptor);
+  return braid_check_sizes(&program) || malformed("sizes, of so many steps:", open->step_count);
+}
+
+static bool check_open(const braid_model_v2 *descriptor) {
+  const braid_open_v1 *open = descriptor->open;
+  if (descriptor->device_count > 0) {
+    braid_set_error("the sizes of the model are open, and it runs functions on %lld devices: only "
+                    "what the host runs alone may have open sizes",
+                    (long long)descriptor->device_count);
+    return false;
+  }
+  if (descriptor->variant_count > 0)
+    return malformed("variants of an open model", descriptor->variant_count);
+  if (descriptor->arena_bytes != 0)
+    return malformed("arena bytes of an open model", descriptor->arena_bytes);
+  if (!check_open_dims(descriptor) || !check_sizes(descriptor))
+    return false;
+  if (!is_short_list(open->buffer_count, open->buffers))
+    return malformed("number of buffers", open->buffer_count);
+  for (int64_t i = 0; i < open->buffer_count; ++i)
+    if (!is_result(open, open->buffers[i].bytes) || open->buffers[i].first < 0 ||
+        open->buffers[i].last < open->buffers[i].first)
+      return malformed("buffer", i);
+  if (!is_list(descriptor->output_count, open->output_shapes))
+    return malformed("shapes of outputs", descriptor->output_count);
+  for (int64_t i = 0; i < descriptor->output_count; ++i) {
+    if (!is_list(descriptor->outputs[i].rank, open->output_shapes[i]))
+      return malformed("shape of output", i);
+    for (int64_t d = 0; d < descriptor->outputs[i].rank; ++d)
+      if (!is_result(open, open->output_shapes[i][d]))
+        return malformed("shape of output", i);
+  }
+  if (!is_short_list(open->check_count, open->checks))
+    return malformed("number of checks", open->check_count);
+  for (int64_t i = 0; i < open->check_count; ++i)
+    if (!is_result(open, open->checks[i].size) || open->checks[i].message == NULL ||
+        (open->checks[i].kind != BRAID_SIZE_IS_ZERO &&
+         open->checks[i].kind != BRAID_SIZE_IS_NOT_NEGATIVE))
+      return malformed("check", i);
+  return true;
+}
+
 static bool check_features(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
     const char *feature = descriptor->features[i];
@@ -263,10 +358,8 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
     return malformed("number of CPU features", descriptor->feature_count);
   if (!has_names(descriptor->counter_count, descriptor->counter_names))
     return malformed("number of counters", descriptor->counter_count);
-  return check_tensors("input", descriptor->input_count, descriptor->inputs,
-                       descriptor->dim_count) &&
-         check_tensors("output", descriptor->output_count, descriptor->outputs,
-                       descriptor->dim_count) &&
+  return check_tensors("input", descriptor->input_count, descriptor->inputs, descriptor) &&
+         check_tensors("output", descriptor->output_count, descriptor->outputs, descriptor) &&
          check_variants(descriptor) && check_devices(descriptor) && check_stages(descriptor) &&
-         check_features(descriptor);
+         (descriptor->open == NULL || check_open(descriptor)) && check_features(descriptor);
 }

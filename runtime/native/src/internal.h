@@ -24,10 +24,14 @@ typedef struct braid_container {
 
 typedef struct braid_loaded_device braid_loaded_device;
 typedef struct braid_launches braid_launches;
+struct braid_plans;
+struct braid_message;
+struct braid_size_program;
 
 struct braid_model {
   const braid_model_v2 *descriptor;
   braid_loaded_device *devices; /* as many as the descriptor has; NULL for none */
+  struct braid_plans *plans;    /* NULL unless it is an open model */
   braid_section weights;
   atomic_int weights_state; /* whether their digest was checked, and held */
   void *library;            /* from dlopen; NULL when the code was already in the process */
@@ -65,6 +69,18 @@ void braid_unload_code(void *library);
 
 void braid_model_retain(braid_model_t *model);
 
+/* Reads the sizes of the model's dims off the inputs; false and the error set where these do not
+ * agree about them. Those of dims that no input has are -1. */
+bool braid_read_sizes(const braid_model_v2 *model, const int64_t *const *input_shapes,
+                      int64_t *sizes);
+
+/* Appends text such as `n=3,m=4`. */
+void braid_append_sizes(const braid_model_v2 *model, const int64_t *sizes,
+                        struct braid_message *message);
+
+/* The size program of an open model. */
+struct braid_size_program braid_sizes_of(const braid_model_v2 *model);
+
 /* The variant for the sizes of the model's dims that the inputs have: the one with exactly these,
  * or else the smallest that they may be padded to. Writes the sizes to `sizes`. NULL and the error
  * set where there is none. */
@@ -99,6 +115,10 @@ int32_t braid_run_padded(const braid_padded_run *run, braid_staging *staging);
 
 /* Bytes of a tensor of these sizes. */
 size_t braid_tensor_bytes(const braid_tensor_v2 *tensor, const int64_t *shape);
+
+/* Whether the bytes of a tensor can be counted, whatever its elements are. Sizes of 0 count as 1.
+ */
+bool braid_is_addressable(int64_t rank, const int64_t *shape);
 
 bool braid_same_shape(int64_t rank, const int64_t *left, const int64_t *right);
 

@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "devices.h"
 #include "internal.h"
+#include "plans.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -41,7 +42,9 @@ static braid_model_t *create_model(const braid_model_v2 *descriptor, const void 
   model->weights = (braid_section){weights, weights_bytes, 0};
   atomic_init(&model->references, 1);
   atomic_init(&model->weights_state, WEIGHTS_INTACT);
-  if (!braid_devices_load(model)) {
+  if ((descriptor->open != NULL && (model->plans = braid_plans_create(descriptor)) == NULL) ||
+      !braid_devices_load(model)) {
+    braid_plans_free(model->plans);
     free(model);
     return NULL;
   }
@@ -137,6 +140,7 @@ void braid_model_close(braid_model_t *model) {
   if (model == NULL || atomic_fetch_sub(&model->references, 1) > 1)
     return;
   braid_devices_unload(model);
+  braid_plans_free(model->plans);
   braid_unload_code(model->library);
   braid_unmap_file(model->file, model->file_bytes);
   free(model->name);

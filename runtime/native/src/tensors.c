@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { MOST_ELEMENT_BYTES = 16 };
+
 /* Bytes of an element, by ONNX's TensorProto.DataType; types of less than a byte take one. */
 static size_t element_bytes(int64_t dtype) {
   switch (dtype) {
@@ -34,6 +36,14 @@ size_t braid_tensor_bytes(const braid_tensor_v2 *tensor, const int64_t *shape) {
   for (int64_t d = 0; d < tensor->rank; ++d)
     bytes *= (size_t)shape[d];
   return bytes;
+}
+
+bool braid_is_addressable(int64_t rank, const int64_t *shape) {
+  int64_t elements = MOST_ELEMENT_BYTES;
+  for (int64_t d = 0; d < rank; ++d)
+    if (__builtin_mul_overflow(elements, shape[d] > 0 ? shape[d] : 1, &elements))
+      return false;
+  return true;
 }
 
 bool braid_same_shape(int64_t rank, const int64_t *left, const int64_t *right) {

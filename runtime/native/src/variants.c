@@ -6,9 +6,8 @@
 
 enum { NAME_BYTES = 80, SIZES_BYTES = 256 };
 
-/* Reads the sizes of the model's dims off the inputs, which must agree about them. */
-static bool read_sizes(const braid_model_v2 *model, const int64_t *const *input_shapes,
-                       int64_t *sizes) {
+bool braid_read_sizes(const braid_model_v2 *model, const int64_t *const *input_shapes,
+                      int64_t *sizes) {
   for (int64_t dim = 0; dim < model->dim_count; ++dim)
     sizes[dim] = -1;
   for (int64_t i = 0; i < model->input_count; ++i) {
@@ -47,8 +46,8 @@ static double volume(const braid_model_v2 *model, const braid_variant_v2 *varian
   return product;
 }
 
-static void append_sizes(const braid_model_v2 *model, const int64_t *sizes,
-                         braid_message *message) {
+void braid_append_sizes(const braid_model_v2 *model, const int64_t *sizes,
+                        struct braid_message *message) {
   for (int64_t dim = 0; dim < model->dim_count; ++dim) {
     const char *name = model->dims[dim].name;
     braid_append(message, "%s%.*s=%lld", dim ? "," : "", braid_precision(name, NAME_BYTES), name,
@@ -59,18 +58,18 @@ static void append_sizes(const braid_model_v2 *model, const int64_t *sizes,
 static void report_none(const braid_model_v2 *model, const int64_t *sizes) {
   char asked[SIZES_BYTES] = "", known[2 * SIZES_BYTES] = "";
   braid_message message = braid_message_in(asked, sizeof asked);
-  append_sizes(model, sizes, &message);
+  braid_append_sizes(model, sizes, &message);
   message = braid_message_in(known, sizeof known);
   for (int64_t i = 0; i < model->variant_count && !message.is_cut; ++i) {
     braid_append(&message, "%s", i ? " " : "");
-    append_sizes(model, model->variants[i].sizes, &message);
+    braid_append_sizes(model, model->variants[i].sizes, &message);
   }
   braid_set_error("the model has no variant for %s; it has %s", asked, known);
 }
 
 const braid_variant_v2 *braid_select_variant(const braid_model_v2 *model,
                                              const int64_t *const *input_shapes, int64_t *sizes) {
-  if (!read_sizes(model, input_shapes, sizes))
+  if (!braid_read_sizes(model, input_shapes, sizes))
     return NULL;
   const braid_variant_v2 *best = NULL;
   for (int64_t i = 0; i < model->variant_count; ++i) {

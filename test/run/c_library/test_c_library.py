@@ -86,7 +86,7 @@ def test_results(directory: Path, batch: int) -> None:
 def test_a_size_that_is_too_large(directory: Path) -> None:
     result = run(directory, 5, bytes(3 * 8 * 4 + 5 * 8 + 5 * 8 * 4))
     assert result.returncode == 1
-    assert result.stderr == b"scale: input 'x': dim 0 is 5, expected at most 4\n"
+    assert result.stderr == b"scale: input 'x': dim 0 ('batch') is 5, expected at most 4\n"
 
 
 def test_null_pointers_are_refused(directory: Path) -> None:

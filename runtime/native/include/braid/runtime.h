@@ -52,13 +52,14 @@ enum braid_section_kind {
  *   %braid.dim     = type { ptr, i64 }
  *   %braid.variant = type { ptr, ptr, ptr }
  *   %braid.model   = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr,
- *                           i64, ptr, i64, ptr, i64, i64, ptr, i64, ptr }
+ *                           i64, ptr, i64, ptr, i64, i64, ptr, i64, ptr, i64, i64, ptr,
+ *                           i64, ptr, ptr }
  *   @braid_model   = constant %braid.model { … }
  *
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 9
+#define BRAID_ABI_VERSION 10
 
 typedef struct braid_env braid_env;
 
@@ -82,8 +83,9 @@ struct braid_env {
   uint64_t *times;
   /* offset 48: actual sizes of each input's dims */
   const int64_t *const *input_shapes;
-  /* offset 56: actual sizes of each output's dims; preset to the declared upper bounds,
-   * the code overwrites those that are open */
+  /* offset 56: actual sizes of each output's dims; of an open model those that `output_shapes`
+   * says; of another preset to the declared upper bounds, the code overwrites those that are open
+   */
   int64_t *const *output_shapes;
   /* Inter-op streams, lists of kernels that run side by side. To wait for each other, each has a
    * counter at the start of a cache line of its own, all zero when the streams start;
@@ -110,6 +112,9 @@ struct braid_env {
   int32_t (*is_stopped)(const braid_env *env);
   /* offset 112: the runtime's, for `is_stopped` */
   struct braid_watch *watch;
+  /* offset 120: of an open model the results of its size program, and then the offset in the arena
+   * of each of its buffers, a multiple of `arena_align`; NULL for another */
+  const int64_t *sizes;
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
@@ -118,7 +123,8 @@ typedef struct braid_tensor_v2 {
   int64_t dtype;        /* offset 8: as numbered by ONNX's TensorProto.DataType (f32 = 1, …) */
   int64_t rank;         /* offset 16 */
   const int64_t *shape; /* offset 24: `rank` sizes, -1 where the dim is open */
-  const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open) */
+  const int64_t *bound; /* offset 32: upper bound of each dim (the size itself where not open); of
+                         * an open model INT64_MAX where there is none */
   const int64_t *dims;  /* offset 40: which of the model's `dims` each dim is, -1 for none; may be
                          * NULL where the model has none */
 } braid_tensor_v2;
@@ -197,15 +203,56 @@ typedef struct braid_channel_v1 {
   int64_t slots; /* offset 8: at least 1 */
 } braid_channel_v1;
 
+/* ---- Open models: one code for all sizes of the model's dims.
+ *
+ * A size program computes sizes from those of the dims, which its symbols are, in their order. Its
+ * steps have four words each, an operation and a, b and c, as `support/sizes/program.py` makes
+ * them; its results are numbers of steps. Each dim of a model is a dim of an input, and each open
+ * dim of an input is a dim of the model. What has to hold between dims is said by checks. */
+
+/* A part of the arena, which no other one overlaps that is used at the same time. 24 bytes. */
+typedef struct braid_buffer_v1 {
+  int64_t bytes; /* offset 0: number of the result that says how many bytes it has */
+  int64_t first; /* offset 8: the step of the code at which its use begins */
+  int64_t last;  /* offset 16: the last one at which it is used */
+} braid_buffer_v1;
+
+enum braid_size_check_kind {
+  BRAID_SIZE_IS_ZERO = 0,
+  BRAID_SIZE_IS_NOT_NEGATIVE = 1,
+};
+
+/* What must hold for the code to run. 24 bytes. */
+typedef struct braid_size_check_v1 {
+  int64_t size;        /* offset 0: number of a result */
+  int64_t kind;        /* offset 8: a braid_size_check_kind */
+  const char *message; /* offset 16: why the run fails where that does not hold; the sizes of the
+                        * model's dims are added */
+} braid_size_check_v1;
+
+/* 72 bytes. */
+typedef struct braid_open_v1 {
+  int64_t step_count;                  /* offset 0 */
+  const int64_t *steps;                /* offset 8: four words each */
+  int64_t result_count;                /* offset 16 */
+  const int64_t *results;              /* offset 24: numbers of steps that give integers */
+  int64_t buffer_count;                /* offset 32 */
+  const braid_buffer_v1 *buffers;      /* offset 40 */
+  const int64_t *const *output_shapes; /* offset 48: `rank` numbers of results per output */
+  int64_t check_count;                 /* offset 56 */
+  const braid_size_check_v1 *checks;   /* offset 64 */
+} braid_open_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
- * is NULL, and the runtime chooses one by the shapes of the inputs. 208 bytes. */
+ * is NULL, and the runtime chooses one by the shapes of the inputs. 216 bytes. */
 typedef struct braid_model_v2 {
   int64_t abi_version;                /* offset 0: what the code needs */
   int64_t input_count;                /* offset 8 */
   const braid_tensor_v2 *inputs;      /* offset 16 */
   int64_t output_count;               /* offset 24 */
   const braid_tensor_v2 *outputs;     /* offset 32 */
-  int64_t arena_bytes;                /* offset 40 */
+  int64_t arena_bytes;                /* offset 40: 0 for an open model, whose arena has what its
+                                       * buffers take */
   int64_t arena_align;                /* offset 48: a power of two; 0 means 64 */
   int64_t feature_count;              /* offset 56 */
   const char *const *features;        /* offset 64: required CPU features, LLVM's names */
@@ -227,6 +274,8 @@ typedef struct braid_model_v2 {
   const braid_stage_v1 *stages;       /* offset 184: all launches, in an order they can run in */
   int64_t channel_count;              /* offset 192 */
   const braid_channel_v1 *channels;   /* offset 200 */
+  const braid_open_v1 *open;          /* offset 208: NULL unless the model is an open one, which has
+                                       * neither variants nor devices */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
@@ -235,7 +284,8 @@ typedef struct braid_model_v2 {
  * `braid_last_error` then says why. A pointer that is NULL where none may be is a failure too.
  *
  * A model is immutable and may be shared by threads. A context owns the arena and the profile of
- * its runs and serves one thread at a time: two threads use two contexts of one model.
+ * its runs and serves one thread at a time: two threads use two contexts of one model. For each of
+ * the sizes at which an open model was run last, it keeps what these determine, for all contexts.
  */
 #if defined(_WIN32)
 #define BRAID_API
@@ -290,21 +340,27 @@ BRAID_API void braid_model_close(braid_model_t *model);
 BRAID_API braid_context_t *braid_context_create(braid_model_t *model, int64_t threads);
 
 /* Sets the sizes of input `index` for the next runs. Needed only where a dim is open; until then
- * an open dim has its upper bound. */
+ * an open dim has its upper bound, and where that is INT64_MAX, runs fail. */
 BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t index,
                                             const int64_t *shape);
 
-/* Sizes of output `index`: of a model with variants, for the shapes of the inputs that are set; of
- * another, after the last run (before it: upper bounds). NULL for a wrong index, and where the
- * model has no variant for these shapes. Valid until the next call of this or of run. */
+/* Sizes of output `index`: of an open model, and of one with variants, for the shapes of the inputs
+ * that are set; of another, after the last run (before it: upper bounds). NULL for a wrong index,
+ * and where the model does not run at these shapes. Valid until the next call of this or of run. */
 BRAID_API const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index);
 
 /* Runs the model. A buffer is NULL only where its tensor has no elements. Output buffers hold the
- * output: of a model with variants, at the sizes that `braid_context_output_shape` says; of
- * another, at its upper bound. They overlap neither each other nor an input: they are written while
- * inputs are still read. */
+ * output: of an open model, and of one with variants, at the sizes that
+ * `braid_context_output_shape` says; of another, at its upper bound. They overlap neither each
+ * other nor an input: they are written while inputs are still read. The arena of an open model
+ * grows to what the sizes need; where there is no memory for that the run fails, and others may
+ * follow. */
 BRAID_API int braid_context_run(braid_context_t *context, void *const *inputs,
                                 void *const *outputs);
+
+/* Gives back the memory that the context has for runs; the next one takes what it needs. NULL is
+ * allowed. */
+BRAID_API void braid_context_trim(braid_context_t *context);
 
 /* Lets `poll` be called now and then, at most twenty times a second, on the thread that runs the
  * model, while a loop of the model goes on: where it returns nonzero the run ends soon, and fails.

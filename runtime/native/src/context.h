@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * What runs of a model use.
+ */
+#ifndef BRAID_CONTEXT_H
+#define BRAID_CONTEXT_H
+
+#include "internal.h"
+#include "plans.h"
+
+/* Whether a run is to end, for all functions of its model. */
+struct braid_watch {
+  const braid_env *owner; /* of the thread that runs the model, which alone may ask */
+  int (*poll)(void);      /* NULL where nobody is asked */
+  uint64_t next;          /* when it is asked again */
+  atomic_int stopped;
+};
+
+struct braid_context {
+  braid_env env; /* first: `fail` finds the context from it */
+  struct braid_watch watch;
+  braid_model_t *model;
+  void *arena; /* NULL until a run needs it, and where it was given back */
+  int64_t arena_bytes;
+  int64_t **input_shapes;
+  int64_t **output_shapes;
+  int64_t *sizes;   /* of the model's dims */
+  braid_plan *plan; /* the last one of an open model; NULL at first */
+  bool is_planned;  /* whether it is that for `input_shapes` */
+  braid_staging staging;
+  braid_launches *launches; /* NULL for a model without devices */
+  char failure[512];
+};
+
+/* Sets the error and returns true where there is none. */
+bool braid_is_null(const void *pointer, const char *what);
+
+/* Rows of sizes of tensors, preset to the upper bounds; NULL without memory. */
+int64_t **braid_create_shapes(const braid_tensor_v2 *tensors, int64_t count);
+
+/* Sets the shapes of the outputs by those of the inputs, where the model's code does not; of a
+ * model with variants also the variant. False and the error set where it does not run at these. */
+bool braid_context_set_output_shapes(braid_context_t *context, const braid_variant_v2 **variant);
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The shapes of the inputs and outputs of runs. */
+#include "context.h"
+#include "message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One allocation: the row pointers, then the sizes they point to, preset to the upper bounds. */
+int64_t **braid_create_shapes(const braid_tensor_v2 *tensors, int64_t count) {
+  size_t dims = 0;
+  for (int64_t i = 0; i < count; ++i)
+    dims += (size_t)tensors[i].rank;
+  int64_t **rows = malloc((size_t)count * sizeof *rows + dims * sizeof **rows + 1);
+  if (rows == NULL)
+    return NULL;
+  int64_t *next = (int64_t *)(rows + count);
+  for (int64_t i = 0; i < count; ++i) {
+    rows[i] = next;
+    for (int64_t d = 0; d < tensors[i].rank; ++d)
+      *next++ = tensors[i].bound[d];
+  }
+  return rows;
+}
+
+/* Says what was expected of dim `d` of an input. */
+static void report_size(const braid_model_v2 *descriptor, const braid_tensor_v2 *input, int64_t d,
+                        int64_t size) {
+  char name[128] = "";
+  int64_t dim = input->dims != NULL ? input->dims[d] : -1, bound = input->bound[d];
+  braid_message message = braid_message_in(name, sizeof name);
+  if (dim >= 0)
+    braid_append(&message, " ('%.*s')", braid_precision(descriptor->dims[dim].name, 100),
+                 descriptor->dims[dim].name);
+  bool is_open = input->shape[d] < 0, is_bounded = bound != INT64_MAX;
+  const char *relation = !is_open ? "" : is_bounded ? "at most " : "at least ";
+  braid_set_error("input '%s': dim %lld%s is %lld, expected %s%lld", input->name, (long long)d,
+                  name, (long long)size, relation, is_bounded ? (long long)bound : 0);
+}
+
+int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
+  if (braid_is_null(context, "context"))
+    return 1;
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  if (index < 0 || index >= descriptor->input_count) {
+    braid_set_error("the model has %lld inputs, there is no input %lld",
+                    (long long)descriptor->input_count, (long long)index);
+    return 1;
+  }
+  const braid_tensor_v2 *input = &descriptor->inputs[index];
+  if (input->rank > 0 && shape == NULL) {
+    braid_set_error("input '%s': its shape is NULL", input->name);
+    return 1;
+  }
+  for (int64_t d = 0; d < input->rank; ++d) {
+    bool open = input->shape[d] < 0;
+    if (open ? shape[d] < 0 || shape[d] > input->bound[d] : shape[d] != input->shape[d]) {
+      report_size(descriptor, input, d, shape[d]);
+      return 1;
+    }
+  }
+  if (descriptor->open != NULL && !braid_is_addressable(input->rank, shape)) {
+    braid_set_error("input '%s' would be too large for this computer", input->name);
+    return 1;
+  }
+  if (braid_same_shape(input->rank, context->input_shapes[index], shape))
+    return 0;
+  context->is_planned = false;
+  memcpy(context->input_shapes[index], shape, (size_t)input->rank * sizeof *shape);
+  return 0;
+}
+
+/* The variant for the inputs' shapes, with which the outputs' are set; NULL and the error set where
+ * there is none. */
+static const braid_variant_v2 *select_variant(braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  const braid_variant_v2 *variant =
+      braid_select_variant(descriptor, context->env.input_shapes, context->sizes);
+  for (int64_t i = 0; variant != NULL && i < descriptor->output_count; ++i)
+    braid_resize(&descriptor->outputs[i], variant->output_shapes[i], context->sizes,
+                 context->output_shapes[i]);
+  return variant;
+}
+
+/* Whether all inputs have sizes: those without a bound must be set. */
+static bool has_sizes(const braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  for (int64_t i = 0; i < descriptor->input_count; ++i)
+    for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d)
+      if (context->input_shapes[i][d] == INT64_MAX) {
+        braid_set_error("input '%s': dim %lld is open; set its shape before the run",
+                        descriptor->inputs[i].name, (long long)d);
+        return false;
+      }
+  return true;
+}
+
+/* Finds the plan of an open model for the inputs' shapes, with which the outputs' are set; false
+ * and the error set where there is none. */
+static bool plan_sizes(braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  if (!context->is_planned) {
+    if (!has_sizes(context) ||
+        !braid_read_sizes(descriptor, context->env.input_shapes, context->sizes))
+      return false;
+    if (context->plan == NULL ||
+        !braid_same_shape(descriptor->dim_count, context->plan->dims, context->sizes)) {
+      braid_plan *plan = braid_plans_find(context->model->plans, context->sizes);
+      if (plan == NULL)
+        return false;
+      braid_plan_release(context->plan);
+      context->plan = plan;
+    }
+    context->env.sizes = context->plan->sizes;
+    context->is_planned = true;
+  }
+  const int64_t *shape = context->plan->output_shapes;
+  for (int64_t i = 0; i < descriptor->output_count; shape += descriptor->outputs[i++].rank)
+    if (descriptor->outputs[i].rank > 0)
+      memcpy(context->output_shapes[i], shape, (size_t)descriptor->outputs[i].rank * sizeof *shape);
+  return true;
+}
+
+bool braid_context_set_output_shapes(braid_context_t *context, const braid_variant_v2 **variant) {
+  *variant = NULL;
+  if (context->model->descriptor->open != NULL)
+    return plan_sizes(context);
+  return context->model->descriptor->variant_count == 0 ||
+         (*variant = select_variant(context)) != NULL;
+}
+
+const int64_t *braid_context_output_shape(braid_context_t *context, int64_t index) {
+  if (braid_is_null(context, "context"))
+    return NULL;
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  if (index < 0 || index >= descriptor->output_count) {
+    braid_set_error("the model has %lld outputs, there is no output %lld",
+                    (long long)descriptor->output_count, (long long)index);
+    return NULL;
+  }
+  const braid_variant_v2 *variant;
+  return braid_context_set_output_shapes(context, &variant) ? context->output_shapes[index] : NULL;
+}

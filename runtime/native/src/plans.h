@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * What a model whose sizes are open needs for certain sizes of its dims.
+ */
+#ifndef BRAID_PLANS_H
+#define BRAID_PLANS_H
+
+#include "braid/runtime.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* Immutable, and shared by contexts of any threads. */
+typedef struct braid_plan {
+  atomic_int references;
+  size_t bytes; /* of this allocation */
+  int64_t arena_bytes;
+  const int64_t *dims;          /* sizes of the model's dims, for which it was made */
+  const int64_t *sizes;         /* as `sizes` of braid_env */
+  const int64_t *output_shapes; /* `rank` sizes of each output, one output after the other */
+  int64_t numbers[];            /* what the others point to */
+} braid_plan;
+
+/* The plans of one model that were asked for last. */
+typedef struct braid_plans braid_plans;
+
+/* NULL and the error set where there is no memory. The descriptor is one of an open model, and was
+ * checked. */
+braid_plans *braid_plans_create(const braid_model_v2 *model);
+
+/* NULL is allowed. Plans that somebody still holds stay. */
+void braid_plans_free(braid_plans *plans);
+
+/* The plan for these sizes of the model's dims, which the caller gives back. NULL and the error set
+ * where the model does not run at them, or there is no memory. */
+braid_plan *braid_plans_find(braid_plans *plans, const int64_t *dims);
+
+/* NULL is allowed. */
+void braid_plan_release(braid_plan *plan);
+
+/* To what arenas of a model are aligned, and where open models' buffers lie in them. */
+int64_t braid_arena_align(const braid_model_v2 *model);
+
+/* ---- Placing buffers in an arena ---- */
+
+/* When buffers are used, in the orders in which that begins and ends: the same at all sizes. */
+typedef struct braid_lifetimes {
+  int64_t count;
+  const braid_buffer_v1 *buffers;
+  int32_t *by_first, *by_last; /* from one malloc */
+} braid_lifetimes;
+
+/* False without memory. */
+bool braid_lifetimes_read(braid_lifetimes *lifetimes, int64_t count,
+                          const braid_buffer_v1 *buffers);
+
+/* What packing uses meanwhile. */
+size_t braid_packing_bytes(int64_t count);
+
+/* Places buffers of these bytes, so that those that are live at one time do not overlap, and says
+ * how many bytes that takes. `room` has braid_packing_bytes, for integers. False where these are
+ * more than 63 bits; buffers of 0 bytes are anywhere. */
+bool braid_pack(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
+                int64_t *offsets, int64_t *total);
+
+#endif
