@@ -44,6 +44,7 @@ from xdsl.ir import Block, Operation
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import Array
+from braid.support.sizes.expression import Extent, Size
 from braid.targets.kernels.kernel_family import InPlace, Kernel, KernelFamily
 from braid.targets.machines.machine import Machine
 from braid.targets.machines.target import Device, Target
@@ -150,27 +151,29 @@ class KernelNeeds:
     """
 
     symbol: str
-    grid: int = 1
-    scratch_bytes: int = 0
+    grid: Extent = 1
+    scratch_bytes: Extent = 0
     in_place: tuple[InPlace, ...] = ()
     overlap: int | None = None
     barriers: tuple[int, ...] = ()
     status: str = ""
     libraries: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
+    sizes: tuple[Size, ...] = ()
 
 
 def needs_of(kernel: Kernel) -> KernelNeeds:
     """What a kernel in upstream dialects declares."""
     return KernelNeeds(
         kernel.symbol,
-        kernel.iterations,
+        kernel.grid,
         kernel.scratch_bytes,
         kernel.in_place,
         kernel.overlap,
         kernel.barriers,
         libraries=kernel.libraries,
         features=kernel.features,
+        sizes=kernel.sizes,
     )
 
 

@@ -14,6 +14,7 @@ from statistics import median
 
 from braid.lowering.host.codegen.compiler import compile_kernels
 from braid.support.errors import BraidError
+from braid.support.sizes.expression import known
 from braid.targets.machines.calibration import Calibration, core_count, flops_fact
 from braid.targets.machines.machine import Machine
 from braid.tuning.rate_kernels import TYPES, RateKernel, multiply_adds, scaled_copy
@@ -107,7 +108,7 @@ def _requests(kernels: Sequence[RateKernel]) -> list[TimingRequest | None]:
         else TimingRequest(
             code,
             each.kernel.symbol,
-            each.kernel.iterations,
+            known(each.kernel.grid),
             0,
             each.arguments,
             cold=False,

@@ -13,6 +13,7 @@ from braid.dialects.braid.base import AnyTensor, element_type_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.call import LoadedKernel
+from braid.support.sizes.expression import known
 from braid.targets.kernels.kernel_family import Kernel
 from braid.tuning.made_up import made_up_array
 
@@ -50,8 +51,8 @@ class TimingRequest:
         return TimingRequest(
             object_code,
             kernel.symbol,
-            kernel.iterations,
-            kernel.scratch_bytes,
+            known(kernel.grid),
+            known(kernel.scratch_bytes),
             arguments,
             libraries=kernel.libraries,
         )

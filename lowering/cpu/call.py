@@ -28,7 +28,7 @@ class LoadedKernel:
         object_code: bytes,
         symbol: str,
         grid: Extent,
-        scratch_bytes: int,
+        scratch_bytes: Extent,
         libraries: Sequence[str] = (),
         sizes: Sequence[Size] = (),
     ) -> None:
@@ -41,9 +41,10 @@ class LoadedKernel:
         self._code: LoadedCode = load_objects([object_code])
         self._address = self._code.address(symbol)
         self.grid = grid
-        self.scratch = np.empty(scratch_bytes + ALIGNMENT, np.uint8)
+        self.scratch_bytes = scratch_bytes
+        own = scratch_bytes + ALIGNMENT if isinstance(scratch_bytes, int) else 0
+        self.scratch = np.empty(own, np.uint8)
         """What the kernel keeps during a call; its bytes are arbitrary before each."""
-        self._has_scratch = scratch_bytes > 0
         self._sizes = sizes
 
     def __call__(
@@ -69,7 +70,10 @@ class LoadedKernel:
     ) -> Callable[[], None]:
         """Return the same call with its arguments converted once, for measuring."""
         pointers = [array.ctypes.data for array in arrays]
-        if self._has_scratch:
+        if self.scratch_bytes != 0:
+            bytes = evaluate(self.scratch_bytes, symbols) + ALIGNMENT
+            if self.scratch.nbytes < bytes:
+                self.scratch = np.empty(bytes, np.uint8)
             start = self.scratch.ctypes.data
             pointers.append(start + -start % ALIGNMENT)
         last = evaluate(self.grid, symbols) if end is None else end

@@ -33,6 +33,7 @@ from braid.lowering.gpu.present import architecture_here
 from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.errors import BraidError
 from braid.support.option_names import option_text
+from braid.support.sizes.expression import known
 from braid.targets.backend import OBJECT, Backend, Code, Job, KernelMeter, KernelNeeds, Preparation
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -147,7 +148,7 @@ class GpuKernels:
         return [
             KernelNeeds(
                 same[0].symbol,
-                scratch_bytes=max(kernel.scratch_bytes for kernel in same),
+                scratch_bytes=max(known(kernel.scratch_bytes) for kernel in same),
                 in_place=tuple(
                     pair
                     for pair in same[0].in_place

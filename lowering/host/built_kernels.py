@@ -10,7 +10,7 @@ that no family takes, is the backend's.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from xdsl.dialects import func
 
@@ -22,6 +22,9 @@ from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.checked_calls import is_own
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.reading import parse_size
+from braid.support.sizes.text import print_size
 from braid.targets.backend import OBJECT, Code, KernelNeeds, needs_of
 from braid.targets.costs.kernel_choice import KernelChoice
 from braid.targets.kernels.group_matches import Match
@@ -174,15 +177,26 @@ def _recorded(order: _Order, cache: ObjectCache, generator: str) -> _Recorded | 
         return None
     needs = KernelNeeds(
         order.symbol,
-        grid=int(fields["grid"]),
-        scratch_bytes=int(fields["scratch_bytes"]),
+        grid=_read_extent(fields["grid"]),
+        scratch_bytes=_read_extent(fields["scratch_bytes"]),
         in_place=tuple((int(operand), int(result)) for operand, result in fields["in_place"]),
         overlap=fields["overlap"],
         barriers=tuple(fields["barriers"]),
         libraries=tuple(fields.get("libraries", ())),
         features=tuple(fields.get("features", ())),
+        sizes=tuple(cast(Size, parse_size(text)) for text in fields.get("sizes", ())),
     )
     return _Recorded(needs, object_code)
+
+
+def _read_extent(field: int | str) -> Extent:
+    """Return an extent as `_extent_field` wrote it."""
+    return parse_size(field) if isinstance(field, str) else field
+
+
+def _extent_field(extent: Extent) -> int | str:
+    """Return an extent for a record: a size as text."""
+    return extent if isinstance(extent, int) else print_size(extent)
 
 
 def _emitted(order: _Order) -> _Emitted:
@@ -206,13 +220,14 @@ def _compiled(
     for (record, one), (key, object_code) in zip(emitted.items(), compiled, strict=True):
         needs = one.needs
         facts: dict[str, Any] = {
-            "grid": needs.grid,
-            "scratch_bytes": needs.scratch_bytes,
+            "grid": _extent_field(needs.grid),
+            "scratch_bytes": _extent_field(needs.scratch_bytes),
             "in_place": needs.in_place,
             "overlap": needs.overlap,
             "barriers": needs.barriers,
             "libraries": needs.libraries,
             "features": needs.features,
+            "sizes": [print_size(size) for size in needs.sizes],
             "generator": generator,
         }
         cache.put(Kind.KERNEL, record, json.dumps({**facts, "object": key}).encode())

@@ -17,6 +17,7 @@ from braid.dialects.braid.attribute_names import (
 from braid.dialects.braid.buffer import in_place_attribute
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.lowering.host.variants import model_functions
+from braid.support.sizes.expression import known
 from braid.targets.backend import KernelNeeds
 
 
@@ -35,18 +36,18 @@ def kernel_functions(
 
 def workers_of(needs: KernelNeeds) -> int:
     """How many parts of the kernel's grid run at once on memory of their own: one a CPU."""
-    own = needs.scratch_bytes > 0 and not needs.barriers
-    return min(needs.grid, available_cpus()) if own else 1
+    own = known(needs.scratch_bytes) > 0 and not needs.barriers
+    return min(known(needs.grid), available_cpus()) if own else 1
 
 
 def annotate_kernels(functions: Sequence[func.FuncOp], needs: Sequence[KernelNeeds]) -> None:
     """Writes grid, scratch and aliasing of the kernels on their functions."""
     for function, own in zip(functions, needs, strict=True):
-        function.attributes[GRID] = IntegerAttr(own.grid, i64)
+        function.attributes[GRID] = IntegerAttr(known(own.grid), i64)
         workers = workers_of(own)
         if workers > 1:
             function.attributes[WORKERS] = IntegerAttr(workers, i64)
-        function.attributes[SCRATCH_BYTES] = IntegerAttr(own.scratch_bytes * workers, i64)
+        function.attributes[SCRATCH_BYTES] = IntegerAttr(known(own.scratch_bytes) * workers, i64)
         function.attributes[IN_PLACE] = in_place_attribute(own.in_place)
         set_overlap(function, own.overlap)
         if own.status:

@@ -17,6 +17,7 @@ from braid.lowering.host.codegen.link import link_shared_object
 from braid.lowering.host.codegen.objects import emit_object
 from braid.lowering.npu.streamed_group import StreamedGroup
 from braid.support.errors import BraidError
+from braid.support.sizes.expression import known
 from braid.targets.backend import OBJECT, Code, KernelNeeds
 from braid.targets.machines.machine import Machine
 
@@ -115,7 +116,7 @@ class _Table:
             self._call(symbol, len(buffers)),
             _I64(len(types.inputs)),
             _I64(len(types.outputs)),
-            _I64(self._needs[symbol].scratch_bytes),
+            _I64(known(self._needs[symbol].scratch_bytes)),
             self._global(ir.Constant(ir.ArrayType(_I64, len(sizes)), sizes)),
         ]
         self._entries.append(ir.Constant(_ENTRY, fields))
@@ -135,7 +136,7 @@ class _Table:
     def _call(self, symbol: str, buffers: int) -> Any:
         if symbol not in self._calls:
             needs = self._needs[symbol]
-            count = buffers + (needs.scratch_bytes > 0)
+            count = buffers + (known(needs.scratch_bytes) > 0)
             void = ir.VoidType()
             kernel_type = ir.FunctionType(void, [_POINTER] * count + [_I64, _I64])
             kernel = ir.Function(self.module, kernel_type, symbol)
@@ -148,7 +149,7 @@ class _Table:
                 )
                 for n in range(count)
             ]
-            builder.call(kernel, [*arguments, _I64(0), _I64(needs.grid)])
+            builder.call(kernel, [*arguments, _I64(0), _I64(known(needs.grid))])
             builder.ret_void()
             self._calls[symbol] = call
         return self._calls[symbol]

@@ -296,6 +296,12 @@ def all_factors(extent: Extent) -> Iterable[Atom]:
     return (atom for monomial, _ in terms_of(extent) for atom in monomial)
 
 
+def known(extent: Extent) -> int:
+    """Return an extent that is a number, as all are where no dim is open."""
+    assert isinstance(extent, int), f"{extent} is a number where sizes are"
+    return extent
+
+
 def symbols_of(*extents: Extent) -> set[str]:
     """Return the names of all symbols that the values of sizes depend on."""
     found: set[str] = set()

@@ -48,8 +48,8 @@ class Kernel:
     of the kernel. Calls that run at the same time have scratch buffers of their own, whose bytes
     are arbitrary at first; `scratch_bytes` of a kernel with a grid is a multiple of 64.
 
-    Where dims are open, `grid` may be a size, and `index` arguments follow `end`: the values of
-    `sizes`.
+    Where dims are open, `grid` and `scratch_bytes` may be sizes, and `index` arguments follow
+    `end`: the values of `sizes`.
 
     `in_place` lists which result may be written into the buffer of which operand: every element
     of the operand is read, for the last time, before the element of the result in its place is
@@ -67,19 +67,13 @@ class Kernel:
     symbol: str
     module: ModuleOp
     grid: Extent = 1
-    scratch_bytes: int = 0
+    scratch_bytes: Extent = 0
     in_place: tuple[InPlace, ...] = ()
     overlap: int | None = None
     barriers: tuple[int, ...] = ()
     libraries: tuple[str, ...] = ()
     features: tuple[str, ...] = ()
     sizes: tuple[Size, ...] = ()
-
-    @property
-    def iterations(self) -> int:
-        """Return the grid of a kernel without open dims."""
-        assert isinstance(self.grid, int), "the grid is known when sizes are"
-        return self.grid
 
 
 @dataclass(frozen=True)

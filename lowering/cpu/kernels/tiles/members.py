@@ -21,6 +21,7 @@ from braid.passes.layout.select_layouts import SelectLayoutsPass
 from braid.passes.outlining.outline_kernels import OutlineKernelsPass, outlined_group
 from braid.passes.storage.memory_spaces import MemorySpaces
 from braid.passes.storage.plan_memory import PlanMemoryPass
+from braid.support.sizes.expression import known
 from braid.targets.backend import needs_of
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.costs.device_costs import DeviceCosts
@@ -80,7 +81,7 @@ def compile_members(
                 functions[name] = op
             else:
                 constants.append(op)
-    grids = {name: kernel.iterations for name, kernel in zip(names, kernels, strict=True)}
+    grids = {name: known(kernel.grid) for name, kernel in zip(names, kernels, strict=True)}
     features = frozenset(name for kernel in kernels for name in kernel.features)
     return Members(function, functions, grids, tuple(constants), arena.value.data, features)
 
