@@ -21,6 +21,7 @@ from braid.targets.kernels.kernel_family import (
     LIBRARIES,
     Candidate,
     KernelFamily,
+    OpenCandidate,
 )
 from braid.targets.kernels.searched_groups import was_searched
 from braid.targets.machines.machine import Machine
@@ -148,6 +149,10 @@ class _Elsewhere(KernelFamily):
     def match(self, group: FusedOp) -> Candidate[Any] | None:
         """As `family` does, where no library has a kernel."""
         return asked(self.family, group).match(group) if self._is_left(group) else None
+
+    def match_open(self, group: FusedOp) -> OpenCandidate | None:
+        """As `family` does: what is left to it was asked at likely sizes."""
+        return asked(self.family, group).match_open(group)
 
     def _is_left(self, group: FusedOp) -> bool:
         if self.or_searched and was_searched(group, self.machine):

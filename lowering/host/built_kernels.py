@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from xdsl.dialects import func
 
+from braid.analysis.sizes.open_forms import symbols_in
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.discard import discard
 from braid.lowering.common.upstream_ops import blamed_on, upstream_ops
@@ -155,9 +156,10 @@ def _order(
     match = None if chosen is None else chosen[0]
     schedule: Entries = {} if chosen is None else chosen[1]
     family = None if match is None else match.family
+    likely = {name: selection.likely[name] for name in symbols_in(group)}
     key = KernelKey.of(
         group,
-        GroupKey.of(stored_text(group), machine),
+        GroupKey.of(stored_text(group), machine, likely=likely),
         family,
         schedule,
         fallback_version=fallback.version,

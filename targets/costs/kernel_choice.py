@@ -5,10 +5,12 @@ that they get the same answer: `select-layouts` for the best kernel in each choi
 storage and code generation for the one in which the tensors of a group are stored.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.sizes.open_forms import bound_group, symbols_in
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.structure.verification import InvalidIRError
@@ -58,8 +60,9 @@ class KernelChoice:
         families: Iterable[KernelFamily],
         measurements: Measurements | None = None,
         settings: Settings = DEFAULTS,
+        likely: Mapping[str, int] = MappingProxyType({}),
     ) -> None:
-        """`settings` are those of the module with the groups.
+        """`settings` are those of the module with the groups, and `likely` values of its symbols.
 
         `measurements` are by default the records of this user that are about kernels.
 
@@ -68,19 +71,25 @@ class KernelChoice:
         self.matches = GroupMatches(families)
         """What families find in groups."""
         self._measurements = measurements or Measurements(load_records())
+        self.likely = likely
+        """The sizes that groups with open dims are looked at with."""
         self._compares = settings.kernels is Kernels.BEST and not settings.library_on_miss
 
     @staticmethod
-    def on(device: Device) -> "KernelChoice":
+    def on(device: Device, likely: Mapping[str, int] = MappingProxyType({})) -> "KernelChoice":
         """Return the choice among all kernels of a device. Raises BraidError as above."""
-        return KernelChoice(kernel_families(device), settings=device.settings)
+        return KernelChoice(kernel_families(device), settings=device.settings, likely=likely)
 
     def choose(self, group: FusedOp) -> tuple[Match, Entries] | None:
         """The family and the schedule that `braid.schedule` names, else those of `match`.
 
         The schedule is the family's default then; None where no family takes the group. Raises
         InvalidIRError where no family has the schedule for the group as its tensors are stored.
+
+        A group with open dims is decided at likely sizes, among families that take it at all.
         """
+        if symbols := symbols_in(group):
+            group = bound_group(group, {name: self.likely[name] for name in symbols})
         chosen = schedule_of(group)
         if chosen is None:
             match = self.match(group)

@@ -22,7 +22,13 @@ from braid.support.checked_calls import (
     require_parts,
 )
 from braid.support.errors import BraidError
-from braid.targets.kernels.kernel_family import Candidate, Kernel, KernelFamily, Overlap
+from braid.targets.kernels.kernel_family import (
+    Candidate,
+    Kernel,
+    KernelFamily,
+    OpenCandidate,
+    Overlap,
+)
 from braid.targets.kernels.schedules import Schedule
 
 NONE = type(None)
@@ -47,6 +53,7 @@ def checked_family(family: KernelFamily, group: FusedOp | None = None) -> Kernel
         maker = Maker(maker.title, family, about, location)
     checks: Mapping[str, Check] = {
         "match": partial(_candidate, maker),
+        "match_open": partial(_open_candidate, maker),
         "prefers_parts": one_of(bool),
         "reorder_seconds": _seconds_or_none,
         "anchors": _kinds,
@@ -60,6 +67,14 @@ def _candidate(maker: Maker, answer: Any, group: FusedOp) -> Candidate[Any] | No
     require_parts(answer, Candidate)
     checks = {**_CANDIDATE, "layouts": partial(_choices, group)}
     return cast(Candidate[Any], Checked(answer, Candidate, checks, maker))
+
+
+def _open_candidate(maker: Maker, answer: Any, group: FusedOp) -> OpenCandidate | None:
+    if answer is None:
+        return None
+    require_parts(answer, OpenCandidate)
+    checks: Mapping[str, Check] = {"makes": one_of(bool), "emit": one_of(Kernel)}
+    return cast(OpenCandidate, Checked(answer, OpenCandidate, checks, maker))
 
 
 def _choices(group: FusedOp, answer: Iterable[object]) -> list[LayoutChoice]:
@@ -114,6 +129,7 @@ def _schedules(answer: Iterable[object], level: int) -> Iterator[Schedule]:
 _CANDIDATE: Mapping[str, Check] = {
     "offers": one_of(bool),
     "takes_strides": one_of(bool),
+    "makes": one_of(bool),
     "seconds": _seconds,
     "space": _schedules,
     "takes": one_of(bool),

@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from braid.analysis.sizes.open_forms import is_bound, open_form
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.attribute_names import STREAM
@@ -21,6 +22,7 @@ from braid.targets.kernels.kernel_family import (
     Candidate,
     Kernel,
     KernelFamily,
+    OpenCandidate,
 )
 from braid.targets.kernels.schedules import Entries, Schedule, ScheduleError
 
@@ -31,18 +33,22 @@ _State = tuple[str | int | Operation | SSAValue, ...]
 class Match:
     """What `family` found in `group`: its candidate, and what follows from its answers.
 
-    Schedules are entries here, as records have them: candidates are given their own class.
+    Schedules are entries here, as records have them: candidates are given their own class. Of a
+    group that is bound at likely sizes, `at_all_sizes` is what makes its kernel where they are
+    open.
     """
 
     family: KernelFamily
     group: FusedOp
     candidate: Candidate[Any]
+    at_all_sizes: OpenCandidate | None = None
 
     @cached_property
     def layouts(self) -> Sequence[LayoutChoice]:
         """Those of the candidate that want nothing transformed that is not known yet."""
         known = ParameterExpressions()
-        return [c for c in self.candidate.layouts if _is_available(c, self.group, known)]
+        offered = (c for c in self.candidate.layouts if _is_available(c, self.group, known))
+        return [choice for choice in offered if self._is_made(choice)]
 
     def offers(self, choice: LayoutChoice) -> bool:
         """Return whether `layouts` has `choice`, and the candidate addresses its strides."""
@@ -50,7 +56,11 @@ class Match:
             self.candidate.offers(choice)
             and _is_available(choice, self.group, ParameterExpressions())
             and (_is_dense(choice) or self.candidate.takes_strides(choice))
+            and self._is_made(choice)
         )
+
+    def _is_made(self, choice: LayoutChoice) -> bool:
+        return self.at_all_sizes is None or self.at_all_sizes.makes(choice)
 
     def default_schedule(self) -> Entries:
         """Return the first of the schedules of level 0."""
@@ -81,7 +91,7 @@ class Match:
         Raises ScheduleError for entries that are no schedule of the family.
         """
         schedule = type(self._default).read(entries) if entries else self._default
-        return self.candidate.emit(symbol, schedule)
+        return (self.at_all_sizes or self.candidate).emit(symbol, schedule)
 
     @cached_property
     def _default(self) -> Schedule:
@@ -104,8 +114,33 @@ def match_group(family: KernelFamily, group: FusedOp) -> Match | None:
 
     Raises BraidError for a family of another package that fails, or whose candidate lacks a part.
     """
-    candidate = asked(family, group).match(group)
-    return None if candidate is None else Match(family, group, candidate)
+    return _Question(group).answer_of(family)
+
+
+class _Question:
+    """What families are asked about a group: of one that is bound, about its open form, too."""
+
+    def __init__(self, group: FusedOp) -> None:
+        self._group = group
+
+    def answer_of(self, family: KernelFamily) -> Match | None:
+        """Return what a family finds, in the group and where its sizes are open."""
+        group = self._group
+        candidate = asked(family, group).match(group)
+        if candidate is None or not self._is_bound:
+            return None if candidate is None else Match(family, group, candidate)
+        if self._open_form is None:
+            return None
+        at_all_sizes = asked(family, self._open_form).match_open(self._open_form)
+        return None if at_all_sizes is None else Match(family, group, candidate, at_all_sizes)
+
+    @cached_property
+    def _is_bound(self) -> bool:
+        return is_bound(self._group)
+
+    @cached_property
+    def _open_form(self) -> FusedOp | None:
+        return open_form(self._group)
 
 
 class GroupMatches:
@@ -129,7 +164,7 @@ class GroupMatches:
         if state not in self._matches:
             # The kernel of a stream is the stream.
             families = () if STREAM in group.attributes else self._asked(group)
-            found = (match_group(family, group) for family in families)
+            found = map(_Question(group).answer_of, families)
             self._matches[state] = tuple(each for each in found if each is not None)
         return self._matches[state]
 
@@ -150,17 +185,18 @@ class GroupMatches:
         """
         if any(asked(family, group).prefers_parts(group) for family in self.families):
             return False
-        return any(match_group(family, group) for family in reversed(self._asked(group)))
+        return any(map(_Question(group).answer_of, reversed(self._asked(group))))
 
     def is_specialized(self, group: FusedOp) -> bool:
         """Return whether a family other than the generic loops takes `group`; see `any_takes`."""
         families = (f for f in reversed(self._asked(group)) if f.name != GENERIC)
-        return any(match_group(family, group) for family in families)
+        return any(map(_Question(group).answer_of, families))
 
     def is_made_for(self, group: FusedOp, kind: type[Operation]) -> bool:
         """Whether a family that is anchored at ops of this kind takes `group`; as `any_takes`."""
+        question = _Question(group)
         return any(
-            anchors is not None and kind in anchors and match_group(family, group)
+            anchors is not None and kind in anchors and question.answer_of(family)
             for family, anchors in zip(self.families, self._anchors, strict=True)
         )
 

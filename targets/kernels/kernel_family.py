@@ -9,7 +9,7 @@ see `family_answers.py`.
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -131,12 +131,35 @@ class Candidate(ABC, Generic[S]):
     def emit(self, symbol: str, schedule: S) -> Kernel:
         """The kernel under this symbol, for the layouts and strides in the types of the group."""
 
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Return whether `emit` makes a kernel in these layouts, for a group with open dims.
+
+        They are those of a candidate for the same group at likely sizes, where what has an extent
+        of 1 may be stored in others than `layouts` has.
+        """
+        return self.offers(choice)
+
     def overlap(self) -> Overlap | None:
         """The operand over which `emit` can write the result, for the types and strides.
 
         `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
         """
         return None
+
+
+class OpenCandidate(Protocol):
+    """A way to make the kernel of one group with open dims, at all sizes.
+
+    What is decided, decides the candidate of the same family for the group at likely sizes.
+    """
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """As in `Candidate`."""
+        ...
+
+    def emit(self, symbol: str, schedule: Any) -> Kernel:
+        """As in `Candidate`, by a schedule that was chosen for likely sizes."""
+        ...
 
 
 class KernelFamily(ABC):
@@ -159,6 +182,13 @@ class KernelFamily(ABC):
     @abstractmethod
     def match(self, group: FusedOp) -> Candidate[Any] | None:
         """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
+
+    def match_open(self, group: FusedOp) -> OpenCandidate | None:
+        """How the family makes `group`, with open dims whose sizes its types say; None: it cannot.
+
+        Asked for groups that it takes at likely sizes.
+        """
+        return None
 
     def prefers_parts(self, group: FusedOp) -> bool:
         """Return whether kernels for the parts of `group` take less time, so that it is none."""

@@ -11,15 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from io import StringIO
+from types import MappingProxyType
 from typing import Any, cast
 
-from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.builtin import NoneAttr, TensorType
 from xdsl.ir import Attribute, SSAValue
 from xdsl.printer import Printer
 
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import boxes_of, overlap_of, stored_choice
-from braid.dialects.braid.attributes import LayoutAttr
+from braid.dialects.braid.attributes import with_layout
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.support.toolchain import braid_version, distribution_version, toolchain
@@ -70,23 +71,32 @@ def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | 
 class GroupKey:
     """What a kernel is to do: `stored` is the `stored_text` of the group, `machine` its text.
 
-    `threads` run it at once.
+    `threads` run it at once. `likely` are the values of symbols at which a kernel for all sizes was
+    decided on.
     """
 
     stored: str
     machine: str
     threads: int = 1
     numerics: str = NUMERICS
+    likely: tuple[tuple[str, int], ...] = ()
 
     @staticmethod
-    def of(stored: str, machine: Machine, threads: int = 1) -> "GroupKey":
+    def of(
+        stored: str,
+        machine: Machine,
+        threads: int = 1,
+        likely: Mapping[str, int] = MappingProxyType({}),
+    ) -> "GroupKey":
         """The key of a group on `machine`."""
-        return GroupKey(stored, machine_text(machine), threads)
+        values = tuple(sorted(likely.items()))
+        return GroupKey(stored, machine_text(machine), threads, likely=values)
 
     @property
     def text(self) -> str:
         """All of it."""
-        return "\0".join((self.stored, self.machine, str(self.threads), self.numerics))
+        parts = (self.stored, self.machine, str(self.threads), self.numerics)
+        return "\0".join((*parts, *(f"{name}={value}" for name, value in self.likely)))
 
 
 @dataclass(frozen=True)
@@ -202,6 +212,6 @@ class _CanonicalPrinter(Printer):
 
 @lru_cache(maxsize=1 << 14)
 def _type_text(tensor: TensorType[Any]) -> str:
-    if isinstance(tensor.encoding, LayoutAttr):
-        tensor = TensorType(tensor.element_type, tensor.get_shape())
+    if not isinstance(tensor.encoding, NoneAttr):
+        tensor = with_layout(tensor, Layout.row_major(tensor.get_num_dims()))
     return str(tensor)

@@ -15,7 +15,7 @@ from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.common.emitted_dialects import memref, vector
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.kernels.selection.keys import key_of, largest_of, word_of
 from braid.lowering.cpu.kernels.selection.sorting import iota
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
@@ -38,7 +38,7 @@ _ROW_CYCLES = 40.0
 
 
 @dataclass(frozen=True)
-class ArgReduceFamily(VectorFamily):
+class ArgReduceFamily(SizedFamily):
     """An arg-reduction along the innermost dim, alone, row-major."""
 
     name: str = "arg-reduce"

@@ -17,7 +17,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -35,7 +35,7 @@ Others are left to loops that the compiler sees through."""
 
 
 @dataclass(frozen=True)
-class ConcatFamily(VectorFamily):
+class ConcatFamily(SizedFamily):
     """`braid.concat` alone in its group, whose operands lie in the result in long pieces.
 
     Layout: row-major, with strides between pieces.

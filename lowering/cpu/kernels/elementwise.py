@@ -21,7 +21,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, SizedFamily
 from braid.lowering.cpu.kernels.pointwise.loops import (
     LoopSchedule,
     PointwiseLoops,
@@ -35,7 +35,7 @@ _MOST_UNROLLED = 32
 
 
 @dataclass(frozen=True)
-class ElementwiseFamily(VectorFamily):
+class ElementwiseFamily(SizedFamily):
     """Any group of elementwise ops on tensors, or slices of them, with one innermost dim.
 
     Layouts: row-major, channels last, and channel blocks that divide the channels; operands that
@@ -72,6 +72,10 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
 
     def _nest(self, choice: LayoutChoice) -> PointwiseNest | None:
         return pointwise_nest(self.points, choice, self.extents_of)
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Return whether vectors are contiguous."""
+        return self._nest(choice) is not None
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous."""

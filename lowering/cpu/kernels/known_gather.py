@@ -17,7 +17,7 @@ from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -32,7 +32,7 @@ _BROKEN = 1.3
 
 
 @dataclass(frozen=True)
-class KnownGatherFamily(VectorFamily):
+class KnownGatherFamily(SizedFamily):
     """Gathers of numbers at constant positions alone in their group, row-major.
 
     One along a dim, or a chain of them.

@@ -20,7 +20,7 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.transpose import TransposeLoops
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
-from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, SizedFamily
 from braid.lowering.cpu.kernels.pointwise.loops import (
     LoopSchedule,
     PointwiseLoops,
@@ -42,7 +42,7 @@ Loops: TypeAlias = PointwiseLoops | TransposeLoops
 
 
 @dataclass(frozen=True)
-class MovementFamily(VectorFamily):
+class MovementFamily(SizedFamily):
     """A chain of `braid.reorder`, `braid.transpose` and `braid.reshape` alone in its group.
 
     Layouts: a reorder's as typed; others row-major, column-major or channels last on either side,
@@ -82,6 +82,10 @@ class Copy(ScheduledCandidate[LoopSchedule]):
     def choices(self) -> Sequence[LayoutChoice]:
         """All pairs of layouts of operand and result."""
         return [choice for choice in _candidates(self.group) if self._nest(choice)]
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Return whether there are loops for these layouts."""
+        return self._nest(choice) is not None
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous on either side."""

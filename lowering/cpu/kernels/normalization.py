@@ -19,7 +19,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.kernels.rows.layer_norm import LayerNormLoops
 from braid.lowering.cpu.kernels.rows.softmax import SoftmaxLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
@@ -31,7 +31,7 @@ _FLOPS = {SoftmaxNest: 16, LayerNormNest: 8}
 
 
 @dataclass(frozen=True)
-class NormalizationFamily(VectorFamily):
+class NormalizationFamily(SizedFamily):
     """`braid.softmax` and `braid.layer_norm`, of f32 or f64, alone in their group.
 
     Scale and bias of a normalization have a number for every element of a row, for sections of it,

@@ -14,7 +14,7 @@ from braid.dialects.braid.movement import PadOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.copies.border import write_border
 from braid.lowering.cpu.kernels.copies.strided import copy_loops
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -26,7 +26,7 @@ from braid.targets.kernels.schedules import Schedule
 
 
 @dataclass(frozen=True)
-class PadFamily(VectorFamily):
+class PadFamily(SizedFamily):
     """`braid.pad` alone in its group, of an operand that lies elsewhere.
 
     Layouts: the same on both sides, any; dims that are stored in blocks are not padded.

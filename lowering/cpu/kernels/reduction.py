@@ -16,7 +16,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import results_alike
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.kernels.rows.reduction_loops import ReductionLoops
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.elementwise_table import emitter_of
@@ -33,7 +33,7 @@ _EXTREMUM_FLOPS = 3
 
 
 @dataclass(frozen=True)
-class ReductionFamily(VectorFamily):
+class ReductionFamily(SizedFamily):
     """One `braid.reduce` along any dims, with elementwise ops on what it reads and on its result.
 
     Of f32, f64, i32, i64, and what is made of other types where it is read. Layouts: all that the
@@ -75,6 +75,10 @@ class ReductionCandidate(VectorCandidate):
 
     def _nest(self, choice: LayoutChoice) -> ReductionNest | None:
         return reduction_nest(self.found, choice, self.extents_of)
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Return whether the innermost dim of what is read is contiguous."""
+        return self._nest(choice) is not None
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
         """Unless vectors would not be contiguous."""

@@ -17,7 +17,7 @@ from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scan import ScanOp
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
@@ -40,7 +40,7 @@ _TOGETHER = 8
 
 
 @dataclass(frozen=True)
-class ScanFamily(VectorFamily):
+class ScanFamily(SizedFamily):
     """A scan of numbers alone in its group, row-major; elements are combined in their order."""
 
     name: str = "scan"

@@ -14,7 +14,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.scattering import ScatterOp
 from braid.lowering.common.emitted_dialects import memref
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
@@ -29,7 +29,7 @@ from braid.targets.kernels.schedules import Schedule
 
 
 @dataclass(frozen=True)
-class ScatterFamily(VectorFamily):
+class ScatterFamily(SizedFamily):
     """A scatter of numbers alone in its group, row-major.
 
     Several updates may address one element, so that they are in one grid iteration.

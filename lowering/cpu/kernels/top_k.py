@@ -17,7 +17,7 @@ from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sorting import TopKOp
-from braid.lowering.cpu.kernels.groups.vector_family import VectorCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
 from braid.lowering.cpu.kernels.selection.candidates import Room, Selection
 from braid.lowering.cpu.kernels.selection.keys import word_of
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
@@ -37,7 +37,7 @@ _STRIDED = 16.0
 
 
 @dataclass(frozen=True)
-class TopKFamily(VectorFamily):
+class TopKFamily(SizedFamily):
     """A selection alone in its group, row-major."""
 
     name: str = "top-k"

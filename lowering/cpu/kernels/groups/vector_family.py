@@ -4,11 +4,13 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from xdsl.ir import SSAValue
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, extents_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds, read_shares, stored_bytes
@@ -36,6 +38,19 @@ class VectorFamily(KernelFamily):
     def unit_of(self, value: SSAValue) -> VectorUnit:
         """For vectors of a tensor's elements: of 64 bits, or of at most 32."""
         return self._units[max(4, bytes_of(element_type_of(value)))]
+
+
+@dataclass(frozen=True)
+class SizedFamily(VectorFamily):
+    """A family whose candidates take extents as they are given, numbers or sizes."""
+
+    @abstractmethod
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> Candidate[Any] | None:
+        """As in the base class, with extents from `extents_of`."""
+
+    def match_open(self, group: FusedOp) -> Candidate[Any] | None:
+        """As in the base class."""
+        return self.match(group, extents_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,1 @@
+"""Groups with open dims, and the same groups at numbers."""

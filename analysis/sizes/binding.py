@@ -1,0 +1,114 @@
+"""Numbers in place of symbols, in types and wherever else sizes stand."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import OPEN_TYPES
+from braid.dialects.braid.attributes import layout_of, with_layout
+from braid.dialects.braid.base import tensor_type
+from braid.dialects.braid.names import inherit_names
+from braid.dialects.braid.size_limits import require_extents
+from braid.dialects.braid.sized_ops import SizedOp
+from braid.dialects.braid.sizes import SizesAttr, extents_of_type, sizes_of_type
+from braid.support.errors import BraidError
+from braid.support.sizes.expression import Atom, Extent, SizeError, Symbol, substitute
+
+OTHER_OP: ArrayAttr[Attribute] = ArrayAttr([])
+"""The `braid.open_types` of a plain op that stands for one with sizes as attributes."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What symbols become."""
+
+    by_atom: Mapping[Atom, Extent]
+    values: Mapping[str, int]
+
+    @staticmethod
+    def of(values: Mapping[str, int]) -> "Binding":
+        """Return what puts these numbers in place of symbols, by their names."""
+        return Binding({Symbol(name): number for name, number in values.items()}, values)
+
+    def bind_all(self, root: Operation) -> None:
+        """Bind the ops inside of `root`, and itself. Raises BraidError as `bind`."""
+        for op in list(root.walk()):
+            self.bind(op)
+
+    def verify(self, root: Operation) -> None:
+        """Raise BraidError for an op that these sizes make impossible."""
+        for op in root.walk():
+            try:
+                op.verify(verify_nested_ops=False)
+            except VerifyException as error:
+                raise _impossible(op, self.values, str(error)) from error
+
+    def bind(self, op: Operation) -> None:
+        """Put the numbers into an op, its results and the arguments of its blocks.
+
+        Raises BraidError for a size that has no value at these numbers.
+        """
+        try:
+            for block in (block for region in op.regions for block in region.blocks):
+                for argument in block.args:
+                    self._bind_type(argument)
+            for result in op.results:
+                self._bind_type(result)
+            if isinstance(op, SizedOp):
+                self._bind_attributes(op)
+        except SizeError as error:
+            raise _impossible(op, self.values, error.message) from error
+        except VerifyException as error:
+            raise _impossible(op, self.values, str(error)) from error
+
+    def _bind_type(self, value: SSAValue) -> None:
+        new = self.bound(value.type)
+        if new != value.type:
+            Rewriter.replace_value_with_new_type(value, new)
+
+    def bound(self, attribute: Attribute) -> Attribute:
+        """Return a type with the numbers in it."""
+        if isinstance(attribute, TensorType):
+            return self._bound_tensor(cast("TensorType[Any]", attribute))
+        if isinstance(attribute, FunctionType):
+            return FunctionType.from_lists(
+                [self.bound(type) for type in attribute.inputs],
+                [self.bound(type) for type in attribute.outputs],
+            )
+        return attribute
+
+    def _bound_tensor(self, type: "TensorType[Any]") -> "TensorType[Any]":
+        if sizes_of_type(type) is None:
+            return type
+        extents = self._all(extents_of_type(type))
+        require_extents(extents)
+        return with_layout(tensor_type(type.element_type, extents), layout_of(type))
+
+    def _all(self, extents: Iterable[Extent]) -> tuple[Extent, ...]:
+        return tuple(substitute(extent, self.by_atom) for extent in extents)
+
+    def _bind_attributes(self, op: SizedOp) -> None:
+        """Put the numbers into the sizes of an op: a plain one where all are known."""
+        for name, held in list(op.attributes.items()):
+            if isinstance(held, SizesAttr):
+                op.attributes[name] = SizesAttr.of(self._all(held.get_values()))
+        if (plain := op.bound()) is not None:
+            inherit_names(op, plain.results, [plain])
+            if OPEN_TYPES in op.attributes:
+                plain.attributes[OPEN_TYPES] = OTHER_OP
+            Rewriter.replace_op(op, plain)
+
+
+def _impossible(op: Operation, values: Mapping[str, int], why: str) -> BraidError:
+    sizes = ", ".join(f"{name} = {number}" for name, number in values.items())
+    return BraidError(
+        f"'{op.name}' is impossible at {sizes}: {why}",
+        location=source_location(op),
+        hint="give other sizes",
+    )
