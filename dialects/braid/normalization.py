@@ -33,7 +33,7 @@ from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.reduction import reduce_stage
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.scalar import Apply, Argument, Literal, Scalar
+from braid.dialects.braid.scalar import Apply, Argument, Literal, Scalar, SizeNumber
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -44,6 +44,7 @@ from braid.dialects.braid.structure import (
     parallel,
 )
 from braid.support.sizes.expression import Size
+from braid.support.sizes.operators import product_of
 
 
 def pointwise_stage(
@@ -198,10 +199,17 @@ class LayerNormOp(StructuredOp):
         deviation = np.sqrt(variance + self.epsilon.value.data)
         return ((centered / deviation * scale + bias).astype(operands[0].dtype),)
 
+    def _share(self, type: Attribute) -> Scalar:
+        """Return what one element counts for in a mean."""
+        count = product_of(extents_of(self.input)[dim] for dim in self.dims)
+        if isinstance(count, int):
+            return Literal(1 / count, type)
+        return Apply("reciprocal", (SizeNumber(count, type),), type)
+
     def structure(self) -> Structure:
         """Stages: sum, x - mean, sum of squares, normalized and scaled."""
         shape, t = shape_of(self.input), element_type_of(self.input)
-        share = Literal(1 / int(np.prod([shape[dim] for dim in self.dims])), t)
+        share = self._share(t)
         total = reduce_stage("add", OperandSource(0), shape, self.dims, t)
         mean = Apply("mul", (Argument(1), share), t)
         centered = pointwise_stage(

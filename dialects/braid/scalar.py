@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 from xdsl.ir import Attribute
 
+from braid.support.sizes.expression import Extent
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -23,6 +25,14 @@ class Literal:
     """A number of the given element type."""
 
     value: float | int | bool
+    type: Attribute
+
+
+@dataclass(frozen=True)
+class SizeNumber:
+    """The value of a size as a number of the given element type."""
+
+    size: Extent
     type: Attribute
 
 
@@ -56,7 +66,7 @@ class Apply:
     type: Attribute
 
 
-Scalar: TypeAlias = Argument | Literal | Position | Apply | Load
+Scalar: TypeAlias = Argument | Literal | SizeNumber | Position | Apply | Load
 
 
 def walk(body: Scalar) -> Iterator[Scalar]:

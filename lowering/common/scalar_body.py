@@ -12,9 +12,20 @@ from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.scalar import Apply, Argument, Literal, Load, Position, Scalar
+from braid.dialects.braid.scalar import (
+    Apply,
+    Argument,
+    Literal,
+    Load,
+    Position,
+    Scalar,
+    SizeNumber,
+)
 from braid.lowering.common.element_types import compute_type, constant, convert, reinterpret, widen
 from braid.lowering.common.scalar_ops import emit_operation
+from braid.lowering.common.tensor_loops import index_constant
+from braid.support.errors import UnsupportedError
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
@@ -41,12 +52,14 @@ class BodyEmitter:
                 return self.arguments[index], self.argument_types[index]
             case Literal(value, element_type):
                 return constant(self.builder, value, compute_type(element_type)), element_type
+            case SizeNumber(size, element_type):
+                number = self.builder.insert(arith.IndexCastOp(self.size(size), i64)).result
+                return convert(self.builder, number, i64, element_type), element_type
             case Position(dim, element_type):
-                index = self.builder.insert(linalg.IndexOp(dim)).result
-                number = self.builder.insert(arith.IndexCastOp(index, i64)).result
+                number = self.builder.insert(arith.IndexCastOp(self.index_of(dim), i64)).result
                 return convert(self.builder, number, i64, element_type), element_type
             case Load(operand, indices, element_type):
-                return self._load(operand, indices), element_type
+                return self.load(operand, indices), element_type
             case Apply(operation, arguments, element_type):
                 return self._apply(operation, arguments, element_type), element_type
 
@@ -61,7 +74,18 @@ class BodyEmitter:
             return reinterpret(self.builder, *last, element_type)
         return emit_operation(self.builder, operation, [v for v, _ in values], last[1])
 
-    def _load(self, operand: int, indices: Sequence[Scalar]) -> SSAValue:
+    def size(self, size: Extent) -> SSAValue:
+        """The value of a size, as an index."""
+        if isinstance(size, int):
+            return index_constant(self.builder, size)
+        raise UnsupportedError(f"size '{size}' has no value here", hint="give the shape")
+
+    def index_of(self, dim: int) -> SSAValue:
+        """Where the iteration is along a dim."""
+        return self.builder.insert(linalg.IndexOp(dim)).result
+
+    def load(self, operand: int, indices: Sequence[Scalar]) -> SSAValue:
+        """The element of an operand, in the type upstream computes in."""
         shape = self.operand_types[operand].get_shape()
         positions = [self._position(i, extent) for i, extent in zip(indices, shape, strict=True)]
         element_type = cast(AnyTensor, self.operands[operand].type).element_type
@@ -71,7 +95,7 @@ class BodyEmitter:
     def _position(self, index: Scalar, extent: int) -> SSAValue:
         """The index into a dim of `extent` elements; a dim of the iteration space may be one."""
         if isinstance(index, Position) and DYNAMIC < self.extents[index.dim] <= extent:
-            return self.builder.insert(linalg.IndexOp(index.dim)).result
+            return self.index_of(index.dim)
         return counted_position(self.builder, *self.emit(index), extent)
 
 

@@ -88,7 +88,7 @@ Ranked: TypeAlias = tuple[SSAValue, SSAValue]
 """An element as stored and its index along the dim, as i64; the index is -1 for none."""
 
 
-class _Order:
+class Order:
     """Which of two elements comes first: by value, then by index. NaN is above every number."""
 
     def __init__(self, builder: Builder, element_type: Attribute, largest: bool) -> None:
@@ -217,7 +217,7 @@ def _next(
     """The first element after `last` in the order."""
 
     def step(b: Builder, index: SSAValue, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        order = _Order(b, source.element_type, bool(source.op.largest.value.data))
+        order = Order(b, source.element_type, bool(source.op.largest.value.data))
         value = element(b, source.tensor, source.at(point, index))
         candidate = (value, b.insert(arith.IndexCastOp(index, i64)).result)
         is_left = _or_is_nothing(b, last[1], order.is_before(last, candidate))

@@ -1,10 +1,11 @@
 """Writes `arith`, `scf` and `vector` ops one after another, with index arithmetic folded."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias, cast
 
+from xdsl.builder import Builder
 from xdsl.dialects import arith, llvm, scf
 from xdsl.dialects.builtin import (
     AnyFloat,
@@ -20,6 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.llvm import CallIntrinsicOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint
 
 from braid.lowering.common.element_types import signless
 from braid.lowering.common.emitted_dialects import vector
@@ -74,7 +76,7 @@ class Emitter:
         self._constants: dict[tuple[str, Attribute], Value] = {}
         self._numbers: dict[int, Value] = {}
         self._vectors: dict[Attribute, VectorType[Any]] = {}
-        self._known: dict[tuple[type[Operation], Value, Value], Value] = {}  # in this block
+        self._known: dict[Hashable, Value] = {}  # in this block
         self._unknown_mask: Value | None = None
 
     def insert(self, op: Operation) -> Value:
@@ -97,6 +99,18 @@ class Emitter:
     def apply(self, op: type[Operation], *operands: Value) -> Value:
         """As `make`, with a result of the first operand's type."""
         return self.make(op, operands, operands[0].type)
+
+    @property
+    def builder(self) -> Builder:
+        """Return what appends to the block that ops are appended to now."""
+        return Builder(InsertPoint.at_end(self._block))
+
+    def once(self, key: Hashable, make: Callable[[], Value]) -> Value:
+        """Return what `make` appends, which it does once for a key in a block and those inside."""
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = make()
+        return known
 
     def effect(self, op: Operation) -> None:
         """Appends an op without results."""
@@ -197,11 +211,8 @@ class Emitter:
 
     def _computed(self, op: type[Operation], a: Index, b: Index) -> Value:
         """An op on indices, once in a block and those inside it."""
-        key = (op, self.index(a), self.index(b))
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = self.make(op, key[1:], _INDEX)
-        return known
+        operands = (self.index(a), self.index(b))
+        return self.once((op, *operands), lambda: self.make(op, operands, _INDEX))
 
     def dot(self, indices: Sequence[Index], strides: Sequence[Extent]) -> Index:
         """Σ indices[i] · strides[i]."""

@@ -55,4 +55,6 @@ def carry_sums(
 def _is_rounded(value: Value) -> bool:
     """Whether sums of its type are rounded: those of integers are exact."""
     type = value.type
-    return isinstance(type, VectorType) and cast(VectorType[Attribute], type).element_type == _f32
+    if isinstance(type, VectorType):
+        type = cast(VectorType[Attribute], type).element_type
+    return type == _f32

@@ -8,11 +8,15 @@ VERSION = 5
 
 
 def emit_fallback(group: FusedOp, symbol: str) -> Kernel:
-    """A kernel for any group of ops with static shapes, in the layouts of its types.
+    """A kernel for any group of ops, in the layouts of its types.
 
-    Raises as `bufferized_group`.
+    Open dims have to have sizes. Raises as `bufferized_group` and `emit_open`.
     """
-    # What upstream's passes need takes long to import, and few models have such a group.
+    # What these need takes long to import, and few models have such a group.
+    from braid.lowering.cpu.fallback.open_groups.emit_open import emit_open, is_open
+
+    if is_open(group):
+        return emit_open(group, symbol)
     from braid.lowering.common.bufferized_group import bufferized_group
     from braid.lowering.cpu.fallback.buffers import finish_buffers
 

@@ -34,7 +34,7 @@ from braid.targets.kernels.kernel_family import InPlace, Kernel
 
 _SCRATCH: Mapping[int, Attribute] = {4: f32, 8: f64}
 
-_OPEN_ELEMENTS = 1 << 48
+OPEN_ELEMENTS = 1 << 48
 """As many as an address space has: the type of a buffer of unknown length needs a number."""
 
 Body = Callable[[Emitter, Sequence[Buffer], Index], None]
@@ -70,7 +70,7 @@ def stored_type(tensor: Attribute, layout: Layout | None = None) -> MemRefType[A
     layout = layout or layout_of(type)
     shape = layout.storage_shape(type.get_shape())
     if DYNAMIC in shape:
-        shape = (_OPEN_ELEMENTS,)
+        shape = (OPEN_ELEMENTS,)
     strides = NoneAttr() if layout.strides is None else StridedLayoutAttr(layout.strides, 0)
     element_type = i8 if type.element_type == i1 else signless(type.element_type)
     return MemRefType(element_type, shape, strides)

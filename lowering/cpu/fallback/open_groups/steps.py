@@ -1,0 +1,85 @@
+"""Steps of a kernel: loops that write a tensor, cut into iterations that need no other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from braid.lowering.common.element_types import compute_type, constant
+from braid.lowering.cpu.fallback.open_groups.tensors import (
+    Point,
+    ReshapedTensor,
+    StoredTensor,
+    Tensor,
+    all_of,
+    below,
+)
+from braid.lowering.emit.emitter import Emitter, Index
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
+
+_ROW = 4096
+"""Elements along the last dim that one iteration writes at most."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """So many iterations, of which `run` appends one; what they write they do not read."""
+
+    grid: Extent
+    run: Callable[[Index], None]
+
+
+def nest(e: Emitter, extents: Sequence[Extent], body: Callable[[Point], None]) -> Step:
+    """Return a step that runs `body` at each index of a shape, along the last dim in a loop."""
+    if not extents:
+        return Step(1, lambda _: body([]))
+    *outer, row = extents
+    parts = -(-row // _ROW)
+
+    def run(index: Index) -> None:
+        index, part = e.divmod(index, parts)
+        point = e.coordinates(index, outer)
+        begin = e.mul(part, _ROW)
+        end = e.minimum(e.add(begin, _ROW), row)
+        e.loop(begin, end, 1, lambda last: body([*point, last]))
+
+    return Step(product_of(outer) * parts, run)
+
+
+def loops(e: Emitter, extents: Sequence[Extent], body: Callable[[Point], None]) -> None:
+    """Append loops that run `body` at each index of a shape in row-major order."""
+
+    def inner(point: Point) -> None:
+        if len(point) == len(extents):
+            body(point)
+        else:
+            e.loop(0, extents[len(point)], 1, lambda index: inner([*point, index]))
+
+    inner([])
+
+
+def filling(e: Emitter, target: StoredTensor, source: Tensor) -> Step:
+    """Return the step that writes the elements of `source`, and the zeros that fill up blocks."""
+    if isinstance(source, ReshapedTensor):
+        stored = source.source
+        if isinstance(stored, StoredTensor) and stored.is_plain and target.is_plain:
+
+            def copy(point: Point) -> None:
+                target.write(e, stored.read(e, point[0]), point[0])
+
+            return nest(e, [product_of(target.extents)], copy)
+    checked = [
+        dim
+        for dim, (written, extent) in enumerate(zip(target.written, target.extents, strict=True))
+        if written != extent
+    ]
+
+    def write(point: Point) -> None:
+        if not checked:
+            target.store(e, source.at(e, point), point)
+            return
+        zero = constant(e.builder, 0, compute_type(target.element_type))
+        inside = all_of(e, [below(e, point[dim], target.extents[dim]) for dim in checked])
+        (value,) = e.replaced(inside, [zero], lambda: [source.at(e, point)])
+        target.store(e, value, point)
+
+    return nest(e, target.written, write)
