@@ -22,6 +22,7 @@ PASSES: dict[str, str] = {
     ),
     "bind-sizes": "braid.passes.sizes.bind_sizes:BindSizesPass",
     "canonicalize": "braid.passes.canonicalize.canonicalize:CanonicalizePass",
+    "collect-size-checks": ("braid.passes.sizes.collect_size_checks:CollectSizeChecksPass"),
     "convert-linalg-to-braid": (
         "braid.passes.linalg.convert_linalg_to_braid:ConvertLinalgToBraidPass"
     ),

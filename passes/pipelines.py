@@ -6,6 +6,8 @@ SIMPLIFY = ("canonicalize", "cse")
 DEFAULT = (
     # A model's own functions are part of it; functions from here on are kernels and clusters.
     "inline",
+    # While ops are those of the model: their rules say what each run has to check of open sizes.
+    "collect-size-checks",
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",

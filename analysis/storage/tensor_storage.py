@@ -13,6 +13,8 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
+from braid.dialects.braid.sizes import extents_of_type
+from braid.support.sizes.expression import Extent
 
 
 def stored_alike(shape: Sequence[int], first: Layout, second: Layout) -> bool:
@@ -69,6 +71,15 @@ def storage_bytes(tensor: Attribute, layout: Layout | None = None) -> int:
     """
     shape = (layout or layout_of(tensor)).storage_shape(cast(AnyTensor, tensor).get_shape())
     return math.prod(shape) * bytes_of(cast(AnyTensor, tensor).element_type)
+
+
+def open_storage_bytes(tensor: Attribute) -> Extent:
+    """Return what `storage_bytes` does, a size where the type has open dims with sizes."""
+    type = cast(AnyTensor, tensor)
+    total: Extent = bytes_of(type.element_type)
+    for extent in layout_of(tensor).storage_shape(extents_of_type(type)):
+        total = extent * total
+    return total
 
 
 def logical_bytes(tensor: AnyTensor) -> int:

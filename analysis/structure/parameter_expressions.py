@@ -7,6 +7,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import FusedOp
 
@@ -103,8 +104,10 @@ def most_elements(inputs: int) -> int:
 
 
 def _is_computable(op: Operation) -> bool:
-    """Whether compilation could run `op`; of an opaque op only the costs are known."""
-    return isinstance(op, TensorOp | FusedOp) and not isinstance(op, OpaqueOp)
+    """Return whether compilation could run `op`: not one of open dims, or known costs alone."""
+    if not isinstance(op, TensorOp | FusedOp) or isinstance(op, OpaqueOp):
+        return False
+    return all(DYNAMIC not in shape_of(result) for result in op.results)
 
 
 def is_leaf(op: Operation) -> bool:

@@ -19,8 +19,9 @@ from benchmarks.conformance.peers import (
     input_names,
 )
 from braid.analysis.interpreter import interpret
+from braid.dialects.braid.sizes import symbols_used
 from braid.frontends.onnx import ImportedModel, import_onnx
-from braid.passes.sizes.bind_sizes import bind_sizes, symbols_used
+from braid.passes.sizes.bind_sizes import bind_sizes
 from braid.support.errors import UnsupportedError
 
 _DEPENDS_ON_VALUES = ("expected a constant", "not known at import")

@@ -30,6 +30,10 @@ SYMBOLS = "braid.symbols"
 OPEN_TYPES = "braid.open_types"
 """On ops of a copy of a module that was made to decide at likely sizes: the types of operands and
 then of results as they are in the module, an array of types."""
+SIZE_CHECKS = "braid.size_checks"
+"""On a function: what its ops take for granted of sizes, and each run has to check, an array of
+`{size = #braid.sizes<["batch - count"]>, zero = true, message = "…"}`: without `zero` the size must
+not be negative."""
 PADDED_FROM = "braid.padded_from"
 """On the module: by open dim, the least size of which inputs may be padded up to a variant."""
 
@@ -178,6 +182,12 @@ SCRATCH_BUFFER = "braid.scratch_buffer"
 """On a call: the buffer of its scratch."""
 ARENA_BYTES = "braid.arena_bytes"
 """On a function: bytes of its arena."""
+OPEN_BUFFERS = "braid.open_buffers"
+"""On a function of open sizes: the bytes of each buffer of its arena, `#braid.sizes`."""
+OPEN_LIFETIMES = "braid.open_lifetimes"
+"""On such a function: `array<i64>` of the first and the last step at which each is needed."""
+KERNEL_SIZES = "braid.kernel_sizes"
+"""On a kernel's function: the sizes whose values it takes as arguments, `#braid.sizes`."""
 ARENA_BOUND = "braid.arena_bound"
 """On a function: bytes that no plan of this order can go below."""
 ARENAS = "braid.arenas"

@@ -13,13 +13,23 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import IN_PLACE
 
-SPACES = ("arena", "arena:MEMORY", "weights", "input:N", "output:N", "output:N:aligned")
+SPACES = (
+    "arena",
+    "arena:MEMORY",
+    "weights",
+    "input:N",
+    "output:N",
+    "output:N:aligned",
+    "open:N",
+)
 """What a buffer's offset counts from."""
 
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector. Arenas and weights begin at a multiple of it."""
 
-_SPACE = re.compile(r"arena(:[\w.:-]+)?|weights|(input|output):\d+|output:\d+:aligned", re.ASCII)
+_SPACE = re.compile(
+    r"arena(:[\w.:-]+)?|weights|(input|output|open):\d+|output:\d+:aligned", re.ASCII
+)
 
 
 def aligned(bytes: int) -> int:
@@ -34,7 +44,8 @@ class BufferAttr(ParametrizedAttribute):
     A space is the arena, the arena of another memory of the target (`arena:gpu.global`), the
     weights, or the memory of an input or output of the model, by its number (`output:0`). A caller
     aligns an output to its elements only; `output:0:aligned` is the first multiple of 64 bytes
-    in it.
+    in it. Where sizes are open, `open:N` is a buffer in the arena that is placed for each run: the
+    N-th of the function's `braid.open_buffers`.
 
     ```mlir
     #braid.buffer<"arena", 4096>
@@ -60,6 +71,11 @@ class BufferAttr(ParametrizedAttribute):
     def output(number: int) -> "BufferAttr":
         """The memory of a model's output."""
         return BufferAttr.of(f"output:{number}")
+
+    @staticmethod
+    def open(number: int) -> "BufferAttr":
+        """Return a buffer of the arena whose place is found when the sizes are known."""
+        return BufferAttr.of(f"open:{number}")
 
     @property
     def output_number(self) -> int | None:

@@ -29,6 +29,7 @@ from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float, is_stored_o
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
+from braid.dialects.braid.sizes import take_as_equal
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
 from braid.support.sizes.expression import Extent, ExtentT
 from braid.support.sizes.operators import is_equal, select
@@ -205,6 +206,7 @@ def repeated_shape(shapes: Sequence[Sequence[ExtentT]]) -> tuple[ExtentT, ...]:
         known = {e for e in extents if isinstance(e, int) and e not in (1, DYNAMIC)}
         if len(known) > 1:
             raise VerifyException(f"dim {dim} has extents {sorted(known)} in different operands")
+        take_as_equal(extents)
         result.append(known.pop() if known else _open_extent(extents))
     return cast("tuple[ExtentT, ...]", tuple(result))
 

@@ -5,7 +5,10 @@ a type says, as a layout does: `tensor<?x768xf32, #braid.sizes<["batch * sequenc
 is copied therefore keeps its sizes, and text that is parsed again has them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
 
@@ -20,6 +23,7 @@ from xdsl.dialects.builtin import (
     TensorType,
     i64,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute
 from xdsl.irdl import irdl_attr_definition, param_def
 from xdsl.parser import AttrParser
@@ -29,7 +33,7 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.layout import DYNAMIC, InvalidLayout, Layout
 from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
-from braid.support.sizes.expression import Extent, Size, SizeError
+from braid.support.sizes.expression import Extent, Size, SizeError, symbol, symbols_of
 from braid.support.sizes.reading import parse_size
 from braid.support.sizes.text import print_size
 
@@ -92,6 +96,20 @@ def _verify_texts(texts: ArrayAttr[StringAttr]) -> None:
         _parsed(texts)
     except SizeError as error:
         raise VerifyException(error.message) from None
+
+
+def extent_attribute(op: Operation, name: str) -> Extent | None:
+    """Return a number or a size that an attribute holds, None where there is no attribute."""
+    held = op.attributes.get(name)
+    if isinstance(held, SizesAttr):
+        (extent,) = held.get_values()
+        return extent
+    return _integer(held, 0) if _is_number(held) else None
+
+
+def attribute_of(extent: Extent) -> "SizesAttr | IntegerAttr[IntegerType]":
+    """Return the attribute that `extent_attribute` reads."""
+    return IntegerAttr(extent, i64) if isinstance(extent, int) else SizesAttr.of([extent])
 
 
 @lru_cache(maxsize=4096)
@@ -216,7 +234,7 @@ class SymbolAttr(ParametrizedAttribute):
             raise VerifyException(error.message) from None
 
 
-def _is_number(value: Attribute) -> bool:
+def _is_number(value: Attribute | None) -> bool:
     return isinstance(value, IntegerAttr) and cast("IntegerAttr[Any]", value).type == i64
 
 
@@ -242,6 +260,67 @@ def assumptions_of(function: Operation) -> Assumptions:
             if isinstance(own, SymbolAttr):
                 symbols[name] = own.assumed
     return Assumptions.of(symbols)
+
+
+# ---- Symbols of a module ----
+
+
+def tensor_types(root: Operation) -> "Iterator[TensorType[Any]]":
+    """Yield the types of all tensors inside of an op: results and arguments of blocks."""
+    for op in root.walk():
+        blocks = (block for region in op.regions for block in region.blocks)
+        arguments = (argument for block in blocks for argument in block.args)
+        for value in (*op.results, *arguments):
+            type: Attribute = value.type
+            if isinstance(type, TensorType):
+                yield cast("TensorType[Any]", type)
+
+
+def symbols_used(root: Operation) -> set[str]:
+    """Return the names of all symbols in the types inside of an op."""
+    found = {sizes for type in tensor_types(root) if (sizes := sizes_of_type(type)) is not None}
+    return symbols_of(*(extent for sizes in found for extent in sizes.get_values()))
+
+
+def is_open(module: Operation) -> bool:
+    """Return whether a function, or one of a module, takes tensors of sizes with a name."""
+    inside = (op for region in module.regions for block in region.blocks for op in block.ops)
+    functions = (op for op in (module, *inside) if isinstance(op, FuncOp))
+    types = (type for function in functions for type in function.function_type.inputs)
+    tensors = (cast("TensorType[Any]", type) for type in types if isinstance(type, TensorType))
+    return any(sizes_of_type(type) is not None for type in tensors)
+
+
+_BATCH, _SEQUENCE, _SIDE = 1, 128, 224
+
+
+def likely_sizes(root: Operation) -> dict[str, int]:
+    """Return the value of each symbol inside of an op at which decisions are made.
+
+    It is the first that `braid.symbols` says is likely. Otherwise the first dim of a tensor of two
+    or more is a batch, of 1, the last two of four are sides, of 224, and others are sequences, of
+    128, each brought into its range; the first tensor with the symbol counts.
+    """
+    functions = [op for op in root.walk() if isinstance(op, FuncOp)]
+    assumed = {name: own for f in functions for name, own in assumptions_of(f).symbols}
+    guesses: dict[str, int] = {}
+    for type in dict.fromkeys(tensor_types(root)):
+        for dim, extent in enumerate(extents_of_type(type)):
+            if isinstance(extent, Size):
+                for name in sorted(symbols_of(extent) - guesses.keys()):
+                    is_alone = extent == symbol(name)
+                    guesses[name] = _likely(dim, type.get_num_dims()) if is_alone else _SEQUENCE
+    return {name: _first_likely(assumed.get(name, Assumed()), guesses[name]) for name in guesses}
+
+
+def _first_likely(assumed: Assumed, guess: int) -> int:
+    return assumed.likely[0] if assumed.likely else assumed.nearest(guess)
+
+
+def _likely(dim: int, rank: int) -> int:
+    if dim == 0 and rank > 1:
+        return _BATCH
+    return _SIDE if rank == 4 and dim >= 2 else _SEQUENCE
 
 
 # ---- Extents of types ----
@@ -293,22 +372,72 @@ _NOTHING = Assumptions.of({})
 """All symbols are sizes: 0 or more."""
 
 
+@dataclass(frozen=True)
+class SizeFact:
+    """What an op takes for granted of sizes: that one equals another, or is at most that."""
+
+    left: Extent
+    right: Extent
+    is_equality: bool
+
+    @property
+    def size(self) -> Extent:
+        """Return what is 0 where they are equal, or not negative where left is at most right."""
+        return self.left - self.right if self.is_equality else self.right - self.left
+
+    def __str__(self) -> str:
+        relation = "=" if self.is_equality else "<="
+        return f"{print_size(self.left)} {relation} {print_size(self.right)}"
+
+
+_granted: ContextVar[dict[SizeFact, None] | None] = ContextVar("granted_sizes", default=None)
+
+
+@contextmanager
+def collecting_facts() -> Generator[dict[SizeFact, None]]:
+    """Collect what is taken for granted within the `with` block though nothing proves it."""
+    facts: dict[SizeFact, None] = {}
+    token = _granted.set(facts)
+    try:
+        yield facts
+    finally:
+        _granted.reset(token)
+
+
 def may_equal(a: Extent, b: Extent) -> bool:
-    """Return whether two extents have the same value for some sizes."""
+    """Return whether two extents have the same value for some sizes, which is taken for granted."""
     if a == b or DYNAMIC in (a, b):
         return True
     if isinstance(a, int) and isinstance(b, int):
         return False
-    return _NOTHING.equal(a, b) is not Answer.NO
+    return _may_be(_NOTHING.equal(a, b), SizeFact(a, b, is_equality=True))
 
 
 def may_be_at_most(a: Extent, b: Extent) -> bool:
-    """Return whether an extent is at most another for some sizes."""
+    """Return whether an extent is at most another for some sizes; this is taken for granted."""
     if DYNAMIC in (a, b):
         return True
     if isinstance(a, int) and isinstance(b, int):
         return a <= b
-    return _NOTHING.at_most(a, b) is not Answer.NO
+    return _may_be(_NOTHING.at_most(a, b), SizeFact(a, b, is_equality=False))
+
+
+def take_as_equal(extents: Sequence[Extent]) -> None:
+    """Note that extents of operands, but for ones, are taken to be equal: see `collecting_facts`.
+
+    Code that repeats an operand does so where its extent is the number 1, and never otherwise.
+    """
+    if _granted.get() is not None:
+        first, *others = [e for e in dict.fromkeys(extents) if e not in (1, DYNAMIC)] or [1]
+        for other in others:
+            may_equal(first, other)
+
+
+def _may_be(answer: Answer, fact: SizeFact) -> bool:
+    facts = _granted.get()
+    if facts is not None and answer is Answer.UNKNOWN:
+        facts[fact] = None
+    return answer is not Answer.NO
 
 
 def total(extents: Iterable[Extent]) -> Extent:

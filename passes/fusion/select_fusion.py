@@ -13,7 +13,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.compute_ops import may_fuse, runtime_functions
@@ -32,6 +31,7 @@ from braid.passes.fusion.generic_groups import (
 from braid.passes.fusion.reduction_groups import reduction_groups
 from braid.passes.fusion.select_tiles import structure_of, tile_groups
 from braid.passes.fusion.taken_members import taken_members
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.machines.resolve import target_of
 
@@ -257,7 +257,7 @@ def _select(
 
 
 @dataclass(frozen=True)
-class SelectFusionPass(ModulePass):
+class SelectFusionPass(DecisionPass):
     """Puts every compute op into a fusion group, as the rules allow.
 
     In: any module. Out: `braid.fusion_group` on every tensor op that needs a kernel, one number

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
+from braid.passes.sizes.likely_decisions import decide
 from braid.support.compile_scope import scope_variable
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.entry_points import installed_checks
@@ -62,8 +63,13 @@ def is_verifying() -> bool:
 def apply_checked(context: Context, module: ModuleOp, pass_: ModulePass) -> None:
     """Run `pass_` on `module`, and check what it claims where that is asked for.
 
-    Raises what the pass raises, and WrongClaimError for a claim that does not hold.
+    Where sizes are open, it decides at likely ones. Raises what the pass raises, and
+    WrongClaimError for a claim that does not hold.
     """
+    decide(module, pass_, lambda decided: _apply_checked(context, decided, pass_))
+
+
+def _apply_checked(context: Context, module: ModuleOp, pass_: ModulePass) -> None:
     check = check_of(pass_) if is_verifying() else None
     if check is None:
         pass_.apply(context, module)

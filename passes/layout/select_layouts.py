@@ -11,7 +11,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
@@ -27,6 +26,7 @@ from braid.passes.layout.flow import Flow, LayoutVariable, ValueLayouts, collect
 from braid.passes.layout.generic_kernels import remark_generic_kernels
 from braid.passes.layout.problem import LayoutProblem, LayoutProblemBuilder
 from braid.passes.layout.stored_weights import StoredWeights
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.solvers.deadline import Deadline
 from braid.solvers.strategy import InfeasibleAssignment, Solution, greedy, solve
 from braid.solvers.strategy.problem import peak_usage
@@ -131,7 +131,7 @@ def _unknown(problem: LayoutProblem, assignment: Sequence[int]) -> tuple[int, in
 
 
 @dataclass(frozen=True)
-class SelectLayoutsPass(ModulePass):
+class SelectLayoutsPass(DecisionPass):
     """Chooses layouts so that the expected cost of ops and reorders is least.
 
     In: groups (`braid.fused`) or declared ops, with costs from their declarations, the kernel

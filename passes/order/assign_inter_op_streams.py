@@ -6,7 +6,6 @@ from math import isfinite
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count, set_inter_op_stream
@@ -17,6 +16,7 @@ from braid.passes.order.block_graph import BlockGraph
 from braid.passes.order.inter_op_problem import inter_op_problem
 from braid.passes.order.launch_problem import launches
 from braid.passes.order.search_order import SearchOrderPass, block_order
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.solvers.ordering.processor_search import ProcessorSchedule, search_processors
 from braid.solvers.ordering.processors import ProcessorProblem
 from braid.support.errors import BraidError
@@ -66,7 +66,7 @@ def write_schedule(function: FuncOp, block: BlockGraph, schedule: ProcessorSched
 
 
 @dataclass(frozen=True)
-class AssignInterOpStreamsPass(ModulePass):
+class AssignInterOpStreamsPass(DecisionPass):
     """Schedules the kernels of each public function on inter-op streams, for the least time.
 
     A stream is a list of kernels for one thread of the pool. In: ops in groups, as `search-order`

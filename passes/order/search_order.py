@@ -9,7 +9,6 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.profile.execution_counts import ExecutionCounts
@@ -25,6 +24,7 @@ from braid.passes.order.latency_problem import latency_problem
 from braid.passes.order.launch_problem import launch_problem, launches
 from braid.passes.order.memory_problem import memory_problem
 from braid.passes.order.subgraphs import Subgraph, SubgraphSearch
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.solvers.deadline import Deadline
 from braid.solvers.ordering import LatencyProblem, MemoryProblem, Order, key_nodes
 from braid.targets.costs.cost import Source, tally
@@ -66,7 +66,7 @@ def _sources(graph: BlockGraph) -> str:
 
 
 @dataclass(frozen=True)
-class SearchOrderPass(ModulePass):
+class SearchOrderPass(DecisionPass):
     """Searches each block of the programs for its best order, subgraph by subgraph.
 
     In: ops in any order. Out: `braid.order` on every op that owns a block (for each of its

@@ -11,7 +11,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import RemarkValue, emit_remark
 from braid.analysis.execution.compute_ops import runtime_functions
@@ -34,6 +33,7 @@ from braid.passes.partition.requests import (
     set_candidates,
 )
 from braid.passes.pipelines import GROUPS, LAYOUTS
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.solvers.deadline import Deadline
 from braid.solvers.partition import (
     InfeasiblePartition,
@@ -60,7 +60,7 @@ _MOVED = 0.05
 
 
 @dataclass(frozen=True)
-class AssignDevicesPass(ModulePass):
+class AssignDevicesPass(DecisionPass):
     """Puts every op on a device of the target that runs it, with `braid.device`.
 
     Which backends run an op, and how much each is preferred, is what `braid.candidates` on it says,

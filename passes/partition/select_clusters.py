@@ -9,7 +9,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.clusters import clustered_blocks, has_clusters, is_placed
@@ -25,6 +24,7 @@ from braid.dialects.braid.movement import PadOp
 from braid.passes.partition.min_gain import Gains
 from braid.passes.partition.partition_graph import value_size
 from braid.passes.partition.replicas import check_replicas
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.solvers.partition.clusters import ALONE, ColoredGraph, cluster
 from braid.support.byte_sizes import format_size
 from braid.targets.backends import is_launched
@@ -37,7 +37,7 @@ Devices: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class SelectClustersPass(ModulePass):
+class SelectClustersPass(DecisionPass):
     """Puts neighbours on one device into one cluster, never across an op of another device.
 
     Devices that take turns (`braid.replicas`), in whichever order they are named, count as another

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.clusters import clustered_blocks, is_placed
@@ -13,6 +12,7 @@ from braid.dialects.braid.attribute_checks import COMPUTE_TYPES
 from braid.dialects.braid.attribute_names import COMPUTE_TYPE, TOLERANCE
 from braid.dialects.braid.clusters import set_tolerance
 from braid.passes.partition.apply_types import CONVERSIONS
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.support.errors import BraidError
 from braid.targets.costs.backend_support import entry_for
 from braid.targets.machines.resolve import device_of, target_of
@@ -20,7 +20,7 @@ from braid.targets.machines.target import Target
 
 
 @dataclass(frozen=True)
-class SelectTypesPass(ModulePass):
+class SelectTypesPass(DecisionPass):
     """Notes the type in which the device of an op computes it, where that is another than its own.
 
     The entry of the mapping list that takes the op says so (`computes`, `tolerance`); what stands

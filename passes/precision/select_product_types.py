@@ -7,7 +7,6 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType, bf16, f32
 from xdsl.ir import Attribute, Operation
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
@@ -15,13 +14,14 @@ from braid.dialects.braid.attribute_names import MODEL_TYPE, PRODUCT_TYPE
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.matmul import MatmulOp
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.kernels.single_op_group import single_op_group
 from braid.targets.machines.resolve import runs_on, target_of
 
 
 @dataclass(frozen=True)
-class SelectProductTypesPass(ModulePass):
+class SelectProductTypesPass(DecisionPass):
     """Notes which products of f32 are made faster of bf16, with sums in f32.
 
     In: `braid.conv` and `braid.matmul` by known weights. With `precision=model` those are asked

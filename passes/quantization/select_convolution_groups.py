@@ -7,7 +7,6 @@ from math import inf
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, ModuleOp, TensorType, i64
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.structure.parameter_expressions import ParameterExpressions, most_elements
@@ -15,6 +14,7 @@ from braid.dialects.braid.attribute_names import MERGED_GROUPS
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.quantization import is_byte
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.targets.costs.cost_source import CostSource
 from braid.targets.kernels.single_op_group import single_op_group
 from braid.targets.machines.resolve import runs_on, target_of
@@ -26,7 +26,7 @@ estimated up to 7 times too high, and a merging gains 5 to 30 where it gains."""
 
 
 @dataclass(frozen=True)
-class SelectConvolutionGroupsPass(ModulePass):
+class SelectConvolutionGroupsPass(DecisionPass):
     """Notes how many groups of a convolution are one, with zeros for what they share nothing of.
 
     Kernels of bytes multiply several input channels at a time, for whole vectors of output

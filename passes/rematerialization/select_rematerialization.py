@@ -6,7 +6,6 @@ from typing import Literal
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
@@ -25,6 +24,7 @@ from braid.passes.rematerialization.rematerialization_budget import (
 )
 from braid.passes.rematerialization.rematerialization_options import Option, resolve
 from braid.passes.rematerialization.rematerialization_sets import Criteria
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.solvers.rematerialization import Problem, Schedule, simulate
 from braid.support.byte_sizes import format_size
 from braid.support.errors import BraidError
@@ -33,7 +33,7 @@ from braid.targets.machines.resolve import target_of
 
 
 @dataclass(frozen=True)
-class SelectRematerializationPass(ModulePass):
+class SelectRematerializationPass(DecisionPass):
     """Picks ops to recompute instead of keeping what they made.
 
     By thresholds, it looks at every edge from a producer to a reader. The path between them is

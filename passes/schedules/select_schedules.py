@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.variants import program_functions
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.support.settings import Kernels
 from braid.targets.backends import (
     backend_names,
@@ -33,7 +33,7 @@ from braid.targets.machines.target import Device, Target
 
 
 @dataclass(frozen=True)
-class SelectSchedulesPass(ModulePass):
+class SelectSchedulesPass(DecisionPass):
     """Writes `braid.schedule` on the groups of which a record says how they are best made.
 
     Records are those of `braid tune`. In: layouts and storage are decided. What says

@@ -9,22 +9,19 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import (
     FunctionType,
     ModuleOp,
-    TensorType,
 )
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.sizes.binding import Binding
 from braid.dialects.braid.attribute_names import SYMBOLS
-from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.sizes import (
     assumptions_of,
     symbols_attribute,
+    symbols_used,
 )
 from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Assumed
-from braid.support.sizes.expression import symbols_of
 
 
 @dataclass(frozen=True)
@@ -103,17 +100,6 @@ def _check(functions: Iterable[FuncOp], values: Mapping[str, int]) -> None:
             raise BraidError(
                 f"size '{name}' is {number}, expected at least {assumed.minimum}{most}{multiple}"
             )
-
-
-def symbols_used(root: Operation) -> set[str]:
-    """Return the names of all symbols in the types inside of an op."""
-    found: set[str] = set()
-    for op in root.walk():
-        arguments = [arg for region in op.regions for block in region.blocks for arg in block.args]
-        for value in (*op.results, *arguments):
-            if isinstance(value.type, TensorType):
-                found |= symbols_of(*extents_of(value))
-    return found
 
 
 def _drop_symbols(function: FuncOp, values: Mapping[str, int]) -> None:

@@ -8,7 +8,6 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
@@ -16,6 +15,7 @@ from braid.analysis.storage.tensor_storage import is_addressing
 from braid.dialects.braid.attribute_names import SPLIT
 from braid.dialects.braid.base import TensorOp, integers, shape_of
 from braid.dialects.braid.regions import FusedOp
+from braid.passes.sizes.likely_decisions import DecisionPass
 from braid.passes.split.part_counts import counts_in_order, select_counts
 from braid.passes.split.split_dims import op_bytes, part_bytes, split_dims
 from braid.passes.split.split_preferences import (
@@ -90,7 +90,7 @@ def splittable_ops(module: ModuleOp) -> Iterator[Operation]:
 
 
 @dataclass(frozen=True)
-class SelectSplitsPass(ModulePass):
+class SelectSplitsPass(DecisionPass):
     """Decides for each op that uses more than `memory` bytes into how many parts it is split.
 
     In: ops before fusion. Out: `braid.split` on those ops: parts per dim of the result, then per

@@ -37,7 +37,7 @@ def write_moments(order: InterOpOrder, accessing: Mapping[Storage, Set[Operation
             ended[row, column] = max(ended[row, column], step.number)
             begun[row] = np.minimum(begun[row], step.clock)
     together = _together(ended, begun)
-    live = moments(together, [storage.size for storage in storages])
+    live = moments(together, [storage.bytes for storage in storages])
     for storage, own in zip(storages, live, strict=True):
         storage.moments = own
 

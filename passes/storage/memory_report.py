@@ -111,7 +111,7 @@ def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
             tensors[storage] = TensorMemory(
                 _name(value.owner),
                 str(value.type),
-                storage.size,
+                storage.bytes,
                 place.space.data,
                 place.offset.data,
             )
@@ -119,14 +119,14 @@ def _tensors(plan: Plan) -> dict[Storage, TensorMemory]:
         place = call.attributes[SCRATCH_BUFFER]
         assert isinstance(place, BufferAttr)
         tensors[storage] = TensorMemory(
-            f"scratch of {_name(call)}", "", storage.size, place.space.data, place.offset.data
+            f"scratch of {_name(call)}", "", storage.bytes, place.space.data, place.offset.data
         )
     return tensors
 
 
 def _peak(storages: Sequence[Storage]) -> int:
     """The first op or moment at which most bytes are live, -1 if none ever are."""
-    lifetimes = [(s.size, *interval) for s in storages for interval in s.lifetimes_apart]
+    lifetimes = [(s.bytes, *interval) for s in storages for interval in s.lifetimes_apart]
     live = np.zeros(max((end for _, _, end in lifetimes), default=0), np.int64)
     for size, begin, end in lifetimes:
         live[begin:end] += size

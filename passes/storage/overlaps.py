@@ -48,6 +48,8 @@ def _is_free(
         and operand.upper == now == result.lower
         and operand.lower < now
         and operand.memory == result.memory
+        and isinstance(operand.size, int)
+        and isinstance(result.size, int)
         and operand.size <= result.size
         and operand.element_bytes <= result.element_bytes
         and sum(assignment.of.get(value) is operand for value in op.operands) == 1

@@ -85,4 +85,4 @@ class _LiveBytes:
 def _add(live: npt.NDArray[np.int64], storage: Storage, sign: int) -> None:
     """Counts `storage` at the ops from its first to its last (arguments are before op 0)."""
     if storage.place is None and storage.memory == MAIN:
-        live[storage.lower + 1 : storage.upper + 2] += sign * storage.size
+        live[storage.lower + 1 : storage.upper + 2] += sign * storage.bytes

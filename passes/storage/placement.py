@@ -47,7 +47,7 @@ class WeightsSection:
                 continue
             if key not in self.places:
                 self.places[key] = BufferAttr.of("weights", self.size)
-                self.size += -(-max(storage.size, 1) // ALIGNMENT) * ALIGNMENT
+                self.size += -(-max(storage.bytes, 1) // ALIGNMENT) * ALIGNMENT
             storage.place = self.places[key]
 
 
@@ -81,8 +81,8 @@ class LiveBytes:
         changes = np.zeros(max(ends, default=0) + 1, np.int64)
         for storage in self.storages:
             for begin, end in storage.lifetimes_apart:
-                changes[begin] += storage.size
-                changes[end] -= storage.size
+                changes[begin] += storage.bytes
+                changes[end] -= storage.bytes
         self._live = np.cumsum(changes)
 
     @property
@@ -100,7 +100,7 @@ class LiveBytes:
     def remove(self, storage: Storage) -> None:
         """Takes away the bytes of one of `storages`."""
         for begin, end in storage.lifetimes_apart:
-            self._live[begin:end] -= storage.size
+            self._live[begin:end] -= storage.bytes
 
 
 def place_in_outputs(storages: Sequence[Storage]) -> None:
@@ -111,7 +111,7 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
     the next multiple of the alignment.
     """
     outputs = [s for s in storages if s.place is not None and s.place.output_number is not None]
-    for output in sorted(outputs, key=lambda storage: -storage.size):
+    for output in sorted(outputs, key=lambda storage: -storage.bytes):
         for storage, offset in _chosen_for(storages, output).items():
             assert output.place is not None
             storage.place = output.place.after(offset)
@@ -122,9 +122,9 @@ def place_in_outputs(storages: Sequence[Storage]) -> None:
 def _chosen_for(storages: Sequence[Storage], output: Storage) -> dict[Storage, int]:
     """The storages at the peak of the arena that are to live in `output` instead, and where."""
     live = LiveBytes(storages)
-    sizes = np.array([storage.size for storage in live.storages], np.int64)
+    sizes = np.array([storage.bytes for storage in live.storages], np.int64)
     movable = np.array(
-        [s.size <= output.size and _is_before(s, output) for s in live.storages], bool
+        [s.bytes <= output.bytes and _is_before(s, output) for s in live.storages], bool
     )
     chosen = _BeforeOutput(output)
     at_peak = live.moments_at_peak()
@@ -155,14 +155,14 @@ class _BeforeOutput:
         if storage.within is not self._output:
             beside = self._beside(storage)
             offset = self._lowest(storage, beside)
-            if offset + self._size(storage) <= self._output.size:
+            if offset + self._size(storage) <= self._output.bytes:
                 self._take(storage, offset)
                 return True
             if self._is_too_much(storage, beside):
                 return False
         storages = [*self.offsets, storage]
         packing = _pack_before(storages, self._output)
-        if packing.arena_size > self._output.size:
+        if packing.arena_size > self._output.bytes:
             return False
         self._rows = 0
         for each, offset in zip(storages, packing.offsets, strict=True):
@@ -179,7 +179,7 @@ class _BeforeOutput:
             self._rows += 1
 
     def _size(self, storage: Storage) -> int:
-        return storage.size + _padding(storage, self._output)
+        return storage.bytes + _padding(storage, self._output)
 
     def _beside(self, storage: Storage) -> npt.NDArray[np.int64]:
         """Rows of what is live at the same time."""
@@ -204,7 +204,7 @@ class _BeforeOutput:
         for begin, end in storage.lifetimes:
             for moment in {begin, *beside[(begin <= beside[:, 0]) & (beside[:, 0] < end), 0]}:
                 live = beside[(beside[:, 0] <= moment) & (moment < beside[:, 1])]
-                if int((live[:, 3] - live[:, 2]).sum()) + self._size(storage) > self._output.size:
+                if int((live[:, 3] - live[:, 2]).sum()) + self._size(storage) > self._output.bytes:
                     return True
         return False
 
@@ -226,12 +226,12 @@ def _pack_before(storages: Sequence[Storage], output: Storage) -> Packing:
     """Packs what is in `output` before that is written."""
     buffers = [
         replace(
-            Buffer.live_in(s.lifetimes, s.size + _padding(s, output), ALIGNMENT),
+            Buffer.live_in(s.lifetimes, s.bytes + _padding(s, output), ALIGNMENT),
             fixed_offset=0 if s.within is output else None,
         )
         for s in storages
     ]
-    return pack(buffers, capacity=output.size, time_limit=_QUICK)
+    return pack(buffers, capacity=output.bytes, time_limit=_QUICK)
 
 
 def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
@@ -242,7 +242,7 @@ def _pack(storages: Sequence[Storage], time_limit: float) -> Packing:
         outermost = storage
         while outermost.within in number:
             outermost = outermost.within
-        own = Buffer.live_in(storage.lifetimes, storage.size, ALIGNMENT)
+        own = Buffer.live_in(storage.lifetimes, storage.bytes, ALIGNMENT)
         return replace(own, group=number[outermost])
 
     return pack([buffer(s) for s in storages], time_limit=time_limit)

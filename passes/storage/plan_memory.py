@@ -7,6 +7,7 @@ from xdsl.context import Context
 from xdsl.dialects import func, scf
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     DictionaryAttr,
     IntegerAttr,
     ModuleOp,
@@ -27,14 +28,17 @@ from braid.dialects.braid.attribute_names import (
     ARENAS,
     BUFFERS,
     CARRIED_BUFFERS,
+    OPEN_BUFFERS,
+    OPEN_LIFETIMES,
     SCRATCH_BUFFER,
     SCRATCH_BYTES,
     STAGING_BUFFERS,
     WEIGHTS_BYTES,
     WEIGHTS_OFFSET,
 )
-from braid.dialects.braid.buffer import ALIGNMENT
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.clusters import device_name, replicas_of
+from braid.dialects.braid.sizes import SizesAttr, extent_attribute, is_open
 from braid.dialects.braid.variants import (
     device_functions,
     program_functions,
@@ -51,7 +55,8 @@ from braid.passes.storage.placement import (
 )
 from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
-from braid.support.errors import InfeasibleError
+from braid.support.errors import InfeasibleError, UnsupportedError
+from braid.support.option_names import option_text
 from braid.targets.machines.resolve import target_of
 
 SECTION_ALIGNMENT = 4096
@@ -94,11 +99,11 @@ class Plan:
         return found
 
     def _plan_scratch(self, call: func.CallOp, callee: func.FuncOp | None) -> None:
-        size = callee.attributes.get(SCRATCH_BYTES) if callee is not None else None
-        if isinstance(size, IntegerAttr) and size.value.data > 0:
+        size = None if callee is None else extent_attribute(callee, SCRATCH_BYTES)
+        if size is not None and size != 0:
             number = self.values.numbering.span(call).start
             memory = self.values.memory_of(call)
-            scratch = Storage(size.value.data, number, number, ALIGNMENT, memory)
+            scratch = Storage(size, number, number, ALIGNMENT, memory)
             self.scratch[call] = scratch
 
     def _plan_staging(self, terminator: Operation) -> None:
@@ -172,6 +177,25 @@ def _homes(module: ModuleOp) -> dict[str | None, str | None]:
     return homes
 
 
+def _leave_open(function: func.FuncOp, storages: Sequence[Storage]) -> None:
+    """Number the buffers of the arena, and write what is needed to place them for each run."""
+    movable = [storage for storage in storages if storage.place is None]
+    for number, storage in enumerate(movable):
+        if storage.memory != MAIN:
+            raise UnsupportedError(
+                f"a tensor in memory '{storage.memory}' has open dims, which only the memory of "
+                "the host can hold",
+                location=source_location(function),
+                hint=f"give the sizes of the inputs, such as {option_text('dims', {'batch': 4})}",
+            )
+        storage.place = BufferAttr.open(number)
+    lifetimes = [bound for storage in movable for bound in (storage.lower, storage.upper)]
+    function.attributes[OPEN_BUFFERS] = SizesAttr.of(storage.size for storage in movable)
+    function.attributes[OPEN_LIFETIMES] = DenseArrayBase.from_list(i64, lifetimes)
+    for name in (ARENA_BYTES, ARENA_BOUND):
+        function.attributes[name] = IntegerAttr(0, i64)
+
+
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
     """Gives every tensor of a program a buffer and writes it as an attribute.
@@ -185,8 +209,10 @@ class PlanMemoryPass(ModulePass):
     those of devices stand behind the model's, each at `braid.weights_offset`. A tensor may live in
     the memory of an output until that is written. In a function with streams, tensors share bytes
     only where all that accesses the one ends before anything that accesses the other begins,
-    whichever stream is faster. Raises UnsupportedError for open dims, InfeasibleError where the
-    tensors in another memory are more than it holds.
+    whichever stream is faster. Where sizes are open, buffers of the arena are placed for each run:
+    `braid.open_buffers` has their bytes, `braid.open_lifetimes` when they are needed. Raises
+    UnsupportedError for open dims without sizes, InfeasibleError where the tensors in another
+    memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
@@ -217,6 +243,10 @@ class PlanMemoryPass(ModulePass):
         plan = Plan(function, memories)
         weights.place(list(plan.values.of.items()))
         storages = plan.storages()
+        if is_open(function):
+            _leave_open(function, storages)
+            record(plan)
+            return
         place_in_outputs(storages)
         arenas = place_in_arenas(storages, self.time_limit)
         record(plan)

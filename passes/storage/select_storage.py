@@ -13,6 +13,7 @@ from braid.analysis.execution.compute_ops import is_compute, runtime_functions
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.analysis.structure.nesting import blocks_outside_groups
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.sizes import is_open
 from braid.passes.outlining.outline_kernels import in_group_of_its_own
 from braid.passes.storage.box_candidates import Candidate, candidate_of
 from braid.passes.storage.memory_spaces import MemorySpaces
@@ -79,7 +80,8 @@ class SelectStoragePass(ModulePass):
         target = target_of(op, self.target)
         device = target.device_with(self.backend) if self.backend else target.default_device
         costs = CostSource(target).on(device)
-        for function in runtime_functions(op):
+        # Strides and places in other tensors are numbers of bytes, which open sizes do not have.
+        for function in (each for each in runtime_functions(op) if not is_open(each)):
             self._decide(function, costs, target)
 
     def _decide(self, function: FuncOp, costs: DeviceCosts, target: Target) -> None:

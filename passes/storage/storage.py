@@ -7,14 +7,16 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.storage.tensor_storage import open_storage_bytes
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.sizes import extents_of_type
 from braid.passes.storage.memory_spaces import MAIN
 from braid.support.errors import UnsupportedError
 from braid.support.option_names import option_text
+from braid.support.sizes.expression import Extent
 
 AnyTensor = TensorType[Attribute]
 
@@ -31,7 +33,7 @@ class Storage:
     one memory, this one is where that one begins.
     """
 
-    size: int
+    size: Extent
     lower: int
     upper: int
     element_bytes: int
@@ -39,6 +41,12 @@ class Storage:
     place: BufferAttr | None = None
     moments: tuple[tuple[int, int], ...] = ()
     within: "Storage | None" = None
+
+    @property
+    def bytes(self) -> int:
+        """Return the size of a storage whose size is a number."""
+        assert isinstance(self.size, int), "places are numbers where sizes are"
+        return self.size
 
     @property
     def lifetimes(self) -> tuple[tuple[int, int], ...]:
@@ -53,10 +61,10 @@ class Storage:
         return ((self.lower, self.upper),)
 
 
-def tensor_bytes(tensor: Attribute, op: Operation) -> int:
-    """Bytes that a tensor of this type takes in its layout.
+def tensor_bytes(tensor: Attribute, op: Operation) -> Extent:
+    """Return the bytes that a tensor of this type takes in its layout, a size for open dims.
 
-    Raises UnsupportedError for open dims and for abstract layouts.
+    Raises UnsupportedError for open dims that have no size, and for abstract layouts.
     """
     if (layout := layout_of(tensor)).is_abstract:
         raise UnsupportedError(
@@ -65,14 +73,14 @@ def tensor_bytes(tensor: Attribute, op: Operation) -> int:
             location=source_location(op),
             hint="declare layouts that say how a tensor is stored, such as 'NHWC' or 'aBcd16b'",
         )
-    if DYNAMIC in cast(AnyTensor, tensor).get_shape():
+    if DYNAMIC in extents_of_type(cast(AnyTensor, tensor)):
         raise UnsupportedError(
             f"'{op.name}' has an open dim in {tensor}; memory cannot be planned",
             location=source_location(op),
             hint="give the shapes of the inputs: in the types of a module, or of an ONNX model "
             f"by {option_text('shapes', {'name': (1, 3, 224, 224)})}",
         )
-    return storage_bytes(tensor)
+    return open_storage_bytes(tensor)
 
 
 def element_bytes(tensor: Attribute) -> int:

@@ -63,6 +63,13 @@ class Assumed:
         is_below = self.maximum is None or value <= self.maximum
         return self.minimum <= value and is_below and value % self.multiple_of == 0
 
+    def nearest(self, value: int) -> int:
+        """Return the allowed value next to a number, the smaller one of two."""
+        least = -(-self.minimum // self.multiple_of) * self.multiple_of
+        if self.maximum is not None:
+            value = min(value, self.maximum)
+        return max(value // self.multiple_of * self.multiple_of, least)
+
 
 @dataclass(frozen=True)
 class Assumptions:

@@ -38,6 +38,7 @@ OTHER_VALUES = {
 """A value of each variable that differs from what holds without it."""
 
 CONTEXT_VARIABLES = {
+    "granted_sizes",  # what shapes take for granted, which passes write down
     "braid_diagnostic_handler",  # who hears what passes say
     "names_flags",  # what messages call options, keywords or flags
     "given_records",  # what was measured, which stands in the user's records otherwise

@@ -1,0 +1,93 @@
+"""`collect-size-checks`: what the ops of a function take for granted of open sizes."""
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import SIZE_CHECKS
+from braid.dialects.braid.base import TensorOp
+from braid.dialects.braid.names import names_of
+from braid.dialects.braid.sizes import (
+    SizeFact,
+    SizesAttr,
+    assumptions_of,
+    collecting_facts,
+    is_open,
+)
+from braid.support.errors import BraidError
+from braid.support.sizes.assumptions import Answer, Assumptions
+
+
+@dataclass(frozen=True)
+class CollectSizeChecksPass(ModulePass):
+    """Write down what each run of a function has to check about its sizes.
+
+    The rules of shapes ask whether sizes are equal, or one is at most another; where neither
+    follows from what is assumed of the symbols, the op is valid at some sizes alone. Run it while
+    the ops are those of the model: what passes make of them is right where these are.
+
+    In: functions with open sizes. Out: `braid.size_checks` on them. Raises BraidError where
+    something never holds.
+
+    ```mlir
+    %y = braid.add %a, %b : (tensor<?xf32, #braid.sizes<["n"]>>, tensor<?xf32, #braid.sizes<["m"]>>)
+    // braid.size_checks = [{size = #braid.sizes<["n - m"]>, zero = true, message = "… n = m"}]
+    ```
+    """
+
+    name = "collect-size-checks"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """See the class."""
+        functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
+        for function in functions:
+            if checks := _checks(function):
+                function.attributes[SIZE_CHECKS] = ArrayAttr(checks.values())
+
+
+def _checks(function: FuncOp) -> dict[SizeFact, DictionaryAttr]:
+    """Return the check of each fact that nothing proves, with the first op that needs it."""
+    assumed = assumptions_of(function)
+    checks: dict[SizeFact, DictionaryAttr] = {}
+    for op in function.walk():
+        if not isinstance(op, TensorOp):
+            continue
+        with collecting_facts() as facts:
+            op.verify(verify_nested_ops=False)
+        for fact in facts:
+            answer = _answer(fact, assumed)
+            if answer is Answer.NO:
+                raise BraidError(
+                    f"'{op.name}' needs {fact}, which the sizes of the function exclude",
+                    location=source_location(op),
+                )
+            if answer is Answer.UNKNOWN and fact not in checks:
+                named = ", ".join(names_of(op))
+                where = f"'{named}' ({op.name})" if named else f"'{op.name}'"
+                checks[fact] = _check(fact, f"{where} needs {fact}")
+                assumed = _with(fact, assumed)
+    return checks
+
+
+def _with(fact: SizeFact, assumed: Assumptions) -> Assumptions:
+    """Return the assumptions with a fact that is checked: others may follow from it."""
+    if fact.is_equality:
+        assumed = assumed.with_fact(-fact.size)
+    return assumed.with_fact(fact.size)
+
+
+def _answer(fact: SizeFact, assumed: Assumptions) -> Answer:
+    question = assumed.equal if fact.is_equality else assumed.at_most
+    return question(fact.left, fact.right)
+
+
+def _check(fact: SizeFact, message: str) -> DictionaryAttr:
+    entries: dict[str, Attribute] = {"size": SizesAttr.of([fact.size])}
+    if fact.is_equality:
+        entries["zero"] = BoolAttr.from_bool(True)
+    return DictionaryAttr({**entries, "message": StringAttr(message)})

@@ -1,0 +1,74 @@
+"""Decisions for open sizes: made on a copy of the module at likely ones, and carried over.
+
+A decision is attributes. The copy has an op for each of the module, in the same order, so that
+what a pass writes on one belongs on the other. Ops of the copy say which types they have in the
+module (`braid.open_types`): a kernel family that takes a group at the likely sizes is asked
+whether it takes it at all of them.
+"""
+
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping
+
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from braid.dialects.braid.attribute_names import OPEN_TYPES
+from braid.dialects.braid.layout import DYNAMIC
+from braid.dialects.braid.sizes import is_open, likely_sizes
+from braid.passes.sizes.bind_sizes import bind_sizes
+
+
+class DecisionPass(ModulePass, ABC):
+    """A pass that writes attributes alone; where sizes are open it sees likely ones."""
+
+
+def decide(module: ModuleOp, pass_: ModulePass, apply: Callable[[ModuleOp], None]) -> None:
+    """Run `apply`, which runs `pass_` on a module: at likely sizes if the pass decides.
+
+    Raises BraidError for a module that is impossible at its likely sizes.
+    """
+    if not isinstance(pass_, DecisionPass) or not is_open(module):
+        apply(module)
+        return
+    copy = module.clone()
+    ops, copies = list(module.walk()), list(copy.walk())
+    for op in copies:
+        if (types := _open_types(op)) is not None:
+            op.attributes[OPEN_TYPES] = types
+    bind_sizes(copy, likely_sizes(copy))
+    copies = list(copy.walk())
+    before = [_named(op) for op in copies]
+    apply(copy)
+    decided = list(copy.walk())
+    assert len(ops) == len(copies) == len(decided), f"'{pass_.name}' changed ops, and is to decide"
+    for op, own, old in zip(ops, decided, before, strict=True):
+        for held, name, value in _changed(old, _named(own)):
+            target = op.attributes if held == "attributes" else op.properties
+            if value is None:
+                target.pop(name, None)
+            else:
+                target[name] = value
+
+
+def _open_types(op: Operation) -> ArrayAttr[Attribute] | None:
+    types = [*op.operand_types, *op.result_types]
+    shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
+    return ArrayAttr(types) if any(DYNAMIC in shape for shape in shapes) else None
+
+
+_Named = Mapping[tuple[str, str], Attribute]
+
+
+def _named(op: Operation) -> _Named:
+    """Return attributes and properties of an op by where they are held, and their names."""
+    attributes = {("attributes", name): value for name, value in op.attributes.items()}
+    return attributes | {("properties", name): value for name, value in op.properties.items()}
+
+
+def _changed(old: _Named, new: _Named) -> Iterator[tuple[str, str, Attribute | None]]:
+    """Yield what is new or other, and with None what is gone."""
+    for held, name in {**old, **new}:
+        value = new.get((held, name))
+        if value != old.get((held, name)):
+            yield held, name, value

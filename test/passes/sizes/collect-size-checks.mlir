@@ -1,0 +1,25 @@
+// RUN: %braid-opt %s -p collect-size-checks --split-input-file | filecheck %s
+// RUN: not %braid-opt %S/Inputs/impossible-sizes.mlir -p collect-size-checks 2>&1 | filecheck %s --check-prefix=IMPOSSIBLE
+
+// Operands are repeated where their extent is the number 1 alone; windows must fit.
+// CHECK-LABEL: @checks
+// CHECK-SAME: braid.size_checks = [
+// CHECK-SAME: {size = #braid.sizes<["-m + n"]>, zero = true, message = "'sum' (braid.add) needs n = m"}
+// CHECK-SAME: {size = #braid.sizes<["n - 4"]>, message = "'part' (braid.sized_slice) needs 0 <= n - 4"}]
+func.func @checks(%a: tensor<?x4xf32, #braid.sizes<["n"]>>, %b: tensor<?x4xf32, #braid.sizes<["m"]>>) -> tensor<4x4xf32> {
+  %sum = braid.add %a, %b {braid.name = "sum"} : (tensor<?x4xf32, #braid.sizes<["n"]>>, tensor<?x4xf32, #braid.sizes<["m"]>>) -> tensor<?x4xf32, #braid.sizes<["select(n = 1, m, n)"]>>
+  %part = braid.sized_slice %a {offsets = #braid.sizes<["n - 4", "0"]>, sizes = #braid.sizes<["4", "4"]>, strides = array<i64: 1, 1>, braid.name = "part"} : (tensor<?x4xf32, #braid.sizes<["n"]>>) -> tensor<4x4xf32>
+  func.return %part : tensor<4x4xf32>
+}
+
+// -----
+
+// What is assumed of symbols proves it; nothing is to be checked in functions of known sizes.
+// CHECK-LABEL: @proven
+// CHECK-NOT: braid.size_checks
+func.func @proven(%a: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32> attributes {braid.symbols = {n = #braid.symbol<{min = 4 : i64}>}} {
+  %part = braid.sized_slice %a {offsets = #braid.sizes<["n - 4"]>, sizes = #braid.sizes<["4"]>, strides = array<i64: 1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+  func.return %part : tensor<4xf32>
+}
+
+// IMPOSSIBLE: error: 'braid.sized_slice' needs 0 <= n - 4, which the sizes of the function exclude
