@@ -231,6 +231,9 @@ class Backend(ABC):
     name: str
     stages: tuple[str, ...]
 
+    takes_open_sizes: bool = False
+    """Whether its kernels can be made for sizes that are known when the model runs."""
+
     selecting: str = ""
     """The name of the pass that chooses the schedules of `groups`, where there are any.
 

@@ -100,7 +100,7 @@ def _program_files(module: ModuleOp, target: Target, parts: Sequence[DevicePart]
     for number, program in enumerate(programs.modules):
         yield f"program {number}", module_text(program)
     features = features_of(parts, target.host_device.machine)
-    yield "descriptor", descriptor_module(describe(module, devices, features, programs.counters))
+    yield "descriptor", descriptor_module(describe(module, devices, features, programs))
     for op in module.ops:
         if isinstance(op, FuncOp) and op.sym_name.data.startswith("prepare"):
             yield op.sym_name.data, str(op)

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.dialects.braid.settings import write_settings
+from braid.dialects.braid.sizes import is_open, likely_sizes
 from braid.driver.lowered_model import LoweredModel, all_parameters
 from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
 from braid.driver.on_miss import selecting_passes
@@ -27,9 +28,11 @@ from braid.passes.storage.memory_report import memory_report
 from braid.runtime.manifest import RecordCount
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, UnsupportedError
+from braid.support.option_names import option_text
 from braid.support.settings import Kernels, Numerics
 from braid.support.shared_objects import ONEDNN, OPENBLAS, loaded_library
+from braid.targets.backends import backend_of
 from braid.targets.machines.load import load_target, target_names
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -53,6 +56,7 @@ class Lowering:
         model = self.read()
         target = known_target(model.module)
         check_model(model.module)
+        _check_open(model.module, target, budget)
         if target.settings.kernels is Kernels.LIBRARY:
             warn_without_library()
         default = passes_for(model.module) if chosen is None else chosen
@@ -87,7 +91,7 @@ class Lowering:
             weights=partial(all_parameters, model),
         )
         functions = model_functions(module)
-        reports = tuple(memory_report(f) for f in functions)
+        reports = tuple(memory_report(f) for f in functions if not is_open(f))
         return LoweredModel(model, target, code, reports, _record_count(remarks, target))
 
     def at_stage(self, stage: str) -> str | bytes:
@@ -112,6 +116,21 @@ class Lowering:
             profile=self.options.profile,
             weights=partial(all_parameters, model),
         )
+
+
+def _check_open(module: ModuleOp, target: Target, budget: int | None) -> None:
+    """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
+    if not is_open(module):
+        return
+    hint = f"give the sizes of the inputs, such as {option_text('dims', likely_sizes(module))}"
+    fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]
+    if fixed:
+        raise UnsupportedError(
+            f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",
+            hint=hint,
+        )
+    if budget is not None:
+        raise UnsupportedError("a memory budget is for models of known sizes", hint=hint)
 
 
 def _strict(read: Callable[[], SourceModel]) -> SourceModel:

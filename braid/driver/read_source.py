@@ -17,8 +17,10 @@ from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
+from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
+from braid.dialects.braid.sizes import symbols_attribute
 from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
@@ -28,8 +30,9 @@ from braid.frontends.onnx import ImportedModel, OpenDimsError, import_onnx, read
 from braid.frontends.onnx.fixed_inputs import Fixed
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
-from braid.support.errors import BraidError, whole_numbers
+from braid.support.errors import BraidError, UnsupportedError, whole_numbers
 from braid.support.option_names import option_text
+from braid.support.sizes.assumptions import Assumed
 from braid.targets.machines.resolve import confine_target, set_target, target_name
 
 Shapes = Mapping[str, Sequence[int]]
@@ -52,6 +55,7 @@ def read_source(
     cpu: str | None = None,
     gpu_arch: str | None = None,
     settings: Mapping[str, object] | None = None,
+    keep_open: bool = False,
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
 
@@ -60,7 +64,8 @@ def read_source(
 
     `shapes` fixes the open dims of inputs of an ONNX model, `dims` dims by name, and `constants`
     values of inputs; `buckets` and `bounds` make variants for sizes of the dims that stay open
-    (see `buckets.read_bucketed`). `parameters`, a mapping or the
+    (see `buckets.read_bucketed`). With `keep_open`, dims that nothing fixes are sizes with a name;
+    without it they are an error. `parameters`, a mapping or the
     path of a safetensors file, add to those of the model and win over them. Passes find them in
     `context`. With `settings`, however few, the module says how it is compiled (`write_settings`):
     by these, by its own, or as the environment asks. None are for models that are only read.
@@ -75,7 +80,7 @@ def read_source(
     if buckets or bounds:
         model = _read_bucketed(source, buckets, bounds, fixed)
     else:
-        model = _read(context, source, fixed)
+        model = _read(context, source, fixed, keep_open)
     # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
     with collector_paused():
         verify_module(model.module)
@@ -106,6 +111,7 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
         shapes=options.shapes,
         dims=options.dims,
         constants=options.constants,
+        keep_open=True,
         parameters=options.parameters,
         buckets=options.shape_buckets,
         bounds=options.shape_bounds,
@@ -204,13 +210,13 @@ def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
     return ChainMap(cast(dict[str, Any], first), cast(dict[str, Any], second))
 
 
-def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
+def _read(context: Context, source: ModelSource, fixed: Fixed, keep_open: bool) -> SourceModel:
     if isinstance(source, ModuleOp):
         _refuse_fixed(fixed)
         verify_module(source)
         return SourceModel("model", _in_braid(context, source.clone()), {})
     if isinstance(source, onnx.ModelProto):
-        imported = _imported(source, fixed)
+        imported = _imported(source, fixed, keep_open)
         name = source.graph.name or "model"
         return SourceModel(name, imported.module, imported.parameters)
     if isinstance(source, bytes):
@@ -223,7 +229,7 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
     path = Path(source)
     match path.suffix.lower():
         case ".onnx":
-            imported = _imported(path, fixed)
+            imported = _imported(path, fixed, keep_open)
             return SourceModel(path.stem, imported.module, imported.parameters)
         case ".mlir":
             from braid.driver.sources.reading import read_mlir
@@ -271,8 +277,11 @@ _CONVERSIONS = {
 """What ops of dialects of models, by name, are converted by."""
 
 
-def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
-    """Raises BraidError as `import_onnx`; where dims are open, with sizes that can be given."""
+def _imported(source: Path | onnx.ModelProto, fixed: Fixed, keep_open: bool) -> ImportedModel:
+    """Import a model, with open dims as sizes or as an error that says which could be given.
+
+    Raises BraidError as `import_onnx`.
+    """
     try:
         return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
     except OpenDimsError as error:
@@ -281,12 +290,39 @@ def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
         sizes = valid_sizes(OpenModel(source, fixed))
         if sizes is None:
             raise
+        if keep_open:
+            return _kept_open(source, fixed, sizes)
         raise BraidError(
             error.message,
             location=error.location,
             hint=f"give their sizes, such as {option_text('dims', sizes)}, or compile for several "
             f"sizes with {option_text('shape_buckets')}",
         ) from error
+
+
+def _kept_open(
+    source: Path | onnx.ModelProto, fixed: Fixed, likely: Mapping[str, int]
+) -> ImportedModel:
+    """Import a model whose open dims are sizes, of which some values are likely."""
+    sizes = option_text("dims", likely)
+    try:
+        imported = import_onnx(
+            source,
+            shapes=fixed.shapes,
+            dims=fixed.dims,
+            constants=fixed.constants,
+            keep_open=True,
+        )
+    except UnsupportedError as error:
+        raise UnsupportedError(
+            error.message,
+            location=error.location,
+            hint=f"give the sizes of its open dims, such as {sizes}",
+        ) from error
+    for function in imported.module.ops:
+        assumed = {name: Assumed(likely=(likely[name],)) for name in likely}
+        function.attributes[SYMBOLS] = symbols_attribute(assumed)
+    return imported
 
 
 def _read_bucketed(

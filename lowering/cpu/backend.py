@@ -6,6 +6,7 @@ from functools import partial
 
 from xdsl.dialects.func import FuncOp
 
+from braid.dialects.braid.sizes import is_open, likely_sizes
 from braid.lowering.common.upstream_ops import jobs_for
 from braid.lowering.cpu.fallback.emit_fallback import VERSION, emit_fallback
 from braid.lowering.cpu.families import cpu_families
@@ -27,12 +28,19 @@ def _product_types(precision: Precision) -> tuple[str, ...]:
     return f"select-product-types{{precision={precision}}}", "apply-product-types"
 
 
+def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, int]:
+    """Return the sizes at which the module of these functions is decided."""
+    module = kernels[0].parent_op() if any(map(is_open, kernels)) else None
+    return {} if module is None else likely_sizes(module)
+
+
 @dataclass(frozen=True)
 class CpuBackend(Backend):
     """Its kernels are functions on addresses that the host program calls; see `Backend`."""
 
     name: str
     stages: tuple[str, ...] = ("linalg",)
+    takes_open_sizes: bool = True
 
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
         """See `cpu_families`."""
@@ -75,7 +83,7 @@ class CpuBackend(Backend):
         jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(
             kernels,
-            KernelChoice.on(job.device),
+            KernelChoice.on(job.device, _likely_sizes(kernels)),
             Fallback(emit_fallback, VERSION),
             partial(compile_anonymous, machine=machine, jobs=jobs, cache=cache),
             machine=machine,

@@ -10,11 +10,14 @@ from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import to_numpy
 from braid.lowering.host.emit_program import ENTRY
+from braid.lowering.host.open_model import OpenModel
 
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
 ABI_VERSION = 10
+UNBOUNDED = (1 << 63) - 1
+"""The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
 
 _I64 = ir.IntType(64)
@@ -29,6 +32,8 @@ _FUNCTION = ir.LiteralStructType(
 )
 _STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64, _I64, _POINTER])
 _CHANNEL = ir.LiteralStructType([_I64, _I64])
+_OPEN_BUFFER = ir.LiteralStructType([_I64, _I64, _I64])
+_SIZE_CHECK = ir.LiteralStructType([_I64, _I64, _POINTER])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
 
@@ -143,6 +148,7 @@ class ModelDescription:
     requests: int = 0
     stages: tuple[StreamStage, ...] = ()
     channels: tuple[ChannelEntry, ...] = ()
+    open: OpenModel | None = None
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -172,7 +178,7 @@ class _Descriptor:
             _I64(description.requests),
             *self._list([self._stage(stage) for stage in description.stages], _STAGE),
             *self._list([self._channel(own) for own in description.channels], _CHANNEL),
-            ir.Constant(_POINTER, None),  # `open`: all sizes are known
+            self._open(description.open),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)
@@ -239,6 +245,31 @@ class _Descriptor:
 
     def _channel(self, channel: ChannelEntry) -> Any:
         return ir.Constant(_CHANNEL, [_I64(channel.nbytes), _I64(channel.slots)])
+
+    def _open(self, model: OpenModel | None) -> Any:
+        if model is None:
+            return ir.Constant(_POINTER, None)
+        program = model.program()
+        buffers = [
+            ir.Constant(_OPEN_BUFFER, [_I64(b.bytes), _I64(b.first), _I64(b.last)])
+            for b in model.buffers
+        ]
+        checks = [
+            ir.Constant(
+                _SIZE_CHECK, [_I64(c.size), _I64(0 if c.is_zero else 1), self._text(c.message)]
+            )
+            for c in model.checks
+        ]
+        fields = [
+            _I64(len(program.steps)),
+            self._integers(program.words()),
+            *self._list([_I64(number) for number in program.results], _I64),
+            *self._list(buffers, _OPEN_BUFFER),
+            self._list([self._integers(shape) for shape in model.output_shapes], _POINTER)[1],
+            *self._list(checks, _SIZE_CHECK),
+        ]
+        type = ir.LiteralStructType([field.type for field in fields])
+        return self._global(ir.Constant(type, fields))
 
     def _entry(self, symbol: str) -> Any:
         known = self.module.globals.get(symbol)

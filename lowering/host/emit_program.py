@@ -25,6 +25,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
+from braid.dialects.braid.sizes import is_open
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
 from braid.lowering.host.failures import Failures
@@ -32,6 +33,7 @@ from braid.lowering.host.inter_op_sections import InterOpCall, InterOpSections
 from braid.lowering.host.kernel_calls import KernelCalls
 from braid.lowering.host.kernel_grids import KernelGrid, kernel_grids
 from braid.lowering.host.launches import Launches
+from braid.lowering.host.open_sizes import OpenSizes, SizeTable
 from braid.lowering.host.pointers import POINTER, PointerBuilder, external_function
 from braid.lowering.host.profile_counters import ProfileCounters
 from braid.lowering.host.values import Values
@@ -47,28 +49,42 @@ def emit_program(
     *,
     symbol: str = ENTRY,
     counters: dict[str, int] | None = None,
+    sizes: SizeTable | None = None,
 ) -> ModuleOp:
     """The program of a function after `plan-memory`.
 
     The module defines `symbol(env, inputs, outputs, weights, arena) -> i32` in upstream dialects
     and declares the kernels it calls. With `counters`, numbers by name, it counts and times every
-    op; what is missing there is added. Raises BraidError for counters in a function of several
-    streams, where waiting would count as running.
+    op; what is missing there is added. What it reads of open sizes is added to `sizes`. Raises
+    BraidError for counters in a function of several streams, where waiting would count as running,
+    and for several streams where sizes are open.
     """
+    if is_open(function) and inter_op_stream_count(function) > 1:
+        raise UnsupportedError(
+            "kernels of open sizes do not run side by side",
+            location=source_location(function),
+            hint="compile for one stream, or give the sizes of the inputs",
+        )
     if counters is not None and inter_op_stream_count(function) > 1:
         raise BraidError(
             "kernels that run side by side cannot be profiled",
             location=source_location(function),
             hint="profile with one stream; the profile holds for several",
         )
-    return _ProgramEmitter(source, function, symbol, counters).emit()
+    table = SizeTable() if sizes is None else sizes
+    return _ProgramEmitter(source, function, symbol, counters, table).emit()
 
 
 class _ProgramEmitter:
     """Emits one planned function into `module`."""
 
     def __init__(
-        self, source: ModuleOp, function: func.FuncOp, symbol: str, counters: dict[str, int] | None
+        self,
+        source: ModuleOp,
+        function: func.FuncOp,
+        symbol: str,
+        counters: dict[str, int] | None,
+        sizes: SizeTable,
     ) -> None:
         self.module = ModuleOp([external_function("memcpy", [POINTER, POINTER, i64], POINTER)])
         self._symbol = symbol
@@ -81,8 +97,9 @@ class _ProgramEmitter:
         self._prologue = Block()
         self._environment = environment = Environment(*self._entry.args)
         at_entry = PointerBuilder(InsertPoint.at_end(self._prologue))
-        self._values = Values(Buffers(environment, at_entry))
-        self._kernels = KernelCalls(self.module, environment, at_entry)
+        self._sizes = OpenSizes(sizes, environment, at_entry)
+        self._values = Values(Buffers(environment, at_entry, self._sizes.offset), self._sizes)
+        self._kernels = KernelCalls(self.module, environment, at_entry, self._sizes)
         self._launches = Launches(source, environment, self._values, at_entry)
         self._failures = Failures(self.module, symbol, function, environment, at_entry)
         self._order = InterOpOrder(function)
@@ -99,6 +116,7 @@ class _ProgramEmitter:
         inputs = [BufferAttr.input(index) for index in range(len(block.args))]
         self._values.bind_buffers(block.args, inputs)
         self._body(block, PointerBuilder(InsertPoint.at_end(body)))
+        self._sizes.finish()
         _move_ops(self._prologue, self._entry)
         _move_ops(body, self._entry)
         signature = llvm.LLVMFunctionType([POINTER] * 5, i32)

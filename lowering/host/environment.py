@@ -1,5 +1,6 @@
 """What a program finds in `braid_env` and in its own arguments; see the runtime's header."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, llvm
@@ -21,6 +22,7 @@ RUN_INTER_OP_OFFSET = 80
 SUBMIT_OFFSET = 88
 FINISH_OFFSET = 96
 IS_STOPPED_OFFSET = 104
+SIZES_OFFSET = 120
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,16 @@ class Environment:
 class Buffers:
     """Addresses of buffers, computed once at the entry, where they dominate every use."""
 
-    def __init__(self, environment: Environment, entry: PointerBuilder) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        entry: PointerBuilder,
+        offset: Callable[[int], SSAValue],
+    ) -> None:
+        """`offset` gives the place in the arena of a buffer that is placed for each run."""
         self._environment = environment
         self._entry = entry
+        self._offset = offset
         self._known: dict[BufferAttr, SSAValue] = {}
 
     def address(self, buffer: BufferAttr) -> SSAValue:
@@ -73,6 +82,8 @@ class Buffers:
                 return environment.arena
             case "arena", memory:
                 raise UnsupportedError(f"a program on the CPU has no access to memory '{memory}'")
+            case "open", _:
+                return self._entry.address_at(environment.arena, self._offset(int(number)))
             case "weights", _:
                 return environment.weights
             case "output", _ if number.endswith(":aligned"):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import cast
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import ModuleOp, i64
@@ -14,6 +14,7 @@ from braid.lowering.host.environment import (
     Environment,
 )
 from braid.lowering.host.kernel_grids import KernelGrid, Workers
+from braid.lowering.host.open_sizes import OpenSizes
 from braid.lowering.host.pointers import (
     POINTER,
     POINTER_BYTES,
@@ -22,33 +23,50 @@ from braid.lowering.host.pointers import (
     kernel_arguments,
     parallel_body,
 )
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
 class Iterations:
-    """The iterations [begin, end) of a kernel's grid; with `workers`, all of the grid."""
+    """The iterations [begin, end) of a kernel's grid; with `workers`, all of the grid.
+
+    `sizes` are those whose values the kernel takes as arguments.
+    """
 
     begin: int
-    end: int
+    end: Extent
     workers: Workers | None = None
+    sizes: tuple[Extent, ...] = ()
 
     @property
-    def count(self) -> int:
-        """How many there are."""
+    def count(self) -> Extent:
+        """Return how many there are."""
         return self.end - self.begin
+
+    @property
+    def numbers(self) -> tuple[Extent, ...]:
+        """Return what calls hand on beside buffers: sizes, and the grid if workers share it."""
+        shared = () if self.workers is None or isinstance(self.end, int) else (self.end,)
+        return (*self.sizes, *shared)
 
 
 class KernelCalls:
     """Declares each kernel once, with a thunk for parallel calls where it has a grid."""
 
-    def __init__(self, module: ModuleOp, environment: Environment, entry: PointerBuilder) -> None:
+    def __init__(
+        self,
+        module: ModuleOp,
+        environment: Environment,
+        entry: PointerBuilder,
+        sizes: OpenSizes,
+    ) -> None:
         self._module = module
         self._environment = environment
         self._entry = entry
+        self._sizes = sizes
         self._declared: set[str] = set()
         # What calls share is computed once at the entry.
         self._slots: dict[int, list[SSAValue]] = {}
-        self._constants: dict[int, SSAValue] = {}
         self._parallel_for: SSAValue | None = None
 
     def call(
@@ -59,26 +77,28 @@ class KernelCalls:
         grid: KernelGrid,
     ) -> None:
         """Runs all iterations of the kernel's grid on `buffers`."""
-        self._declare_kernel(symbol, len(buffers))
-        for begin, end in pairwise((0, *grid.barriers, grid.iterations)):
-            self._run(builder, symbol, buffers, Iterations(begin, end, grid.workers))
+        self._declare_kernel(symbol, len(buffers), len(grid.sizes))
+        for begin, end in _parts(grid):
+            self._run(builder, symbol, buffers, Iterations(begin, end, grid.workers, grid.sizes))
 
     def _run(
         self, builder: PointerBuilder, symbol: str, buffers: Sequence[SSAValue], part: Iterations
     ) -> None:
         """Runs a part of the grid, whose iterations do not depend on each other."""
         if part.count == 1:
-            builder.call(symbol, *buffers, *map(self._constant, (part.begin, part.end)))
+            numbers = (part.begin, part.end, *part.sizes)
+            builder.call(symbol, *buffers, *map(self._sizes.value, numbers))
             return
         thunk = f"{symbol}_iterations" + (f"_{part.begin}" if part.begin else "")
         self._declare(thunk, lambda: thunk_function(thunk, symbol, len(buffers), part))
-        slots = self._slots_for(len(buffers))
-        for buffer, slot in zip(buffers, slots, strict=True):
-            builder.store(buffer, slot)
+        values = [*buffers, *map(self._sizes.value, part.numbers)]
+        slots = self._slots_for(len(values))
+        for value, slot in zip(values, slots, strict=True):
+            builder.store(value, slot)
         if self._parallel_for is None:
             self._parallel_for = self._environment.service(self._entry, PARALLEL_FOR_OFFSET)
         body = builder.function_address(thunk)
-        count = self._constant(part.workers.count if part.workers else part.count)
+        count = self._sizes.value(part.workers.count if part.workers else part.count)
         arguments = [self._environment.env, body, slots[0], count]
         builder.call_pointer(self._parallel_for, arguments)
 
@@ -91,30 +111,31 @@ class KernelCalls:
     ) -> None:
         """Runs all iterations of the kernel's grid on this thread, as its first worker."""
         self._declare_kernel(symbol, len(buffers))
-        for begin, end in pairwise((0, *grid.barriers, grid.iterations)):
+        for begin, end in _parts(grid):
+            assert isinstance(end, int), "streams run code of known sizes"
             builder.call(symbol, *buffers, builder.constant(begin), builder.constant(end))
 
-    def _declare_kernel(self, symbol: str, buffers: int) -> None:
-        self._declare(symbol, lambda: external_function(symbol, kernel_arguments(buffers)))
+    def _declare_kernel(self, symbol: str, buffers: int, sizes: int = 0) -> None:
+        self._declare(symbol, lambda: external_function(symbol, kernel_arguments(buffers, sizes)))
 
     def _slots_for(self, count: int) -> list[SSAValue]:
-        """Room on the stack, shared by all calls of that many buffers: one runs at a time."""
+        """Return places on the stack, shared by all calls of that many values: one runs at once."""
         if count not in self._slots:
-            room = self._entry.stack_slots(count)
-            places = (self._entry.address(room, n * POINTER_BYTES) for n in range(count))
+            first = self._entry.stack_slots(count)
+            places = (self._entry.address(first, n * POINTER_BYTES) for n in range(count))
             self._slots[count] = list(places)
         return self._slots[count]
-
-    def _constant(self, value: int) -> SSAValue:
-        if value not in self._constants:
-            self._constants[value] = self._entry.constant(value)
-        return self._constants[value]
 
     def _declare(self, symbol: str, make: Callable[[], llvm.FuncOp]) -> None:
         """Puts a function into the module once: equal calls, as of equal layers, are many."""
         if symbol not in self._declared:
             self._declared.add(symbol)
             self._module.body.block.add_op(make())
+
+
+def _parts(grid: KernelGrid) -> list[tuple[int, Extent]]:
+    """Return the ranges of iterations between which all earlier ones have to be finished."""
+    return list(zip((0, *grid.barriers), (*grid.barriers, grid.iterations), strict=True))
 
 
 def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> llvm.FuncOp:
@@ -127,24 +148,40 @@ def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> l
     builder = PointerBuilder(InsertPoint.at_end(block))
     slots, begin, end = block.args
     pointers = [builder.load_pointer(slots, place) for place in range(buffers)]
+    numbers = [
+        builder.load(builder.address(slots, (buffers + place) * POINTER_BYTES), i64)
+        for place in range(len(part.numbers))
+    ]
+    sizes = numbers[: len(part.sizes)]
     workers = part.workers
     if workers is not None:
         *tensors, scratch = pointers
-        offset = builder.emit(arith.MuliOp(begin, builder.constant(workers.scratch_bytes)))
+        bytes_each = workers.scratch_bytes
+        assert isinstance(bytes_each, int), "workers share scratch memory of a known size"
+        offset = builder.emit(arith.MuliOp(begin, builder.constant(bytes_each)))
         own = builder.address_at(scratch, offset)
-        shares = [_share(builder, number, part.count, workers.count) for number in (begin, end)]
-        builder.call(symbol, *tensors, own, *shares)
+        shared = numbers[len(sizes) :]
+        shares = [
+            _share(
+                builder,
+                number,
+                shared[0] if shared else builder.constant(cast(int, part.count)),
+                workers.count,
+            )
+            for number in (begin, end)
+        ]
+        builder.call(symbol, *tensors, own, *shares, *sizes)
     elif part.begin:
         first = builder.constant(part.begin)
         bounds = [builder.emit(arith.AddiOp(number, first)) for number in (begin, end)]
-        builder.call(symbol, *pointers, *bounds)
+        builder.call(symbol, *pointers, *bounds, *sizes)
     else:
-        builder.call(symbol, *pointers, begin, end)
+        builder.call(symbol, *pointers, begin, end, *sizes)
     builder.insert(llvm.ReturnOp())
     return parallel_body(thunk, block)
 
 
-def _share(builder: PointerBuilder, worker: SSAValue, grid: int, workers: int) -> SSAValue:
-    """The first iteration of a worker."""
-    product = builder.emit(arith.MuliOp(worker, builder.constant(grid)))
+def _share(builder: PointerBuilder, worker: SSAValue, grid: SSAValue, workers: int) -> SSAValue:
+    """Return the first iteration of a worker."""
+    product = builder.emit(arith.MuliOp(worker, grid))
     return builder.emit(arith.DivUIOp(product, builder.constant(workers)))

@@ -4,9 +4,17 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import DenseArrayBase, IntegerType, ModuleOp
 
-from braid.dialects.braid.attribute_names import BARRIERS, GRID, SCRATCH_BYTES, WORKERS
+from braid.dialects.braid.attribute_names import (
+    BARRIERS,
+    GRID,
+    KERNEL_SIZES,
+    SCRATCH_BYTES,
+    WORKERS,
+)
+from braid.dialects.braid.sizes import SizesAttr, extent_attribute
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
@@ -14,19 +22,21 @@ class Workers:
     """Kernels with scratch run on at most `count` workers, each with so many bytes of it."""
 
     count: int
-    scratch_bytes: int
+    scratch_bytes: Extent
 
 
 @dataclass(frozen=True)
 class KernelGrid:
     """The iterations of a kernel; before each of `barriers`, all earlier ones are finished.
 
-    With `workers`, the last buffer of the kernel is the scratch memory of all of them.
+    With `workers`, the last buffer of the kernel is the scratch memory of all of them. The kernel
+    takes the values of `sizes` as arguments.
     """
 
-    iterations: int = 1
+    iterations: Extent = 1
     workers: Workers | None = None
     barriers: tuple[int, ...] = ()
+    sizes: tuple[Extent, ...] = ()
 
 
 def kernel_grids(source: ModuleOp) -> dict[str, KernelGrid]:
@@ -36,15 +46,12 @@ def kernel_grids(source: ModuleOp) -> dict[str, KernelGrid]:
 
 
 def _grid(function: func.FuncOp) -> KernelGrid:
-    count, barriers = _integer(function, WORKERS), function.attributes.get(BARRIERS)
-    scratch_bytes = _integer(function, SCRATCH_BYTES) or 0
+    count, barriers = extent_attribute(function, WORKERS), function.attributes.get(BARRIERS)
+    scratch_bytes = extent_attribute(function, SCRATCH_BYTES) or 0
+    grid, sizes = extent_attribute(function, GRID), function.attributes.get(KERNEL_SIZES)
     return KernelGrid(
-        _integer(function, GRID) or 1,
-        Workers(count, scratch_bytes // count) if count else None,
+        1 if grid is None else grid,
+        Workers(count, scratch_bytes // count) if isinstance(count, int) and count else None,
         cast(DenseArrayBase[IntegerType], barriers).get_values() if barriers else (),
+        sizes.get_values() if isinstance(sizes, SizesAttr) else (),
     )
-
-
-def _integer(function: func.FuncOp, name: str) -> int | None:
-    attribute = function.attributes.get(name)
-    return attribute.value.data if isinstance(attribute, IntegerAttr) else None

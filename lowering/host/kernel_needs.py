@@ -10,14 +10,15 @@ from braid.dialects.braid.attribute_names import (
     BARRIERS,
     GRID,
     IN_PLACE,
+    KERNEL_SIZES,
     SCRATCH_BYTES,
     STATUS,
     WORKERS,
 )
 from braid.dialects.braid.buffer import in_place_attribute
+from braid.dialects.braid.sizes import SizesAttr, attribute_of
 from braid.lowering.host.codegen.compiler import available_cpus
 from braid.lowering.host.variants import model_functions
-from braid.support.sizes.expression import known
 from braid.targets.backend import KernelNeeds
 
 
@@ -36,18 +37,21 @@ def kernel_functions(
 
 def workers_of(needs: KernelNeeds) -> int:
     """How many parts of the kernel's grid run at once on memory of their own: one a CPU."""
-    own = known(needs.scratch_bytes) > 0 and not needs.barriers
-    return min(known(needs.grid), available_cpus()) if own else 1
+    own = needs.scratch_bytes != 0 and not needs.barriers
+    most = available_cpus()
+    return 1 if not own else min(needs.grid, most) if isinstance(needs.grid, int) else most
 
 
 def annotate_kernels(functions: Sequence[func.FuncOp], needs: Sequence[KernelNeeds]) -> None:
     """Writes grid, scratch and aliasing of the kernels on their functions."""
     for function, own in zip(functions, needs, strict=True):
-        function.attributes[GRID] = IntegerAttr(known(own.grid), i64)
+        function.attributes[GRID] = attribute_of(own.grid)
+        if own.sizes:
+            function.attributes[KERNEL_SIZES] = SizesAttr.of(own.sizes)
         workers = workers_of(own)
         if workers > 1:
             function.attributes[WORKERS] = IntegerAttr(workers, i64)
-        function.attributes[SCRATCH_BYTES] = IntegerAttr(known(own.scratch_bytes) * workers, i64)
+        function.attributes[SCRATCH_BYTES] = attribute_of(own.scratch_bytes * workers)
         function.attributes[IN_PLACE] = in_place_attribute(own.in_place)
         set_overlap(function, own.overlap)
         if own.status:

@@ -90,7 +90,7 @@ def lower_model(
     codes = [DeviceCode(part.job.device.name, code) for part in parts for code in part.codes()]
     devices = device_facts(module, target, codes)
     programs = emit_programs(module, devices, profile=profile)
-    description = describe(module, devices, features_of(parts, machine), programs.counters)
+    description = describe(module, devices, features_of(parts, machine), programs)
     return ModelCode(
         (
             *(data for own in codes if own.code.kind == OBJECT for data in own.code.parts),

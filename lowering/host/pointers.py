@@ -101,6 +101,6 @@ def parallel_body(symbol: str, block: Block) -> llvm.FuncOp:
     return llvm.FuncOp(symbol, signature, llvm.LinkageAttr("internal"), body=Region(block))
 
 
-def kernel_arguments(pointers: int) -> list[Attribute]:
-    """Argument types of a kernel with that many buffers: then `begin` and `end`."""
-    return [*[POINTER] * pointers, i64, i64]
+def kernel_arguments(pointers: int, sizes: int = 0) -> list[Attribute]:
+    """Return the argument types of a kernel: buffers, `begin` and `end`, then values of sizes."""
+    return [*[POINTER] * pointers, i64, i64, *[i64] * sizes]

@@ -94,7 +94,7 @@ def emit_stage(
     machine = target.host_device.machine
     texts = [*kernels, *map(str, programs.modules)]
     whole = llvm.parse_assembly(
-        descriptor_module(describe(module, devices, features_of(parts, machine), programs.counters))
+        descriptor_module(describe(module, devices, features_of(parts, machine), programs))
     )
     for text in texts:
         whole.link_in(llvm.parse_assembly(translate_literals(to_llvm_ir(text, LLVM_PASSES))))

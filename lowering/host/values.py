@@ -7,21 +7,26 @@ from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import ArrayAttr, IndexType, TensorType, i64
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.storage.tensor_storage import open_storage_bytes
 from braid.analysis.structure.undefined_ops import define
 from braid.dialects.braid.attribute_names import BUFFERS
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.dtypes import bytes_of
+from braid.dialects.braid.sizes import extents_of_type
 from braid.lowering.host.environment import Buffers
+from braid.lowering.host.open_sizes import OpenSizes
 from braid.lowering.host.pointers import PointerBuilder
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import maximum
 
 
 class Values:
     """The address of each tensor and the value of each scalar of the source, as emitted so far."""
 
-    def __init__(self, buffers: Buffers) -> None:
+    def __init__(self, buffers: Buffers, sizes: OpenSizes) -> None:
         self.buffers = buffers
+        self.sizes = sizes
         self.tensors: dict[SSAValue, SSAValue] = {}
         self.scalars: dict[SSAValue, SSAValue] = {}
 
@@ -46,20 +51,25 @@ class Values:
     ) -> None:
         """Copies the tensor `value` from one address to another, unless they are the same."""
         if source is not target:
-            builder.copy(target, source, builder.constant(storage_bytes(value.type)))
+            builder.copy(target, source, self._number(open_storage_bytes(value.type), builder))
 
     def extract(self, op: tensor.ExtractOp, builder: PointerBuilder) -> None:
         """Emit a read of one element of a row-major tensor, the last one if out of bounds."""
         pointer, type = self.tensors[op.tensor], cast(AnyTensor, op.tensor.type)
-        stride = bytes_of(type.element_type)
-        for index, extent in reversed(list(zip(op.indices, type.get_shape(), strict=True))):
+        stride: Extent = bytes_of(type.element_type)
+        for index, extent in reversed(list(zip(op.indices, extents_of_type(type), strict=True))):
             position = builder.emit(arith.IndexCastOp(self.scalars[index], i64))
             # Indices may be inputs of the model; negative ones are large as unsigned numbers.
-            position = builder.emit(arith.MinUIOp(position, builder.constant(max(extent, 1) - 1)))
-            offset = builder.emit(arith.MuliOp(position, builder.constant(stride)))
+            position = builder.emit(
+                arith.MinUIOp(position, self._number(maximum(extent, 1) - 1, builder))
+            )
+            offset = builder.emit(arith.MuliOp(position, self._number(stride, builder)))
             pointer = builder.address_at(pointer, offset)
-            stride *= extent
+            stride = extent * stride
         self.scalars[op.result] = _load(pointer, op.result.type, builder)
+
+    def _number(self, extent: Extent, builder: PointerBuilder) -> SSAValue:
+        return builder.constant(extent) if isinstance(extent, int) else self.sizes.value(extent)
 
     def from_elements(self, op: tensor.FromElementsOp, builder: PointerBuilder) -> None:
         """Writes the elements of a tensor one by one."""

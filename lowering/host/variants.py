@@ -20,6 +20,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import ALIGNMENT
 from braid.dialects.braid.clusters import device_name, replicas_of
 from braid.dialects.braid.ports import input_names, output_names
+from braid.dialects.braid.sizes import extents_of_type, sizes_of_type
 from braid.dialects.braid.variants import (
     device_functions,
     padded_from,
@@ -29,6 +30,7 @@ from braid.dialects.braid.variants import (
     variant_sizes,
 )
 from braid.lowering.host.descriptor import (
+    UNBOUNDED,
     DeviceEntry,
     Dim,
     Function,
@@ -38,16 +40,22 @@ from braid.lowering.host.descriptor import (
     Variant,
 )
 from braid.lowering.host.emit_program import ENTRY, emit_program
+from braid.lowering.host.open_model import OpenModel, open_dims, open_model_of
 from braid.lowering.host.stream_description import Launched, stream_of
 from braid.support.errors import BraidError
+from braid.support.sizes.expression import symbol
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Modules that define the entries of a model, and the names of their profile counters."""
+    """Modules that define the entries of a model, and the names of their profile counters.
+
+    `open` is what the runtime has to know of a model with open sizes.
+    """
 
     modules: tuple[ModuleOp, ...]
     counters: tuple[str, ...]
+    open: OpenModel | None = None
 
 
 def model_functions(module: ModuleOp) -> list[func.FuncOp]:
@@ -85,30 +93,42 @@ def emit_programs(
 
     Raises BraidError as `emit_program`.
     """
-    model_functions(module)
+    first, *others = model_functions(module)
+    open_model = None if others else open_model_of(first)
     on_host = {name for name, facts in devices.items() if facts.on_host}
     counters: dict[str, int] | None = {} if profile else None
     modules = tuple(
-        emit_program(module, function, symbol=_entry(function), counters=counters)
+        emit_program(
+            module,
+            function,
+            symbol=_entry(function),
+            counters=counters,
+            sizes=None if open_model is None else open_model.sizes,
+        )
         for function in program_functions(module)
         if function.sym_visibility is None or device_name(function) in on_host
     )
-    return Programs(modules, tuple(counters or ()))
+    return Programs(modules, tuple(counters or ()), open_model)
 
 
 def describe(
     module: ModuleOp,
     devices: Mapping[str, DeviceFacts],
     features: tuple[str, ...],
-    counters: tuple[str, ...],
+    programs: Programs,
 ) -> ModelDescription:
-    """The description of a planned model, whose functions run on the host and on `devices`."""
+    """Return the description of a planned model that runs on the host and on `devices`.
+
+    `programs` are those that `emit_programs` made of it.
+    """
     functions = model_functions(module)
     launched = launched_functions(module)
     names_of_devices = list(dict.fromkeys(device for _, device in launched))
     first = functions[0]
     least = padded_from(module)
     names = list(variant_sizes(first))
+    if programs.open is not None:
+        names = open_dims(first, programs.open)
     types = [function.function_type for function in functions]
     return ModelDescription(
         _ports(input_names(first), [t.inputs.data for t in types], first.arg_attrs, names),
@@ -116,14 +136,15 @@ def describe(
         max(_integer(function, ARENA_BYTES) for function in functions),
         ALIGNMENT,
         features,
-        counters,
+        programs.counters,
         _integer(first, WEIGHTS_BYTES),
         tuple(Dim(name, least.get(name, 0)) for name in names),
-        tuple(_variant(function, names) for function in functions if names),
+        tuple(_variant(function, names) for function in functions if variant_sizes(function)),
         max(map(inter_op_stream_count, functions)),
         tuple(_device_entry(name, devices[name], launched) for name in names_of_devices),
         tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
         *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),
+        programs.open,
     )
 
 
@@ -186,6 +207,9 @@ def _ports(
     """The ports of all variants together; `types` are those of each variant."""
     ports: list[ModelPort] = []
     for index, name in enumerate(names):
+        if sizes_of_type(cast(AnyTensor, types[0][index])) is not None:
+            ports.append(_open_port(name, cast(AnyTensor, types[0][index]), dims))
+            continue
         shapes = _shapes([variant[index] for variant in types])
         sizes = [set(extents) for extents in zip(*shapes, strict=True)]
         own = port_dims(attributes, index) or ("",) * len(sizes)
@@ -200,6 +224,19 @@ def _ports(
             )
         )
     return tuple(ports)
+
+
+def _open_port(name: str, type: AnyTensor, dims: Sequence[str]) -> ModelPort:
+    """Return the port of a tensor with open sizes: those that are symbols are dims of the model."""
+    numbers = {symbol(dim): number for number, dim in enumerate(dims)}
+    extents = extents_of_type(type)
+    return ModelPort(
+        name,
+        type.element_type,
+        tuple(extent if isinstance(extent, int) else -1 for extent in extents),
+        tuple(extent if isinstance(extent, int) else UNBOUNDED for extent in extents),
+        tuple(-1 if isinstance(e, int) else numbers.get(e, -1) for e in extents),
+    )
 
 
 def _integer(function: func.FuncOp, name: str) -> int:

@@ -190,12 +190,12 @@ def test_the_example_of_a_message_works(tmp_path: Path, capsys: pytest.CaptureFi
     ]
     proto = model(nodes, {"images": (FLOAT, ["batch", 3, "?", "?"])}, {"w": weight})
     with pytest.raises(BraidError) as caught:
-        braid.compile(proto)
+        interpret(proto)
     given = '{"batch": 1, "images[2]": 224, "images[3]": 224}'
     assert f"such as dims={given}, or" in (caught.value.hint or "")
     path = tmp_path / "open.onnx"
     onnx.save(proto, path)
-    assert main(["run", str(path), "--random"]) == 1
+    assert main(["run", str(path), "--random", "--interpret"]) == 1
     flags = "--dim batch=1 --dim 'images[2]=224' --dim 'images[3]=224'"
     assert f"such as {flags}, or" in capsys.readouterr().err
     assert main(["run", str(path), "--random", *flags.replace("'", "").split()]) == 0

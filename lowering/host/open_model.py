@@ -1,0 +1,110 @@
+"""What the runtime needs of a model with open sizes: which sizes to compute, place and check."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, IntegerType, StringAttr
+from xdsl.dialects.func import FuncOp
+
+from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import OPEN_BUFFERS, OPEN_LIFETIMES, SIZE_CHECKS
+from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.sizes import SizesAttr, extents_of_type, is_open
+from braid.lowering.host.open_sizes import SizeTable
+from braid.support.errors import UnsupportedError
+from braid.support.sizes.expression import Size, symbol, symbols_of
+from braid.support.sizes.program import Program, program_of
+
+
+@dataclass(frozen=True)
+class OpenBuffer:
+    """A buffer of the arena: the number of its bytes among the sizes, and its lifetime."""
+
+    bytes: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class SizeCheck:
+    """A size, by number, that must be 0, or not negative; else a run fails with the message."""
+
+    size: int
+    is_zero: bool
+    message: str
+
+
+@dataclass(frozen=True)
+class OpenModel:
+    """The sizes of a model, and what is known of them by number.
+
+    The program that is emitted adds what it reads to `sizes`.
+    """
+
+    sizes: SizeTable
+    buffers: tuple[OpenBuffer, ...]
+    output_shapes: tuple[tuple[int, ...], ...]
+    checks: tuple[SizeCheck, ...]
+
+    def program(self) -> Program:
+        """Return what computes all sizes."""
+        return program_of(self.sizes.extents)
+
+
+def open_model_of(function: FuncOp) -> OpenModel | None:
+    """Return what is known of a function after `plan-memory`; None where no size is open.
+
+    Raises UnsupportedError for an input whose dim is an expression that no other dim tells.
+    """
+    if not is_open(function):
+        return None
+    table = SizeTable()
+    types = function.function_type
+    _refuse_untold(function)
+    held, lifetimes = function.attributes[OPEN_BUFFERS], function.attributes[OPEN_LIFETIMES]
+    assert isinstance(held, SizesAttr) and isinstance(lifetimes, DenseArrayBase)
+    bounds = cast("DenseArrayBase[IntegerType]", lifetimes).get_values()
+    buffers = [
+        OpenBuffer(table.number(extent), int(bounds[2 * n]), int(bounds[2 * n + 1]))
+        for n, extent in enumerate(held.get_values())
+    ]
+    shapes = [extents_of_type(cast(AnyTensor, type)) for type in types.outputs]
+    outputs = [tuple(table.number(extent) for extent in shape) for shape in shapes]
+    return OpenModel(table, tuple(buffers), tuple(outputs), tuple(_checks(function, table)))
+
+
+def open_dims(function: FuncOp, model: OpenModel) -> list[str]:
+    """Return the names of a function's open dims, in the order in which the sizes' program reads.
+
+    Those that no size needs come last.
+    """
+    types = cast("Sequence[AnyTensor]", function.function_type.inputs.data)
+    used = sorted(symbols_of(*(extent for type in types for extent in extents_of_type(type))))
+    return list(dict.fromkeys((*model.program().symbols, *used)))
+
+
+def _refuse_untold(function: FuncOp) -> None:
+    extents = [
+        extent
+        for type in function.function_type.inputs
+        for extent in extents_of_type(cast(AnyTensor, type))
+        if isinstance(extent, Size)
+    ]
+    for extent in extents:
+        names = symbols_of(extent)
+        if len(names) != 1 or extent != symbol(next(iter(names))):
+            raise UnsupportedError(
+                f"an input has the size '{extent}', expected a symbol, such as 'batch'",
+                location=source_location(function),
+                hint="give the dim a name of its own",
+            )
+
+
+def _checks(function: FuncOp, table: SizeTable) -> Iterable[SizeCheck]:
+    held = function.attributes.get(SIZE_CHECKS)
+    for entry in cast("ArrayAttr[DictionaryAttr]", held) if isinstance(held, ArrayAttr) else ():
+        size, message = entry.data["size"], entry.data["message"]
+        assert isinstance(size, SizesAttr) and isinstance(message, StringAttr)
+        (extent,) = size.get_values()
+        yield SizeCheck(table.number(extent), "zero" in entry.data, message.data)

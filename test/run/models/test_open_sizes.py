@@ -1,0 +1,93 @@
+"""Models with open dims, compiled once: what they give at sizes that nobody named."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from onnx import ModelProto, TensorProto, helper
+
+import braid
+from braid.support.errors import BraidError
+
+Array = NDArray[np.float32]
+Nodes = Sequence[tuple[str, str, str, Mapping[str, object]]]
+
+
+def model_of(nodes: Nodes, inputs: Mapping[str, Sequence[int | str]]) -> ModelProto:
+    """Return a model of nodes (op, inputs, outputs, attributes), whose last value is its output."""
+    graph = helper.make_graph(
+        [helper.make_node(op, a.split(), b.split(), **kw) for op, a, b, kw in nodes],
+        "graph",
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in inputs.items()],
+        [helper.make_tensor_value_info(nodes[-1][2], TensorProto.FLOAT, None)],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+ROWS = model_of(
+    [
+        ("Relu", "x", "r", {}),
+        ("Softmax", "r", "s", {"axis": -1}),
+        ("Add", "s x", "a", {}),
+        ("Softmax", "a", "y", {"axis": -1}),
+    ],
+    {"x": ["batch", "n"]},
+)
+
+
+def rows(x: Array) -> Array:
+    """Return what `ROWS` computes."""
+
+    def softmax(values: Array) -> Array:
+        powers = np.exp(values - values.max(axis=-1, keepdims=True))
+        return powers / powers.sum(axis=-1, keepdims=True)
+
+    return softmax(softmax(np.maximum(x, 0)) + x)
+
+
+def numbers(*shape: int) -> Array:
+    return np.random.default_rng(shape).standard_normal(shape).astype(np.float32)
+
+
+def test_one_model_runs_at_any_size(tmp_path: Path) -> None:
+    model = braid.compile(ROWS)
+    model.save(tmp_path / "rows.braid")
+    for each in (model, braid.load(tmp_path / "rows.braid")):
+        for shape in ((1, 1), (3, 16), (8, 33), (17, 1009), (1, 5), (0, 5)):
+            x = numbers(*shape)
+            np.testing.assert_allclose(each(x), rows(x) if x.size else x, rtol=1e-5, atol=1e-6)
+
+
+def test_shapes_are_named_and_checked() -> None:
+    model = braid.compile(ROWS)
+    assert "x: float32[batch, n]" in repr(model)
+    with pytest.raises(BraidError, match=r"'x' has shape \(2, 3, 4\), expected \(batch, n\)"):
+        model(numbers(2, 3, 4))
+
+
+def test_what_ops_take_for_granted_is_checked_in_each_run() -> None:
+    model = braid.compile(model_of([("Add", "a b", "sum", {})], {"a": ["n", 4], "b": ["m", 4]}))
+    x = numbers(5, 4)
+    np.testing.assert_array_equal(model(x, x), x + x)
+    with pytest.raises(BraidError, match=r"'sum' .* needs [mn] = [mn]"):
+        model(x, numbers(3, 4))
+    np.testing.assert_array_equal(model(x[:2], x[2:4]), x[:2] + x[2:4])
+
+
+def test_the_size_of_one_input_is_that_of_another() -> None:
+    model = braid.compile(model_of([("Add", "a b", "sum", {})], {"a": ["n", 4], "b": ["n", 4]}))
+    with pytest.raises(BraidError, match="'n'"):
+        model(numbers(5, 4), numbers(3, 4))
+
+
+def test_devices_without_open_code_say_so() -> None:
+    with pytest.raises(BraidError, match="no code of open sizes") as caught:
+        braid.compile(ROWS, target="gpu-emulated")
+    assert "dims=" in str(caught.value.hint)
+
+
+def test_a_budget_needs_numbers() -> None:
+    with pytest.raises(BraidError, match="a memory budget is for models of known sizes"):
+        braid.compile(ROWS, memory_budget="1GiB")
