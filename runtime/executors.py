@@ -1,6 +1,7 @@
 """What runs a model: compiled code, or the interpreter; or why nothing does."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 from weakref import WeakSet
@@ -38,6 +39,10 @@ class Executor(Protocol):
 
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took by the name of the device since the start."""
+        ...
+
+    def trim(self) -> None:
+        """Give back the memory that runs take, as far as none uses it."""
         ...
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
@@ -98,6 +103,16 @@ class NativeExecutor:
                 total[name] = total.get(name, 0.0) + seconds
         return total
 
+    def trim(self) -> None:
+        """Give back the arenas of contexts that nobody runs on."""
+        trimmed: list[NativeContext] = []
+        with suppress(IndexError):
+            while True:
+                trimmed.append(self._idle.pop())
+        for context in trimmed:
+            context.trim()
+        self._idle.extend(trimmed)
+
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream of the native runtime."""
         stream = NativeStream(self._model, self._threads, deadline, goes_on, self._streamed)
@@ -154,6 +169,9 @@ class InterpreterExecutor:
         """Return nothing: the interpreter has no devices."""
         return {}
 
+    def trim(self) -> None:
+        """Do nothing: the interpreter keeps no memory."""
+
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream that interprets each request when it is handed in."""
         return InterpretedStream(lambda inputs: self.run(inputs, None))
@@ -183,4 +201,7 @@ class ElsewhereExecutor:
         return {}
 
     def reset_profile(self) -> None:
+        """Do nothing: nothing ran."""
+
+    def trim(self) -> None:
         """Do nothing: nothing ran."""

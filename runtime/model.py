@@ -71,7 +71,8 @@ class Model:
     """A model that can be called, from any number of threads at once.
 
     `inputs` and `outputs` describe the tensors by name, dtype and shape; `arena_bytes` is the
-    memory for intermediates that each thread that calls the model takes.
+    memory for intermediates that each thread that calls the model takes, 0 where that depends on
+    the sizes of the inputs. Such memory grows with the sizes; `trim` gives it back.
     """
 
     def __init__(
@@ -169,6 +170,13 @@ class Model:
             return_errors=return_errors,
             copy=copy,
         )
+
+    def trim(self) -> None:
+        """Give back the memory for intermediates that no call uses at the moment.
+
+        A call at large sizes takes more than those at small sizes need, which keep it otherwise.
+        """
+        self._executor.trim()
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return how often each op ran and for how long, over all runs and streams so far.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from braid.runtime.buffers import describe_shape
 from braid.runtime.dtypes import numpy_dtype
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.manifest import UNBOUNDED, TensorSpec
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.tools.commands.options import split_pair
@@ -192,11 +192,14 @@ def random_inputs(
     look up is then there. The same seed gives the same values.
     """
     for spec in specs:
-        if any(extent < 0 for extent in spec.bound) and spec.name not in (given or {}):
-            shape = ", ".join("?" if extent < 0 else str(extent) for extent in spec.bound)
+        is_open = [not 0 <= extent < UNBOUNDED for extent in spec.bound]
+        if any(is_open) and spec.name not in (given or {}):
+            pairs = zip(spec.bound, is_open, strict=True)
+            shape = ", ".join("?" if is_open else str(extent) for extent, is_open in pairs)
             raise BraidError(
                 f"input '{spec.name}' has open dims, [{shape}], which no random value has",
-                hint=f"--input {spec.name}=FILE gives a value; bind-sizes fixes the dims",
+                hint=f"--input {spec.name}=FILE gives a value; --dim and --shape give the sizes of "
+                "what is compiled, bind-sizes fixes the dims of a source",
             )
     generator = np.random.default_rng(seed)
     values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in specs}

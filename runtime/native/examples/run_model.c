@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Loads an artifact, fills its inputs with a fixed ramp, runs it, and prints the norm of each
- * output. Inputs and outputs are f32, bytes of either sign, or i32.
+ * Loads an artifact, sets the shapes of its inputs and fills them with a fixed ramp, asks for the
+ * shapes of its outputs, runs it, and prints the norm of each. Inputs and outputs are f32, bytes of
+ * either sign, or i32.
  *
  *   cc run_model.c -I include -L build -lbraid_runtime -lm -o run_model
  *   ./run_model model.braid [threads [dim=size …]]
@@ -43,13 +44,14 @@ static void *create_buffer(const braid_tensor_v2 *tensor, const int64_t *shape) 
   return buffer;
 }
 
-/* The size of an open dim: as in one of the texts `name=size`, or the upper bound. */
+/* The size of an open dim: as in one of the texts `name=size`, or the upper bound, or 1 where there
+ * is none. */
 static int64_t chosen_size(const char *name, int64_t bound, char **texts) {
   size_t length = strlen(name);
   for (; *texts != NULL; ++texts)
     if (strncmp(*texts, name, length) == 0 && (*texts)[length] == '=')
       return atoll(*texts + length + 1);
-  return bound;
+  return bound < INT64_MAX ? bound : 1;
 }
 
 /* Sets the shape of an input and returns it, in memory that the caller frees. */

@@ -242,7 +242,7 @@ void braid_plans_free(braid_plans *plans) {
     return;
   while (plans->count > 0)
     evict_oldest(plans);
-  free(plans->lifetimes.by_first);
+  braid_lifetimes_free(&plans->lifetimes);
   free(plans);
 }
 

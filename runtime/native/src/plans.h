@@ -43,16 +43,29 @@ int64_t braid_arena_align(const braid_model_v2 *model);
 
 /* ---- Placing buffers in an arena ---- */
 
-/* When buffers are used, in the orders in which that begins and ends: the same at all sizes. */
+/* When buffers are used: the same at all sizes. */
 typedef struct braid_lifetimes {
   int64_t count;
   const braid_buffer_v1 *buffers;
-  int32_t *by_first, *by_last; /* from one malloc */
+  int32_t *by_first, *by_last; /* the orders in which they begin and end; from one malloc */
+  int32_t *others;             /* those that are live with each buffer at some time; from malloc,
+                                * NULL where they are too many */
+  int64_t *starts;             /* where those of each buffer begin in `others`, and the end */
 } braid_lifetimes;
 
 /* False without memory. */
 bool braid_lifetimes_read(braid_lifetimes *lifetimes, int64_t count,
                           const braid_buffer_v1 *buffers);
+
+void braid_lifetimes_free(braid_lifetimes *lifetimes);
+
+/* A buffer to be placed. */
+typedef struct braid_placement {
+  int64_t bytes, number;
+} braid_placement;
+
+/* Sorts the largest to the front. */
+void braid_sort_placements(braid_placement *placements, int64_t count);
 
 /* What packing uses meanwhile. */
 size_t braid_packing_bytes(int64_t count);
@@ -62,5 +75,15 @@ size_t braid_packing_bytes(int64_t count);
  * more than 63 bits; buffers of 0 bytes are anywhere. */
 bool braid_pack(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
                 int64_t *offsets, int64_t *total);
+
+/* The ways in which that is done. In the order of time; says how many bytes are live at once. */
+size_t braid_time_packing_bytes(int64_t count);
+bool braid_pack_by_time(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
+                        int64_t *offsets, int64_t *total, int64_t *least);
+
+/* The largest first, where `others` is known. False where it takes more than 63 bits. */
+size_t braid_size_packing_bytes(int64_t count);
+bool braid_pack_by_size(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
+                        int64_t *offsets, int64_t *total);
 
 #endif

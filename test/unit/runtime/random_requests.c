@@ -33,8 +33,8 @@ static void shape_of(worker *own, const braid_tensor_v2 *tensor, const int64_t *
   for (int64_t d = 0; d < tensor->rank; ++d) {
     int64_t dim = tensor->dims != NULL ? tensor->dims[d] : -1;
     shape[d] = tensor->shape[d] >= 0 ? tensor->shape[d]
-               : dim >= 0            ? sizes[dim]
-                                     : pick(own, tensor->bound[d] + 1);
+               : dim >= 0 ? sizes[dim]
+                          : pick(own, tensor->bound[d] + 1); /* of an open model, all are dims */
     if (pick(own, 12) == 0)
       shape[d] = (int64_t[]){-1, 0, 1, INT64_MAX, INT64_MIN, shape[d] + 1}[pick(own, 6)];
   }
@@ -52,8 +52,12 @@ static void send(worker *own, braid_context_t *context, const braid_model_v2 *mo
     if (fits)
       inputs[i] = calloc(bytes_of(&model->inputs[i], shape), 1);
   }
-  for (int64_t i = 0; i < model->output_count && fits; ++i)
-    outputs[i] = calloc(bytes_of(&model->outputs[i], model->outputs[i].bound), 1);
+  for (int64_t i = 0; i < model->output_count && fits; ++i) {
+    const int64_t *own_shape = model->outputs[i].bound;
+    if (model->open != NULL && (own_shape = braid_context_output_shape(context, i)) == NULL)
+      break;
+    outputs[i] = calloc(bytes_of(&model->outputs[i], own_shape), 1);
+  }
   if (fits && braid_context_run(context, inputs, outputs) == 0) {
     ++own->answered;
     for (int64_t i = 0; i < model->output_count; ++i)

@@ -1,6 +1,7 @@
 """One code for every size, run on a hand-written model."""
 
 import ctypes
+import os
 import subprocess
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int64
@@ -20,7 +21,6 @@ from test.c_programs import PLUGIN, build, with_runtime
 
 SOURCE = Path(__file__).with_name("open_model.c")
 PROGRAM = Path(__file__).with_name("open_models.c")
-Results = np.ndarray | tuple[np.ndarray, ...] | list[np.ndarray] | BraidError
 
 
 class CBuffer(ctypes.Structure):
@@ -261,6 +261,20 @@ def test_an_arena_that_cannot_be_had(native: NativeModel) -> None:
     check(context.run([x, s]), x, s)
 
 
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGESIZE")
+
+
+def test_memory_is_given_back(model: Model) -> None:
+    x, s = sample(2**12, 2**12)
+    check(model(x, s), x, s)
+    before = resident_bytes()
+    model.trim()
+    assert before - resident_bytes() > 0.9 * x.nbytes
+    check(model(x[:3], s), x[:3], s)
+
+
 def test_streams(model: Model) -> None:
     requests = [sample(batch, n) for batch, n in [(1, 2), (50, 3), (1, 2), (0, 1), (7, 100)]]
     with model.stream(requests) as stream:
@@ -273,7 +287,7 @@ def test_streams(model: Model) -> None:
     check(results, *requests[1])
 
 
-def test_an_artifact(library: ctypes.CDLL, native: NativeModel, tmp_path: Path) -> None:
+def write_open_model(path: Path, native: NativeModel, code: bytes) -> Manifest:
     manifest = Manifest(
         model="open",
         inputs=native.inputs,
@@ -286,9 +300,14 @@ def test_an_artifact(library: ctypes.CDLL, native: NativeModel, tmp_path: Path) 
         dims=native.dims,
         output_shapes=(("batch * n",), ("n",)),
     )
-    assert Manifest.from_json(manifest.to_json()) == manifest
+    write_artifact(path, manifest, code, np.zeros(0, np.uint8))
+    return manifest
+
+
+def test_an_artifact(library: ctypes.CDLL, native: NativeModel, tmp_path: Path) -> None:
     path = tmp_path / "open.braid"
-    write_artifact(path, manifest, Path(library._name).read_bytes(), np.zeros(0, np.uint8))
+    manifest = write_open_model(path, native, Path(library._name).read_bytes())
+    assert Manifest.from_json(manifest.to_json()) == manifest
     x, s = sample(11, 13)
     check(load(path)(x, s), x, s)
 

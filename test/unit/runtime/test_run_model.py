@@ -8,7 +8,10 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 import braid
-from test.c_programs import build, with_runtime
+from braid.runtime.native import NativeModel
+from test.c_programs import PLUGIN, build, with_runtime
+from test.unit.runtime.test_open_models import SOURCE as OPEN_MODEL
+from test.unit.runtime.test_open_models import write_open_model
 
 EXAMPLE = Path(__file__).parents[3] / "runtime" / "native" / "examples" / "run_model.c"
 
@@ -76,3 +79,21 @@ def test_open_dims(run_model: Path, tmp_path: Path, rows: int) -> None:
     y = 2 * (np.arange(rows * 8) % 17 / 16.0)
     assert result.stdout.startswith("y: ")
     np.testing.assert_allclose(float(result.stdout[3:]), np.linalg.norm(y), rtol=1e-5)
+
+
+def test_open_sizes(run_model: Path, tmp_path: Path) -> None:
+    code = build(tmp_path / "open.so", OPEN_MODEL, flags=PLUGIN).read_bytes()
+    write_open_model(tmp_path / "open.braid", NativeModel.from_memory(code), code)
+    for batch, n in [(1, 1), (20, 3), (2, 600)]:
+        sizes = [f"batch={batch}", f"n={n}", f"2 * n={2 * n}"]
+        command = [run_model, tmp_path / "open.braid", "1", *sizes]
+        result = subprocess.run(command, capture_output=True, text=True, check=True)
+        y = 2 * (np.arange(batch * n) % 17 / 16.0)
+        sums = y.reshape(batch, n).sum(0) + np.arange(n) % 17 / 16.0
+        found = dict(line.split(": ") for line in result.stdout.splitlines())
+        np.testing.assert_allclose(float(found["y"]), np.linalg.norm(y), rtol=1e-5)
+        np.testing.assert_allclose(float(found["sums"]), np.linalg.norm(sums), rtol=1e-5)
+    command = [run_model, tmp_path / "open.braid", "1", "batch=2", "n=3", "2 * n=7"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 1
+    assert "input 's': dim 0 is not 2 * n (batch=2,n=3,2 * n=7)" in result.stderr

@@ -9,11 +9,14 @@ from onnx import TensorProto, helper
 
 import braid
 from braid.frontends.mlir import parse_mlir
+from braid.runtime.native import NativeModel
 from braid.runtime.native_abi import find_headers
 from braid.support.errors import BraidError
 from braid.universe import make_context
-from test.c_programs import build
+from test.c_programs import PLUGIN, build
 from test.unit.runtime.test_damaged_artifacts import check_in_c, product
+from test.unit.runtime.test_open_models import SOURCE as OPEN_MODEL
+from test.unit.runtime.test_open_models import write_open_model
 
 NATIVE = Path(__file__).parents[3] / "runtime" / "native"
 PROGRAMS = {
@@ -21,6 +24,7 @@ PROGRAMS = {
     "stream_model": NATIVE / "examples" / "stream_model.c",
     "null_pointers": Path(__file__).with_name("null_pointers.c"),
     "random_requests": Path(__file__).with_name("random_requests.c"),
+    "open_models": Path(__file__).with_name("open_models.c"),
 }
 ADDRESSES = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 THREADS = ("-fsanitize=thread",)
@@ -63,7 +67,8 @@ def sanitized(name: str, folder: Path, flags: tuple[str, ...]) -> Path:
     sources = [file for file in (NATIVE / "src").rglob("*.c") if file.name != other]
     places = (f"-I{NATIVE / 'src'}", f"-I{find_headers()}", '-DBRAID_SOURCES=""')
     options = ("-std=gnu11", "-O1", "-g", "-rdynamic", *flags, *places)
-    return build(folder / name, PROGRAMS[name], *sources, "-lm", "-ldl", flags=options)
+    model = [OPEN_MODEL] if name == "open_models" else []
+    return build(folder / name, PROGRAMS[name], *model, *sources, "-lm", "-ldl", flags=options)
 
 
 def _machine() -> str:
@@ -79,7 +84,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def artifacts(folder: Path) -> list[Path]:
-    """Of f32: one kernel and several, buckets, with long names, two devices, a chip's streams."""
+    """Of f32: one kernel and several, buckets, with long names, two devices, open sizes."""
     lines = "\n".join(
         f'  %v{i} = braid.add %v{i - 1}, %v0 {{braid.device = "cpu:{i % 2}"}} : (!t, !t) -> !t'
         for i in range(1, 5)
@@ -100,7 +105,9 @@ func.func @main(%v0: !t {{braid.name = "x"}}) -> (!t {{braid.name = "y"}}) {{
     }
     for name, model in models.items():
         model.save(folder / f"{name}.braid")
-    return [folder / f"{name}.braid" for name in models]
+    code = build(folder / "open_model.so", OPEN_MODEL, flags=PLUGIN).read_bytes()
+    write_open_model(folder / "open.braid", NativeModel.from_memory(code), code)
+    return [folder / f"{name}.braid" for name in (*models, "open")]
 
 
 def run(*command: str | Path) -> str:
@@ -125,6 +132,15 @@ def test_examples_and_random_requests(
     answered, refused, damaged = map(int, found.split())
     print(f"{answered} requests answered, {refused} refused; {damaged} damaged artifacts refused")
     assert answered > 500 and refused > 200 and damaged > 500
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [ADDRESSES, THREADS], ids=["addresses", "threads"])
+def test_open_models(folder: Path, flags: tuple[str, ...]) -> None:
+    """Without children of fork, in which the allocators of sanitizers may wait for ever."""
+    program = sanitized("open_models", folder, (*flags, "-DNO_FORKS"))
+    found = run(program, "4", "2000")
+    assert int(found.split()[0]) == 8100
 
 
 @pytest.mark.slow
