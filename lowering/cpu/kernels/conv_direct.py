@@ -12,6 +12,7 @@ from typing import ClassVar, Self, cast
 
 from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.convolution import Convolution, ConvolutionLoops, convolution
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.windows import WindowDim
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
@@ -37,6 +38,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     uniform_choice,
 )
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.support.sizes.expression import Extent
 
 _FAR_CHANNELS_FACTOR = 1.15
 """Slowdown where the input's channels are a whole image apart."""
@@ -70,10 +72,15 @@ class ConvDirectFamily(ProductFamily):
         """As in the base class."""
         return self.arithmetic.conv
 
-    def find(self, group: FusedOp) -> "ConvolutionStorage | None":
-        """As in the base class."""
-        found = convolution(group, self.arithmetic.accumulates)
-        return None if found is None or found.is_depthwise else ConvolutionStorage(found)
+    def find(
+        self, group: FusedOp, extents_of: ExtentsOf | None = None
+    ) -> "ConvolutionStorage | None":
+        """As in the base class, of any number of images."""
+        accumulates, is_open = self.arithmetic.accumulates, extents_of is not None
+        found = convolution(group, accumulates, is_open=is_open)
+        if found is None or found.is_depthwise:
+            return None
+        return ConvolutionStorage(found, extents_of or shape_of)
 
 
 @dataclass(frozen=True)
@@ -139,7 +146,7 @@ class ConvolutionStorage(ProductStorage):
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredConvolution":
         """See the base class."""
-        return StoredConvolution(choice, unit, step, self.product)
+        return StoredConvolution(choice, unit, step, self.product, self.extents_of)
 
 
 @dataclass(frozen=True)
@@ -157,11 +164,11 @@ class StoredConvolution(StoredProduct):
     def loops(self) -> ConvolutionLoops:
         """Return the loops in these layouts."""
         fixed = (self.product, self.choice, self.unit.lanes)
-        return ConvolutionLoops(*fixed, self.step, self.framed)
+        return ConvolutionLoops(*fixed, self.step, self.framed, self.extents_of)
 
-    def contraction(self, block: int) -> Contraction | None:
+    def contraction(self, block: int) -> Contraction[Extent] | None:
         """See the base class."""
-        return cast(Contraction | None, self.loops.contraction(block))
+        return self.loops.contraction(block)
 
     @property
     def block(self) -> int:
@@ -217,12 +224,12 @@ class StoredConvolution(StoredProduct):
         row_major = self.choice.operands[product.left.index].is_row_major
         return _FAR_CHANNELS_FACTOR if row_major and product.depth > self.unit.lanes else 1.0
 
-    def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
-        """Return it framed, unless this takes less `seconds`: framed dims are not merged."""
+    def without_zeros(self) -> Self:
+        """Return it framed, so that dims are not merged."""
         *lines, columns = self.product.windows_with_zeros
         if columns is not None and columns.share >= _MOST_OF_A_LINE:
             columns = None
         if self.loops.over_positions or not any((*lines, columns)):
             return self
         framed = replace(self, framed=(*lines, columns))
-        return self if framed.narrow is None else min((framed, self), key=seconds)
+        return framed if framed.exists else self

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from braid.analysis.nests.contraction import Contraction
-from braid.analysis.nests.matmul import MatrixProduct, matmul_contraction, matrix_product
+from braid.analysis.nests.matmul import MatrixProduct, matrix_product, open_contraction
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import shape_of
@@ -35,6 +36,7 @@ from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.layout_choices import row_major_choice
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
@@ -56,13 +58,15 @@ class GemmFamily(ProductFamily):
         """As in the base class."""
         return self.arithmetic.gemm
 
-    def find(self, group: FusedOp) -> "MatmulStorage | None":
+    def find(self, group: FusedOp, extents_of: ExtentsOf | None = None) -> "MatmulStorage | None":
         """As in the base class; floats may come by slabs of one operand, or be converted."""
         accumulates = self.arithmetic.accumulates
-        found = matrix_product(group, accumulates)
+        found = matrix_product(group, accumulates, is_open=extents_of is not None)
         if found is None or not widens_fast(found, self.machine):
             return None
-        return None if accumulates and not found.has_one_right else MatmulStorage(found)
+        if accumulates and not found.has_one_right:
+            return None
+        return MatmulStorage(found, extents_of or shape_of)
 
 
 @dataclass(frozen=True)
@@ -113,7 +117,7 @@ class MatmulStorage(ProductStorage):
 
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredMatmul":
         """As in the base class."""
-        return StoredMatmul(choice, unit, step, self.product)
+        return StoredMatmul(choice, unit, step, self.product, self.extents_of)
 
 
 @dataclass(frozen=True)
@@ -124,8 +128,8 @@ class StoredMatmul(StoredProduct):
 
     @property
     def exists(self) -> bool:
-        """Always."""
-        return True
+        """Always, where extents are numbers."""
+        return self.extents_of is shape_of or super().exists
 
     @property
     def _right(self) -> Layout:
@@ -162,9 +166,10 @@ class StoredMatmul(StoredProduct):
         is_wide = self.size.rows == 1 and feasible_tiles(self.unit, 0, (WIDE_VECTORS,))
         return (*VECTORS, WIDE_VECTORS) if is_wide else VECTORS
 
-    def contraction(self, block: int) -> Contraction:
+    def contraction(self, block: int) -> Contraction[Extent] | None:
         """As in the base class."""
-        return matmul_contraction(self.product, self.choice, block, self.unit.lanes, self.step)
+        lanes, step = self.unit.lanes, self.step
+        return open_contraction(self.product, self.choice, block, lanes, step, self.extents_of)
 
 
 def _packed(rank: int, block: int) -> Layout:

@@ -83,13 +83,19 @@ class ChosenKernel:
         assert found, "no family takes the group at all sizes"
         return min(found, key=lambda each: each[0])[1]
 
+    def arrays(self, **symbols: int) -> list[Any]:
+        """Return operands at these sizes."""
+        shapes = [[value_of(extent, symbols) for extent in shape] for shape in self.shapes]
+        types = [TensorType(kind, s) for kind, s in zip(self.types, shapes, strict=True)]
+        return [random_array(type, seed) for seed, type in enumerate(types)]
+
     def check(
         self, tolerance: float = 2e-6, arrays: Sequence[Any] | None = None, **symbols: int
     ) -> None:
         """Run the kernel at these sizes, in three parts and in place, before guard pages."""
         shapes = [[value_of(extent, symbols) for extent in shape] for shape in self.shapes]
         types = [TensorType(kind, s) for kind, s in zip(self.types, shapes, strict=True)]
-        arrays = arrays or [random_array(type, seed) for seed, type in enumerate(types)]
+        arrays = arrays or self.arrays(**symbols)
         expected = evaluate(make_group(types, self.build, is_verified=False), arrays)
         for pair in (None, *self.kernel.in_place):
             operands = list(map(_stored, arrays, self.choice.operands))

@@ -16,11 +16,13 @@ from braid.lowering.cpu.kernels.contraction.product import (
     ProductStorage,
     StoredProduct,
     loops_of,
+    open_loops_of,
 )
 from braid.lowering.cpu.kernels.contraction.tile_candidate import TileCandidate
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize, TileSchedule
 from braid.lowering.cpu.unit.kernel_function import grid_kernel, overlapping_kernel
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
+from braid.support.sizes.expression import Extent
 from braid.targets.kernels.kernel_family import Kernel, Overlap
 from braid.targets.machines.machine import Machine
 
@@ -34,6 +36,12 @@ class FloatProducts(ProductArithmetic):
     ) -> "FloatCandidate":
         """As in the base class."""
         return FloatCandidate(group, unit, storage)
+
+    def open_candidate(
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage
+    ) -> "OpenProduct":
+        """As in the base class."""
+        return OpenProduct(group, unit, storage)
 
 
 FLOATS = FloatProducts(gemm=("gemm", 12), conv=("conv-direct", 14), accumulates=False)
@@ -88,10 +96,7 @@ class FloatCandidate(TileCandidate):
         if overlap_of(self.group) == self.storage.product.left.index and can_overlap(nest):
             body = self._overlapped(kernel)
             return overlapping_kernel(self.group, symbol, self.unit, body)
-        body, in_place = kernel.iteration, nest.in_place
-        return grid_kernel(
-            self.group, symbol, self.unit, kernel.grid, body, in_place, is_unrolled=True
-        )
+        return _unrolled(self.group, symbol, self.unit, kernel)
 
     def _overlapped(self, kernel: ContractionKernel) -> OverlappedGemm:
         return OverlappedGemm(kernel, self.unit.element_bytes)
@@ -100,3 +105,33 @@ class FloatCandidate(TileCandidate):
         tile, lanes = schedule.tile, self.unit.lanes
         nest = loops_of(self.stored(stored_choice(self.group)), tile.vectors * lanes)
         return ContractionKernel(nest, tile, lanes, schedule.columns_outside, self.multiplies)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenProduct:
+    """A product with open dims; see `OpenCandidate`."""
+
+    group: FusedOp
+    unit: VectorUnit
+    storage: ProductStorage
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Where tensors fit each other at all sizes, and vectors are contiguous."""
+        return self._stored(choice).exists
+
+    def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
+        """One tile per grid iteration."""
+        tile, lanes = schedule.tile, self.unit.lanes
+        nest = open_loops_of(self._stored(stored_choice(self.group)), tile.vectors * lanes)
+        kernel = ContractionKernel(nest, tile, lanes, schedule.columns_outside, MULTIPLY_ADDS)
+        return _unrolled(self.group, symbol, self.unit, kernel)
+
+    def _stored(self, choice: LayoutChoice) -> StoredProduct:
+        return self.storage.stored(choice, self.unit, 1).without_zeros()
+
+
+def _unrolled(
+    group: FusedOp, symbol: str, unit: VectorUnit, kernel: ContractionKernel[Extent]
+) -> Kernel:
+    body, in_place = kernel.iteration, kernel.nest.in_place
+    return grid_kernel(group, symbol, unit, kernel.grid, body, in_place, is_unrolled=True)

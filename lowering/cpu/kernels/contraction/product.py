@@ -8,24 +8,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 from braid.analysis.nests.contraction import Contraction, Product
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import extents_of, shape_of
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.contraction.shuffled import Positions
 from braid.lowering.cpu.kernels.contraction.tiling import ContractionSize
 from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.lowering.emit.math.points import has_code
+from braid.support.sizes.expression import Extent
+from braid.targets.kernels.kernel_family import OpenCandidate
 from braid.targets.machines.machine import Machine
 
 
 @dataclass(frozen=True)
 class ProductStorage(ABC):
-    """How the tensors of a product may be stored: A is its left operand, B the right one."""
+    """How the tensors of a product may be stored: A is its left operand, B the right one.
+
+    Their extents are those that `extents_of` gives, numbers or sizes.
+    """
 
     product: Product
+    extents_of: ExtentsOf = shape_of
 
     may_overlap: ClassVar = False
     """Whether the result may be written over A."""
@@ -65,16 +73,21 @@ class StoredProduct(ABC):
     unit: VectorUnit
     step: int
     product: Product
+    extents_of: ExtentsOf = shape_of
 
     @cached_property
+    def _narrow(self) -> Contraction[Extent] | None:
+        return self.contraction(1)
+
+    @property
     def narrow(self) -> Contraction | None:
         """The loops with tiles of one column: whether there are any, and how large they are."""
-        return self.contraction(1)
+        return cast(Contraction | None, self._narrow)
 
     @property
     def exists(self) -> bool:
         """Whether vectors are contiguous in these layouts."""
-        return self.narrow is not None
+        return self._narrow is not None
 
     @property
     @abstractmethod
@@ -107,19 +120,29 @@ class StoredProduct(ABC):
         return 1.0
 
     @abstractmethod
-    def contraction(self, block: int) -> Contraction | None:
+    def contraction(self, block: int) -> Contraction[Extent] | None:
         """The loops with tiles of `block` columns; None where vectors would not be contiguous."""
+
+    def without_zeros(self) -> Self:
+        """Return the one that makes no products with zeros, where there are loops for it."""
+        return self
 
     def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
         """The one that takes less `seconds`, with products with zeros or without."""
-        return self
+        framed = self.without_zeros()
+        return self if framed is self else min((framed, self), key=seconds)
 
 
-def loops_of(stored: StoredProduct, block: int) -> Contraction:
-    """The loops of a product in layouts that were offered."""
+def open_loops_of(stored: StoredProduct, block: int) -> Contraction[Extent]:
+    """Return the loops of a product in layouts that were offered."""
     found = stored.contraction(block)
     assert found is not None, "the family was asked for layouts it did not offer"
     return found
+
+
+def loops_of(stored: StoredProduct, block: int) -> Contraction:
+    """The same of a product whose extents are numbers."""
+    return cast(Contraction, open_loops_of(stored, block))
 
 
 @dataclass(frozen=True)
@@ -139,6 +162,12 @@ class ProductArithmetic(ABC):
         self, group: FusedOp, unit: VectorUnit, storage: ProductStorage, machine: Machine
     ) -> ScheduledCandidate[Any] | None:
         """Return what makes the product; None for other types, or where the machine cannot."""
+
+    def open_candidate(
+        self, group: FusedOp, unit: VectorUnit, storage: ProductStorage
+    ) -> OpenCandidate | None:
+        """Return what makes a product with open dims; None where nothing does."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -160,9 +189,9 @@ class ProductFamily(VectorFamily):
         """The name and version of the family with its arithmetic."""
 
     @abstractmethod
-    def find(self, group: FusedOp) -> ProductStorage | None:
+    def find(self, group: FusedOp, extents_of: ExtentsOf | None = None) -> ProductStorage | None:
         """Return the product of a group, whose sums have a type of their own if the arithmetic's
-        do."""
+        do; with `extents_of`, dims may be open."""
 
     def match(self, group: FusedOp) -> ScheduledCandidate[Any] | None:
         """One product of block arguments, the rest elementwise on its result."""
@@ -171,3 +200,11 @@ class ProductFamily(VectorFamily):
             return None
         unit = self.unit_of(found.product.op.output)
         return self.arithmetic.candidate(group, unit, found, self.machine)
+
+    def match_open(self, group: FusedOp) -> OpenCandidate | None:
+        """As in the base class."""
+        found = self.find(group, extents_of)
+        if found is None or not has_code(found.product.points):
+            return None
+        unit = self.unit_of(found.product.op.output)
+        return self.arithmetic.open_candidate(group, unit, found)
