@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
 from braid.lowering.cpu.kernels.windows.products import ProductCandidate, grouped_convolution
 
@@ -21,7 +23,7 @@ _STRIDED_EFFICIENCY = 0.6
 
 
 @dataclass(frozen=True)
-class ConvDepthwiseFamily(VectorFamily):
+class ConvDepthwiseFamily(SizedFamily):
     """`braid.conv` of f32, f64 or bytes with as many groups as input and output channels.
 
     Without padding. Layouts: channels last, or in blocks of a vector, with the weight's channels
@@ -32,12 +34,12 @@ class ConvDepthwiseFamily(VectorFamily):
     version: int = 11
     anchors: ClassVar = (ConvOp,)
 
-    def match(self, group: FusedOp) -> "_Depthwise | None":
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Depthwise | None":
         """One depthwise convolution of block arguments, the rest elementwise on its result."""
-        found = grouped_convolution(group)
+        found = grouped_convolution(group, is_open=extents_of is not shape_of)
         if found is None or not found.is_depthwise:
             return None
-        return _Depthwise(group, self.unit_of(found.op.output), found.over_windows)
+        return _Depthwise(group, self.unit_of(found.op.output), found.over_windows, extents_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.lowering.cpu.kernels.groups.layout_choices import packed_weight
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule
 from braid.lowering.cpu.kernels.windows.products import ProductCandidate, grouped_convolution
 
@@ -22,7 +24,7 @@ where shuffles stay within so many bytes, and where they do not."""
 
 
 @dataclass(frozen=True)
-class ConvGroupedFamily(VectorFamily):
+class ConvGroupedFamily(SizedFamily):
     """`braid.conv` of f32, f64 or bytes in groups of fewer outputs than a vector has lanes.
 
     A vector has whole groups, whose inputs are at most two vectors. Without padding. Layouts:
@@ -34,13 +36,13 @@ class ConvGroupedFamily(VectorFamily):
     version: int = 2
     anchors: ClassVar = (ConvOp,)
 
-    def match(self, group: FusedOp) -> "_Grouped | None":
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Grouped | None":
         """One such convolution of block arguments, the rest elementwise on its result."""
-        found = grouped_convolution(group)
+        found = grouped_convolution(group, is_open=extents_of is not shape_of)
         if found is None or found.is_depthwise:
             return None
         unit = self.unit_of(found.op.output)
-        candidate = _Grouped(group, unit, found.over_windows)
+        candidate = _Grouped(group, unit, found.over_windows, extents_of)
         whole = found.columns < unit.lanes and unit.lanes % found.columns == 0
         loaded = candidate.op.groups.inputs_of(unit.lanes)
         return candidate if whole and loaded <= _MOST_LOADS * unit.lanes else None

@@ -14,10 +14,11 @@ from typing import ClassVar
 from xdsl.dialects.builtin import f32
 
 from braid.analysis.nests.convolution import Convolution, convolution
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.winograd import WinogradNest, winograd_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
@@ -28,7 +29,7 @@ from braid.lowering.cpu.kernels.groups.layout_choices import (
     results_alike,
     uniform_choice,
 )
-from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import ScheduledCandidate, SizedFamily
 from braid.lowering.cpu.kernels.winograd.size import WinogradSize, best_seconds
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.math.points import has_code
@@ -45,7 +46,7 @@ long."""
 
 
 @dataclass(frozen=True)
-class ConvWinogradFamily(VectorFamily):
+class ConvWinogradFamily(SizedFamily):
     """`braid.conv` of f32 images: 3 × 3, stride 1, one group, unpadded, with an epilogue.
 
     Or of volumes, with any number of planes and any stride from one to the next.
@@ -59,9 +60,9 @@ class ConvWinogradFamily(VectorFamily):
     anchors: ClassVar = (ConvOp,)
     is_approximate: ClassVar[bool] = True
 
-    def match(self, group: FusedOp) -> "_Convolution | None":
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Convolution | None":
         """One convolution of block arguments, the rest elementwise on its result."""
-        found = convolution(group)
+        found = convolution(group, is_open=extents_of is not shape_of)
         if found is None or element_type_of(found.op.output) != f32 or not has_code(found.points):
             return None
         if found.rank not in _RANKS or found.groups > 1:
@@ -71,7 +72,7 @@ class ConvWinogradFamily(VectorFamily):
             return None
         if {*windows.strides[-2:], *windows.dilations[-2:]} != {1}:
             return None
-        return _Convolution(group, self.unit, found)
+        return _Convolution(group, self.unit, found, extents_of)
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,7 @@ class WinogradSchedule(Schedule):
 @dataclass(frozen=True, eq=False)
 class _Convolution(ScheduledCandidate[WinogradSchedule]):
     found: Convolution
+    extents_of: ExtentsOf = shape_of
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Of both algorithms with their best blocks of output channels, the fastest first."""
@@ -101,8 +103,12 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         """Unless vectors would not be contiguous; the weight is on its own."""
         if choice.operands[self.found.right.index].strides is not None:
             return False
-        nest = winograd_nest(self.found, choice, self.unit.lanes)
-        return results_alike(choice) and nest is not None
+        return results_alike(choice) and self.makes(choice)
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Where vectors are contiguous, and there is a transformed weight."""
+        is_transformed = choice.operands[self.found.right.index].winograd > 0
+        return is_transformed and self._found_nest(choice) is not None
 
     def space(self, level: int) -> Iterator[WinogradSchedule]:
         """Blocks of tiles and register tiles, by predicted time."""
@@ -176,6 +182,9 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         return choice.operands[self.found.right.index].block(0) // self.unit.lanes
 
     def _nest(self, choice: LayoutChoice) -> WinogradNest:
-        found = winograd_nest(self.found, choice, self.unit.lanes)
+        found = self._found_nest(choice)
         assert found is not None, "the family was asked for layouts it did not offer"
         return found
+
+    def _found_nest(self, choice: LayoutChoice) -> WinogradNest | None:
+        return winograd_nest(self.found, choice, self.unit.lanes, self.extents_of)

@@ -4,13 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.pooling import pooling
 from braid.analysis.nests.windows import has_lines
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.regions import FusedOp
-from braid.lowering.cpu.kernels.groups.vector_family import VectorFamily
+from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily
 from braid.lowering.cpu.kernels.windows.combination import combinations, pixels_to_share
 from braid.lowering.cpu.kernels.windows.family import WindowCandidate
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedules
@@ -31,7 +33,7 @@ and few of them wait for each other."""
 
 
 @dataclass(frozen=True)
-class PoolFamily(VectorFamily):
+class PoolFamily(SizedFamily):
     """`braid.pool` of f32, f64 or bytes in one to three dims, unpadded, with an epilogue.
 
     A `braid.reduce` of all spatial dims is one with a window as large as the image, where there are
@@ -43,16 +45,16 @@ class PoolFamily(VectorFamily):
     version: int = 10
     anchors: ClassVar = (PoolOp, ReduceOp)
 
-    def match(self, group: FusedOp) -> "_Pool | None":
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "_Pool | None":
         """One pooling of a block argument, the rest elementwise on its result."""
-        found = pooling(group)
+        found = pooling(group, is_open=extents_of is not shape_of)
         if found is None or not has_code(found.points):
             return None
         unit = self.unit_of(found.input)
         is_reduction = isinstance(found.anchor.owner, ReduceOp)
         if is_reduction and found.channels < _LEAST_VECTORS * unit.lanes:
             return None
-        return _Pool(group, unit, found)
+        return _Pool(group, unit, found, extents_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,7 +39,7 @@ class ChosenKernel:
         known: Sequence[int] = (),
         layouts: Sequence[str] = (),
     ) -> None:
-        """`known` are the numbers of operands that may be transformed at compile time."""
+        """`known` are operands that may be in other layouts than row-major, -1 the results."""
         self.shapes, self.build = shapes, build
         self.types = types or [f32] * len(shapes)
         families = [each for each in cpu_families(HOST) if family in ("", each.name)]
@@ -65,7 +65,7 @@ class ChosenKernel:
         known: Sequence[int],
         tags: Sequence[str],
     ) -> LayoutChoice:
-        """Return the given layouts, or the best in which only what is `known` is not row-major."""
+        """Return the given layouts, or the best for which tensors need not be changed."""
         if tags:
             found = [Layout.parse(tag) for tag in tags]
             count = len(group.inputs)
@@ -75,7 +75,7 @@ class ChosenKernel:
         for match in selection.matches.of(bound_group(group, likely)):
             for choice in match.candidate.layouts:
                 others = list(zip(choice.operands, plain.operands, strict=True))
-                is_plain = choice.results == plain.results and all(
+                is_plain = (-1 in known or choice.results == plain.results) and all(
                     own == row or index in known for index, (own, row) in enumerate(others)
                 )
                 if is_plain and match.at_all_sizes and match.at_all_sizes.makes(choice):

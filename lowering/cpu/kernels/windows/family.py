@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from braid.analysis.nests.windows import WindowOp, has_lines, window_nest
+from braid.analysis.nests.pointwise import ExtentsOf
+from braid.analysis.nests.windows import WindowNest, WindowOp, has_lines, window_nest
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.dialects.braid.base import element_type_of
+from braid.dialects.braid.base import element_type_of, shape_of, tensor_type
 from braid.dialects.braid.layout import Layout
 from braid.lowering.cpu.kernels.contraction.wide_buffer import WideBuffer
 from braid.lowering.cpu.kernels.groups.layout_choices import (
@@ -37,10 +38,12 @@ _NEAR_BYTES = 1 << 20
 class WindowCandidate(ScheduledCandidate[WindowSchedule]):
     """An op over windows.
 
-    Takes feature maps channels last, in blocks of a vector, or first for small strides.
+    Takes feature maps channels last, in blocks of a vector, or first for small strides. There may
+    be any number of images, where `extents_of` gives a size.
     """
 
     op: WindowOp
+    extents_of: ExtentsOf = shape_of
 
     @abstractmethod
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
@@ -53,14 +56,25 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
 
     @property
     def is_near(self) -> bool:
-        """Whether the input, as the group has it, stays in the second-level cache."""
-        layout = stored_choice(self.group).operands[self.op.input.index]
-        return storage_bytes(self.op.input.type, layout) <= _NEAR_BYTES
+        """Whether the input, as the group has it, stays in the second-level cache.
+
+        One image of it counts where there are any number.
+        """
+        input = self.op.input
+        layout, (images, *image) = stored_choice(self.group).operands[input.index], shape_of(input)
+        type = tensor_type(element_type_of(input), (max(images, 1), *image))
+        return storage_bytes(type, layout) <= _NEAR_BYTES
 
     def choices(self) -> Sequence[LayoutChoice]:
         """Channels last, then in blocks, then first."""
-        choices = map(self._choice, self.map_layouts())
-        return [c for c in choices if window_nest(self.op, c, self.unit.lanes) is not None]
+        return [choice for choice in map(self._choice, self.map_layouts()) if self.makes(choice)]
+
+    def makes(self, choice: LayoutChoice) -> bool:
+        """Where vectors are contiguous."""
+        return self._nest(choice) is not None
+
+    def _nest(self, choice: LayoutChoice) -> WindowNest | None:
+        return window_nest(self.op, choice, self.unit.lanes, self.extents_of)
 
     def map_layouts(self) -> Sequence[Layout]:
         """Those of feature maps, the preferred one first."""
@@ -84,8 +98,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         weight = self.op.weight
         if weight is not None and choice.operands[weight.index].strides is not None:
             return False
-        nest = window_nest(self.op, choice, self.unit.lanes)
-        return results_alike(choice) and nest is not None
+        return results_alike(choice) and self.makes(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
         """The larger of arithmetic and memory traffic."""
@@ -96,7 +109,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
 
     def emit(self, symbol: str, schedule: WindowSchedule) -> Kernel:
         """One line of outputs for a block of channels, or one channel, per grid iteration."""
-        nest = window_nest(self.op, stored_choice(self.group), self.unit.lanes)
+        nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         kernel = window_kernel(nest, schedule, is_near=self.is_near)
 

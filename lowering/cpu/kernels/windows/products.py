@@ -12,9 +12,10 @@ from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, line_schedu
 from braid.lowering.emit.math.points import has_code
 
 
-def grouped_convolution(group: FusedOp) -> Convolution | None:
+def grouped_convolution(group: FusedOp, *, is_open: bool = False) -> Convolution | None:
     """Return a convolution of f32, f64 or bytes of several groups; not of bf16 into f32."""
-    found = convolution(group) or convolution(group, accumulates=True)
+    found = convolution(group, is_open=is_open)
+    found = found or convolution(group, accumulates=True, is_open=is_open)
     if found is None or found.groups == 1 or not has_code(found.points):
         return None
     return found if found.op.accumulator is None or adds_bytes(found.op) else None
