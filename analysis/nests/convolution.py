@@ -71,20 +71,26 @@ class Convolution(Product):
 
     @cached_property
     def windows_with_zeros(self) -> tuple[WindowDim | None, ...]:
-        """Return the windows along each spatial dim; None where they read no zeros."""
+        """Return the windows along each spatial dim; None where they read no zeros.
+
+        Also along open dims, where all products are made.
+        """
+        return tuple(map(self._window_with_zeros, range(self.rank - 2)))
+
+    def _window_with_zeros(self, dim: int) -> WindowDim | None:
         windows, (low, high) = self.windows, self.op.zeros
-        found = (
-            WindowDim(
-                positions=self.points.shape[2 + dim],
-                size=windows.size[dim],
-                stride=windows.strides[dim],
-                dilation=windows.dilations[dim],
-                begin=low[dim],
-                end=extent - high[dim],
-            )
-            for dim, extent in enumerate(shape_of(self.left)[2:])
+        extent, positions = shape_of(self.left)[2 + dim], self.points.shape[2 + dim]
+        if DYNAMIC in (extent, positions):
+            return None
+        found = WindowDim(
+            positions=positions,
+            size=windows.size[dim],
+            stride=windows.strides[dim],
+            dilation=windows.dilations[dim],
+            begin=low[dim],
+            end=extent - high[dim],
         )
-        return tuple(window if window.share < 1 else None for window in found)
+        return found if found.share < 1 else None
 
 
 def convolution(
@@ -93,7 +99,7 @@ def convolution(
     """Return the convolution of the group: one to three spatial dims, unpadded.
 
     Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own. Static,
-    or with any number of images if the group `is_open`.
+    or with any images of any extents if the group `is_open`.
     """
     convolutions = [op for op in group.body.block.ops if isinstance(op, ConvOp)]
     if len(convolutions) != 1:
@@ -107,8 +113,9 @@ def convolution(
     points = pointwise(group, op, is_open=is_open)
     if points is None or w in points.leaves or (accumulates and x in points.leaves):
         return None
-    images, *known = shape_of(x)
-    if min(*known, *shape_of(w)) <= 0 or not (images > 0 or (is_open and images == DYNAMIC)):
+    _, channels, *_ = extents = shape_of(x)
+    known = (extent for extent in extents if not (is_open and extent == DYNAMIC))
+    if min(channels, *known, *shape_of(w)) <= 0:
         return None
     outputs, depth, *_ = shape_of(w)
     groups = op.groups.value.data

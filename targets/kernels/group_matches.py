@@ -132,7 +132,9 @@ class _Question:
         if self._open_form is None:
             return None
         at_all_sizes = asked(family, self._open_form).match_open(self._open_form)
-        return None if at_all_sizes is None else Match(family, group, candidate, at_all_sizes)
+        if at_all_sizes is None or not any(map(at_all_sizes.makes, candidate.layouts)):
+            return None
+        return Match(family, group, candidate, at_all_sizes)
 
     @cached_property
     def _is_bound(self) -> bool:

@@ -15,6 +15,7 @@ from test.machines import HOST
 from test.run.kernels.chosen_kernels import ChosenKernel
 
 BATCH, LENGTH = symbol("batch"), symbol("length")
+HEIGHT, WIDTH = symbol("height"), symbol("width")
 LIKELY = {"batch": 1, "length": 128}
 LANES = VectorUnit.of(HOST).lanes
 
@@ -98,3 +99,23 @@ def test_convolution_of_any_number_of_images(tag: str, taps: int, extent: int) -
         if zeros:
             x[:, :, (0, -1)] = x[..., (0, -1)] = 0
         kernel.check(2e-5, [x, *others], batch=batch)
+
+
+def strided(x: Any, weight: Any, bias: Any) -> Any:
+    steps = {"strides": [2, 1], "dilations": [1, 1]}
+    conv = ConvOp.get(x, weight, groups=1, pad_low=[0, 0], pad_high=[0, 0], **steps)
+    result = elementwise("add", conv.output, bias)
+    return [conv, result], [result.output]
+
+
+@pytest.mark.parametrize("taps", [1, 3])
+@pytest.mark.parametrize("build", [convolved(0), strided], ids=["dense", "strided"])
+@pytest.mark.parametrize("tag", ["acdb", "abcd"])
+def test_convolution_of_images_of_any_extents(tag: str, build: Any, taps: int) -> None:
+    weight = "bcda" if tag == "abcd" else f"Acdb{2 * LANES}a"
+    outputs = 2 * LANES
+    shapes = [(BATCH, 5, HEIGHT, WIDTH), (outputs, 5, taps, taps), (1, outputs, 1, 1)]
+    tags, likely = (tag, weight, "abcd", tag), {"batch": 1, "height": 32, "width": 32}
+    kernel = ChosenKernel(shapes, build, likely, family="conv-direct", layouts=tags)
+    for batch, height, width in ((1, 3, 3), (2, 7, 19), (1, 16, 61), (0, 5, 5), (3, 4, 33)):
+        kernel.check(2e-5, batch=batch, height=height, width=width)
