@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.lowering.common.element_types import signless
-from braid.lowering.common.emitted_dialects import vector
+from braid.lowering.common.emitted_dialects import memref, vector
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import maximum, minimum
 
@@ -141,6 +141,16 @@ class Emitter:
     def sizes(self) -> tuple[Size, ...]:
         """Return the sizes whose values are the last arguments, in their order."""
         return tuple(self._sizes)
+
+    def stack(self, type: Attribute, count: int) -> Value:
+        """Return memory of the function's own for so many elements."""
+        op = memref.AllocaOp.get(type, shape=[count])
+        first = self._entry.first_op
+        if first is None:
+            self._entry.add_op(op)
+        else:
+            self._entry.insert_op_before(op, first)
+        return op.memref
 
     def index(self, value: Index) -> Value:
         """`value` as an SSA value."""

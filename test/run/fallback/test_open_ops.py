@@ -226,10 +226,12 @@ def test_open_dims_in_layouts(layout: str) -> None:
         check_sizes(build, [floats(2, 3, 3, 5)], shapes, layouts=[layout])
 
 
-def test_sums_of_many_numbers_are_exact() -> None:
+@pytest.mark.parametrize(("shape", "dims"), [((1, 3000000), [1]), ((1500000, 2), [0])])
+def test_sums_of_many_numbers_are_exact(shape: tuple[int, int], dims: list[int]) -> None:
     """Check a sum that would be wrong by percents if all numbers were added one by one."""
-    N, ones = symbol("n3000000"), np.full((1, 3000000), 0.1, np.float32)
-    check_sizes(lambda x: [ReduceOp.get(x, "add", [1])], [ones], [[1, N]], sizes=(0,))
+    tenths = np.full(shape, 0.1, np.float32)
+    shapes = [[symbol(f"n{n}") if n > 2 else n for n in shape]]
+    assert check_sizes(lambda x: [ReduceOp.get(x, "add", dims)], [tenths], shapes, sizes=(0,))
 
 
 def test_extents_without_names_are_refused() -> None:

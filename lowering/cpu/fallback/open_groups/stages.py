@@ -5,7 +5,14 @@ from dataclasses import dataclass
 
 from xdsl.dialects import arith
 from xdsl.dialects.utils.fast_math import FastMathFlag
-from xdsl.ir.affine import AffineDimExpr, AffineMap
+from xdsl.ir.affine import (
+    AffineBinaryOpExpr,
+    AffineBinaryOpKind,
+    AffineConstantExpr,
+    AffineDimExpr,
+    AffineExpr,
+    AffineMap,
+)
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.base import IndirectOp, StructuredOp, extents_of
@@ -57,7 +64,7 @@ def results_of(
     made: list[Tensor] = []
     for number, stage in enumerate(structure.stages):
         nest = _nest(op, stage, operands, made, final.get(number))
-        tensor = ComputedTensor(nest.extents, stage.result_type, nest.element)
+        tensor = StageTensor(nest.extents, stage.result_type, nest.element, nest)
         is_read = any(
             access.source == StageSource(number)
             for later in structure.stages
@@ -113,6 +120,13 @@ class _Read:
     source: Tensor
     access: Access
 
+    def is_along(self, dim: int) -> bool:
+        """Return whether neighbours along an iteration dim are neighbours, or one element."""
+        *outer, last = self.access.map.results or [AffineConstantExpr(0)]
+        if any(dim in expr.used_dims() for expr in outer):
+            return False
+        return dim not in last.used_dims() or _has_step_1(last, dim)
+
     def known(self) -> Sequence[tuple[int, Extent]]:
         """Return the iteration dims that go over a dim of the source, with its extent."""
         padding = self.access.padding
@@ -157,6 +171,14 @@ class _Read:
         return found
 
 
+def _has_step_1(expr: AffineExpr, dim: int) -> bool:
+    """Return whether an expression is the index of a dim plus what does not depend on it."""
+    if isinstance(expr, AffineBinaryOpExpr) and expr.kind is AffineBinaryOpKind.Add:
+        parts = [side for side in (expr.lhs, expr.rhs) if dim in side.used_dims()]
+        return len(parts) == 1 and _has_step_1(parts[0], dim)
+    return isinstance(expr, AffineDimExpr)
+
+
 @dataclass(frozen=True, eq=False)
 class StageNest:
     """One stage: the extents of its iteration space, and what it reads."""
@@ -174,7 +196,7 @@ class StageNest:
     def element(self, e: Emitter, point: Point) -> Value:
         """Append what computes one element of the result."""
         if self.stage.combine is None:
-            return self._rounded(e, self.body(e, point, {}))
+            return self.rounded(e, self.body(e, point, {}))
         reduced = self.stage.reduction_dims
         fixed = {
             number: read.value(e, [*point, *[0] * len(reduced)], self.space)
@@ -182,7 +204,7 @@ class StageNest:
             if not read.uses(reduced)
         }
         first = constant(e.builder, self.neutral, compute_type(self.stage.result_type))
-        return self._rounded(e, self._combined(e, list(point), list(reduced), first, fixed))
+        return self.rounded(e, self._combined(e, list(point), list(reduced), first, fixed))
 
     @property
     def neutral(self) -> float | int | bool:
@@ -229,9 +251,17 @@ class StageNest:
         emitter = _Body(e.builder, values, types, (), (), (), e, point, self)
         return emitter.emit(self.stage.body)[0]
 
-    def _rounded(self, e: Emitter, value: Value) -> Value:
+    def rounded(self, e: Emitter, value: Value) -> Value:
+        """Append what rounds a value as the result's type does."""
         builder = e.builder
         return widen(builder, narrow(builder, value, self.stage.result_type))
+
+
+@dataclass(frozen=True, eq=False)
+class StageTensor(ComputedTensor):
+    """The result of a stage."""
+
+    nest: StageNest
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from braid.lowering.common.element_types import compute_type, constant
+from braid.lowering.cpu.fallback.open_groups.row_sums import row_sums
+from braid.lowering.cpu.fallback.open_groups.stages import StageTensor
 from braid.lowering.cpu.fallback.open_groups.tensors import (
     Point,
     ReshapedTensor,
@@ -32,15 +35,28 @@ def nest(e: Emitter, extents: Sequence[Extent], body: Callable[[Point], None]) -
     """Return a step that runs `body` at each index of a shape, along the last dim in a loop."""
     if not extents:
         return Step(1, lambda _: body([]))
+
+    def along(point: Point, begin: Index, end: Index) -> None:
+        e.loop(begin, end, 1, lambda last: body([*point, last]))
+
+    return rows(e, extents, _ROW, along)
+
+
+def rows(
+    e: Emitter, extents: Sequence[Extent], most: int, body: Callable[[Point, Index, Index], None]
+) -> Step:
+    """Return a step that runs `body` for parts of at most so many elements along the last dim.
+
+    It gets the index of the other dims, and the range along the last one.
+    """
     *outer, row = extents
-    parts = -(-row // _ROW)
+    parts = -(-row // most)
 
     def run(index: Index) -> None:
         index, part = e.divmod(index, parts)
         point = e.coordinates(index, outer)
-        begin = e.mul(part, _ROW)
-        end = e.minimum(e.add(begin, _ROW), row)
-        e.loop(begin, end, 1, lambda last: body([*point, last]))
+        begin = e.mul(part, most)
+        body(point, begin, e.minimum(e.add(begin, most), row))
 
     return Step(product_of(outer) * parts, run)
 
@@ -67,6 +83,10 @@ def filling(e: Emitter, target: StoredTensor, source: Tensor) -> Step:
                 target.write(e, stored.read(e, point[0]), point[0])
 
             return nest(e, [product_of(target.extents)], copy)
+    if isinstance(source, StageTensor) and target.written == target.extents:
+        sums = row_sums(source.nest)
+        if sums is not None:
+            return rows(e, target.extents, sums.most, partial(sums.emit, e, target))
     checked = [
         dim
         for dim, (written, extent) in enumerate(zip(target.written, target.extents, strict=True))
