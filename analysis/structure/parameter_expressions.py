@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable
 
 from xdsl.ir import Block, Operation, SSAValue
 
+from braid.dialects.braid.attribute_names import OPEN_TYPES
 from braid.dialects.braid.base import TensorOp, shape_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.sized_ops import SizedOp
 
 PREPARE = "prepare"
 """Symbol of the function that compilation runs once to make the prepared parameters."""
@@ -104,12 +106,21 @@ def most_elements(inputs: int) -> int:
 
 
 def _is_computable(op: Operation) -> bool:
-    """Return whether compilation could run `op`: not one of open dims, or known costs alone."""
-    if not isinstance(op, TensorOp | FusedOp) or isinstance(op, OpaqueOp):
+    """Return whether compilation could run `op`: not one of open dims, or known costs alone.
+
+    Nor one that says that it has open dims where nothing is bound.
+    """
+    if not isinstance(op, TensorOp | FusedOp) or isinstance(op, OpaqueOp | SizedOp):
+        return False
+    if OPEN_TYPES in op.attributes or (isinstance(op, FusedOp) and _has_sizes(op)):
         return False
     return all(DYNAMIC not in shape_of(result) for result in op.results)
 
 
+def _has_sizes(group: FusedOp) -> bool:
+    return any(isinstance(op, SizedOp) for op in group.body.block.ops)
+
+
 def is_leaf(op: Operation) -> bool:
-    """Whether `op` is itself a parameter or a constant."""
-    return isinstance(op, ParameterOp | ConstantOp)
+    """Whether `op` is itself a parameter or a constant: not sizes at likely values."""
+    return isinstance(op, ParameterOp | ConstantOp) and OPEN_TYPES not in op.attributes

@@ -9,12 +9,11 @@ whether it takes it at all of them.
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping
 
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, TensorType
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
-from braid.dialects.braid.attribute_names import OPEN_TYPES
-from braid.dialects.braid.layout import DYNAMIC
+from braid.analysis.sizes.open_forms import note_open_types
 from braid.dialects.braid.sizes import is_open, likely_sizes
 from braid.passes.sizes.bind_sizes import bind_sizes
 
@@ -34,8 +33,7 @@ def decide(module: ModuleOp, pass_: ModulePass, apply: Callable[[ModuleOp], None
     copy = module.clone()
     ops, copies = list(module.walk()), list(copy.walk())
     for op in copies:
-        if (types := _open_types(op)) is not None:
-            op.attributes[OPEN_TYPES] = types
+        note_open_types(op)
     bind_sizes(copy, likely_sizes(copy))
     copies = list(copy.walk())
     before = [_named(op) for op in copies]
@@ -49,12 +47,6 @@ def decide(module: ModuleOp, pass_: ModulePass, apply: Callable[[ModuleOp], None
                 target.pop(name, None)
             else:
                 target[name] = value
-
-
-def _open_types(op: Operation) -> ArrayAttr[Attribute] | None:
-    types = [*op.operand_types, *op.result_types]
-    shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
-    return ArrayAttr(types) if any(DYNAMIC in shape for shape in shapes) else None
 
 
 _Named = Mapping[tuple[str, str], Attribute]
