@@ -47,7 +47,8 @@ def kernel_grids(source: ModuleOp) -> dict[str, KernelGrid]:
 
 def _grid(function: func.FuncOp) -> KernelGrid:
     count, barriers = extent_attribute(function, WORKERS), function.attributes.get(BARRIERS)
-    scratch_bytes = extent_attribute(function, SCRATCH_BYTES) or 0
+    bytes = extent_attribute(function, SCRATCH_BYTES)
+    scratch_bytes: Extent = 0 if bytes is None else bytes
     grid, sizes = extent_attribute(function, GRID), function.attributes.get(KERNEL_SIZES)
     return KernelGrid(
         1 if grid is None else grid,
