@@ -160,9 +160,9 @@ def _check_dtype(what: str, spec: TensorSpec, value: Buffer) -> None:
         )
 
 
-def describe_shape(spec: TensorSpec) -> str:
-    """Text of a shape, such as `batch<=4, 3, ?<=8, length`."""
-    names = spec.dims or ("",) * len(spec.shape)
+def describe_shape(spec: TensorSpec, sizes: Sequence[str] = ()) -> str:
+    """Text of a shape, such as `batch<=4, 3, ?<=8, length`; `sizes` are texts of its sizes."""
+    names = sizes or spec.dims or ("",) * len(spec.shape)
     dims = (
         str(size) if size >= 0 else (name or "?") + ("" if bound == UNBOUNDED else f"<={bound}")
         for size, bound, name in zip(spec.shape, spec.bound, names, strict=True)

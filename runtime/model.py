@@ -91,7 +91,8 @@ class Model:
         self._package = package
 
     def __repr__(self) -> str:
-        return f"<braid.Model ({_signature(self.inputs)}) -> ({_signature(self.outputs)})>"
+        sizes = () if self._package is None else self._package.manifest.output_shapes
+        return f"<braid.Model ({_signature(self.inputs)}) -> ({_signature(self.outputs, sizes)})>"
 
     def __call__(
         self, /, *arguments: object, out: object = None, **named: object
@@ -345,10 +346,14 @@ def _checked_path(path: object) -> "str | os.PathLike[str]":
     )
 
 
-def _signature(specs: tuple[TensorSpec, ...]) -> str:
-    return ", ".join(f"{spec.name}: {describe(spec)}" for spec in specs)
+def _signature(specs: tuple[TensorSpec, ...], sizes: tuple[tuple[str, ...], ...] = ()) -> str:
+    pairs = zip(specs, sizes or ((),) * len(specs), strict=True)
+    return ", ".join(f"{spec.name}: {describe(spec, own)}" for spec, own in pairs)
 
 
-def describe(spec: TensorSpec) -> str:
-    """Text of a tensor's element type and shape, such as `float32[batch<=4, 3, ?<=8]`."""
-    return f"{spec.dtype}[{describe_shape(spec)}]"
+def describe(spec: TensorSpec, sizes: tuple[str, ...] = ()) -> str:
+    """Text of a tensor's element type and shape, such as `float32[batch<=4, 3, ?<=8]`.
+
+    `sizes` are texts of its sizes, empty where only the names of its dims are known.
+    """
+    return f"{spec.dtype}[{describe_shape(spec, sizes)}]"

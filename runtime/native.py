@@ -161,6 +161,8 @@ class NativeModel:
     def _check_manifest(self, artifact: Artifact) -> None:
         manifest, described = artifact.manifest, self.descriptor
         features = (described.features[i].decode() for i in range(described.feature_count))
+        texts = tuple(map(len, manifest.output_shapes))
+        ranks = tuple(len(spec.shape) for spec in self.outputs) if texts else ()
         for what, said, actual in (
             ("inputs", manifest.inputs, self.inputs),
             ("outputs", manifest.outputs, self.outputs),
@@ -168,6 +170,7 @@ class NativeModel:
             ("arena_bytes", manifest.arena_bytes, self.arena_bytes),
             ("cpu_features", manifest.cpu_features, tuple(features)),
             ("runs_on", manifest.runs_on, self.runs_on),
+            ("ranks in output_shapes", texts, ranks),
         ):
             if said != actual:
                 raise BraidError(

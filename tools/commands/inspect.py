@@ -106,19 +106,25 @@ def _summary(path: Path, options: CompileOptions, sizes: Mapping[str, int]) -> "
 
 def _show_manifest(manifest: "Manifest") -> None:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
+    from braid.runtime.buffers import describe_shape
+
     ports = Table("port", "name", "dtype", "shape")
-    for kind, specs in (("input", manifest.inputs), ("output", manifest.outputs)):
-        for spec in specs:
-            ports.add_row(kind, spec.name, spec.dtype, str(list(spec.shape)))
+    texts = manifest.output_shapes or ((),) * len(manifest.outputs)
+    for spec in manifest.inputs:
+        ports.add_row("input", spec.name, spec.dtype, escape(f"[{describe_shape(spec)}]"))
+    for spec, sizes in zip(manifest.outputs, texts, strict=True):
+        ports.add_row("output", spec.name, spec.dtype, escape(f"[{describe_shape(spec, sizes)}]"))
     console = Console()
     console.print(ports)
     weights = sum(weight.nbytes for weight in manifest.weights)
     console.print(
         f"{manifest.model}: by {manifest.builder}, for {manifest.target} ({manifest.triple})"
     )
-    console.print(f"arena {manifest.arena_bytes:,} bytes, weights {weights:,} bytes")
+    arena = "as the sizes need" if manifest.output_shapes else f"{manifest.arena_bytes:,} bytes"
+    console.print(f"arena {arena}, weights {weights:,} bytes")
     for device in manifest.runs_on:
         console.print(f"runs on {device.name}, by the plugin {device.plugin}", highlight=False)
     for library in manifest.libraries:

@@ -52,10 +52,10 @@ typedef struct ${p}_outputs {
 $outputs
 } ${p}_outputs;
 
+typedef struct ${p}_context ${p}_context;
+
 /* Bytes of each tensor. */
 $bytes
-
-typedef struct ${p}_context ${p}_context;
 
 /* Makes a context that runs on `threads` threads (0: all); NULL on failure. */
 ${p}_context *${p}_create(int64_t threads);
@@ -95,6 +95,7 @@ ${p}_context *${p}_create(int64_t threads) {
   return (${p}_context *)context;
 }
 
+$set_shapes
 $run {
   void *in[] = {$inputs};
   void *out[] = {$outputs};
@@ -103,6 +104,7 @@ $shapes
   return braid_context_run(own, in, out);
 }
 
+$bytes
 const int64_t *${p}_output_shape(${p}_context *context, int64_t output) {
   return braid_context_output_shape((braid_context_t *)context, output);
 }
@@ -141,6 +143,7 @@ class CInterface:
     inputs: Sequence[TensorSpec]
     outputs: Sequence[TensorSpec]
     dims: Sequence[DimSpec]
+    output_shapes: Sequence[Sequence[str]] = ()
 
     @cached_property
     def _names(self) -> list[str]:
@@ -161,7 +164,12 @@ class CInterface:
             builder=self.builder,
             dims=self._dims_struct(),
             inputs="\n".join(_field(port, name, "const ") for port, name in ports[:count]),
-            outputs="\n".join(_field(port, name, "") for port, name in ports[count:]),
+            outputs="\n".join(
+                _field(port, name, "", sizes)
+                for (port, name), sizes in zip(
+                    ports[count:], self.output_shapes or ((),) * len(self.outputs), strict=True
+                )
+            ),
             bytes="\n".join(self._bytes(port, name) for port, name in ports),
             run=self._run_declaration(),
         )
@@ -177,7 +185,9 @@ class CInterface:
             run=self._run_declaration(),
             inputs=", ".join(inputs or ["NULL"]),
             outputs=", ".join(outputs or ["NULL"]),
-            shapes="\n".join(self._set_shapes()),
+            set_shapes=self._shapes_function(),
+            shapes="  if (set_shapes(own, dims) != 0)\n    return 1;" if self.dims else "",
+            bytes="\n".join(map(self._bytes_function, self._computed())),
         )
 
     def _dims_struct(self) -> str:
@@ -195,6 +205,12 @@ class CInterface:
             f"int {p}_run({p}_context *context, {dims}const {p}_inputs *inputs,\n"
             f"    const {p}_outputs *outputs)"
         )
+
+    def _shapes_function(self) -> str:
+        if not self.dims:
+            return ""
+        head = f"static int set_shapes(braid_context_t *own, const {self.prefix}_dims *dims) {{"
+        return "\n".join((head, *self._set_shapes(), "  return 0;", "}", ""))
 
     def _set_shapes(self) -> list[str]:
         lines: list[str] = []
@@ -217,8 +233,42 @@ class CInterface:
             for name, bound in zip(names, spec.bound, strict=True)
         ]
 
+    def _computed(self) -> list[int]:
+        """Outputs whose sizes are more than dims of the model: the runtime computes them."""
+        return [number for number, spec in enumerate(self.outputs) if self._is_computed(spec)]
+
+    def _is_computed(self, spec: TensorSpec) -> bool:
+        names = spec.dims or ("",) * len(spec.shape)
+        pairs = zip(spec.shape, names, strict=True)
+        return bool(self.output_shapes) and any(size < 0 and not name for size, name in pairs)
+
+    def _bytes_head(self, name: str) -> str:
+        p = self.prefix
+        return f"int64_t {p}_{name}_bytes({p}_context *context, const {p}_dims *dims)"
+
+    def _bytes_function(self, number: int) -> str:
+        spec, name = self.outputs[number], self._names[len(self.inputs) + number]
+        factors = [f"shape[{d}]" for d in range(len(spec.shape))]
+        return "\n".join(
+            (
+                f"{self._bytes_head(name)} {{",
+                "  braid_context_t *own = (braid_context_t *)context;",
+                "  const int64_t *shape = NULL;",
+                "  if (set_shapes(own, dims) == 0)",
+                f"    shape = braid_context_output_shape(own, {number});",
+                f"  return shape == NULL ? -1 : "
+                f"{' * '.join([str(numpy_dtype(spec.dtype).itemsize), *factors])};",
+                "}",
+                "",
+            )
+        )
+
     def _bytes(self, spec: TensorSpec, name: str) -> str:
         element = numpy_dtype(spec.dtype).itemsize
+        if self._is_computed(spec):
+            return (
+                f"/* -1 where the model does not run at these sizes. */\n{self._bytes_head(name)};"
+            )
         if not any(spec.dims):
             return f"#define {self.prefix}_{name}_bytes ((size_t){element * prod(spec.bound)})"
         factors = " * ".join(f"(size_t){extent}" for extent in self._extents(spec))
@@ -228,11 +278,11 @@ class CInterface:
         )
 
 
-def _field(spec: TensorSpec, name: str, qualifier: str) -> str:
+def _field(spec: TensorSpec, name: str, qualifier: str, sizes: Sequence[str] = ()) -> str:
     type = _TYPES.get(spec.dtype) or _BITS[numpy_dtype(spec.dtype).itemsize]
-    return f"  {qualifier}{type} *{name}; /* {spec.dtype}[{describe_shape(spec)}] */"
+    return f"  {qualifier}{type} *{name}; /* {spec.dtype}[{describe_shape(spec, sizes)}] */"
 
 
 def _sizes(dim: DimSpec) -> str:
-    listed = ", ".join(map(str, dim.sizes))
+    listed = ", ".join(map(str, dim.sizes)) or "any size"
     return f"{listed}, and from {dim.padded_from} on those between" if dim.padded_from else listed

@@ -53,7 +53,13 @@ def write_c_library(
     target = Path(path)
     prefix = identifier(target.stem)
     interface = CInterface(
-        prefix, manifest.model, manifest.builder, manifest.inputs, manifest.outputs, manifest.dims
+        prefix,
+        manifest.model,
+        manifest.builder,
+        manifest.inputs,
+        manifest.outputs,
+        manifest.dims,
+        manifest.output_shapes,
     )
     if weights.nbytes > _LARGEST_WEIGHTS:
         raise BraidError(

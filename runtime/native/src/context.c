@@ -69,7 +69,10 @@ static bool reserve_arena(braid_context_t *context) {
   free(context->arena);
   if ((ample > needed && allocate_arena(context, ample)) || allocate_arena(context, needed))
     return true;
-  braid_set_error("out of memory: the model's arena takes %lld bytes", (long long)needed);
+  const char *format = "out of memory: the model's arena takes %lld bytes";
+  if (context->plan != NULL)
+    return braid_fail_at(context->model->descriptor, context->sizes, format, (long long)needed);
+  braid_set_error(format, (long long)needed);
   return false;
 }
 

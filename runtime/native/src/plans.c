@@ -53,9 +53,7 @@ int64_t braid_arena_align(const braid_model_v2 *model) {
 
 /* ---- Making ---- */
 
-/* Sets the error to what is wrong at these sizes of the dims. */
-__attribute__((format(printf, 3, 4))) static bool
-fail(const braid_model_v2 *model, const int64_t *dims, const char *format, ...) {
+bool braid_fail_at(const braid_model_v2 *model, const int64_t *dims, const char *format, ...) {
   char what[2 * TEXT_BYTES] = "", sizes[TEXT_BYTES] = "";
   va_list arguments;
   va_start(arguments, format);
@@ -91,10 +89,10 @@ static bool compute_sizes(const braid_model_v2 *model, const int64_t *dims,
     const braid_size_check_v1 *check = &open->checks[i];
     int64_t size = sizes[check->size]; /* 0 where it has no value */
     if (check->kind == BRAID_SIZE_IS_ZERO ? size != 0 : size < 0)
-      return fail(model, dims, "%s", check->message);
+      return braid_fail_at(model, dims, "%s", check->message);
   }
-  return failure == 0 ||
-         fail(model, dims, "size %lld of the model %s", (long long)failing, reason_of(failure));
+  return failure == 0 || braid_fail_at(model, dims, "size %lld of the model %s", (long long)failing,
+                                       reason_of(failure));
 }
 
 static bool shape_outputs(const braid_model_v2 *model, const int64_t *dims, const int64_t *sizes,
@@ -105,12 +103,13 @@ static bool shape_outputs(const braid_model_v2 *model, const int64_t *dims, cons
       int64_t size = sizes[model->open->output_shapes[i][d]];
       if (size < 0 || size > output->bound[d] ||
           (output->shape[d] >= 0 && size != output->shape[d]))
-        return fail(model, dims, "dim %lld of output '%s' would be %lld", (long long)d,
-                    output->name, (long long)size);
+        return braid_fail_at(model, dims, "dim %lld of output '%s' would be %lld", (long long)d,
+                             output->name, (long long)size);
       shapes[d] = size;
     }
     if (!braid_is_addressable(output->rank, shapes))
-      return fail(model, dims, "output '%s' would be too large for this computer", output->name);
+      return braid_fail_at(model, dims, "output '%s' would be too large for this computer",
+                           output->name);
     shapes += output->rank;
   }
   return true;
@@ -124,14 +123,14 @@ static bool place_buffers(const braid_plans *plans, const int64_t *dims, const i
   for (int64_t i = 0; i < count; ++i) {
     int64_t own = sizes[model->open->buffers[i].bytes];
     if (own < 0)
-      return fail(model, dims, "buffer %lld of the model would have %lld bytes", (long long)i,
-                  (long long)own);
+      return braid_fail_at(model, dims, "buffer %lld of the model would have %lld bytes",
+                           (long long)i, (long long)own);
     if (__builtin_add_overflow(own, align - 1, &bytes[i]))
-      return fail(model, dims, "the model's arena would exceed 64 bits");
+      return braid_fail_at(model, dims, "the model's arena would exceed 64 bits");
     bytes[i] &= -align;
   }
   return braid_pack(&plans->lifetimes, bytes, bytes + count, offsets, arena_bytes) ||
-         fail(model, dims, "the model's arena would exceed 64 bits");
+         braid_fail_at(model, dims, "the model's arena would exceed 64 bits");
 }
 
 /* Without the dims' sizes, and what points to them. */

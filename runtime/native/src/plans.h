@@ -38,6 +38,10 @@ braid_plan *braid_plans_find(braid_plans *plans, const int64_t *dims);
 /* NULL is allowed. */
 void braid_plan_release(braid_plan *plan);
 
+/* Sets the error to a printf-style message and the sizes of the model's dims, and returns false. */
+bool braid_fail_at(const braid_model_v2 *model, const int64_t *dims, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* To what arenas of a model are aligned, and where open models' buffers lie in them. */
 int64_t braid_arena_align(const braid_model_v2 *model);
 

@@ -134,3 +134,26 @@ def test_identifiers() -> None:
     names = ["input.1", "input_1", "int", "2nd", "", "größe", "a::b/c:0"]
     expected = ["input_1", "input_1_2", "m_int", "m_2nd", "m_", "gr_e", "a_b_c_0"]
     assert identifiers(names) == expected
+
+
+def test_any_size(tmp_path: Path) -> None:
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["x", "x"], ["y"], axis=0)],
+        "twice",
+        [info("x", FLOAT, ["batch", 8])],
+        [info("y", FLOAT, [None, 8])],
+    )
+    opsets = [helper.make_opsetid("", 18)]
+    model = braid.compile(helper.make_model(graph, opset_imports=opsets, ir_version=9), jobs=1)
+    assert repr(model) == ("<braid.Model (x: float32[batch, 8]) -> (y: float32[2 * batch, 8])>")
+    model.save_c_library(tmp_path / "twice.so")
+    flags = (f"-I{tmp_path}", "-Wl,-rpath,$ORIGIN")
+    source = Path(__file__).with_name("any_size.c")
+    program = build(tmp_path / "any_size", source, tmp_path / "twice.so", flags=flags)
+    command = [program, "1", "7", "0", "1000", "2", "7"]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, env={})
+    assert result.returncode == 0, result.stderr
+    result = subprocess.run([program, "-3"], capture_output=True, text=True, check=False, env={})
+    assert result.returncode == 1
+    assert result.stderr == "-3: input 'x': dim 0 ('batch') is -3, expected at least 0\n"

@@ -123,7 +123,7 @@ def test_examples_and_random_requests(
 ) -> None:
     run_model = sanitized("run_model", folder, flags)
     for artifact in artifacts:
-        run(run_model, artifact, "2")
+        run(run_model, artifact, "2", "2 * n=2")  # a dim of the open model alone
     stream_model = sanitized("stream_model", folder, flags)
     for artifact in (folder / "product.braid", folder / "devices.braid"):
         assert len(run(stream_model, artifact, "200").splitlines()) == 200
