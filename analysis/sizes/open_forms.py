@@ -18,7 +18,7 @@ from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import AnyTensor, extents_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.sized_ops import SizedOp
+from braid.dialects.braid.sized_ops import has_sizes
 from braid.support.sizes.expression import symbols_of
 
 
@@ -26,7 +26,7 @@ def note_open_types(op: Operation) -> None:
     """Write `braid.open_types` on an op with a tensor of open dims, or with sizes of its own."""
     types = [*op.operand_types, *op.result_types]
     shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
-    if isinstance(op, SizedOp) or any(DYNAMIC in shape for shape in shapes):
+    if has_sizes(op) or any(DYNAMIC in shape for shape in shapes):
         op.attributes[OPEN_TYPES] = ArrayAttr(types)
 
 

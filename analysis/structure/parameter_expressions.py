@@ -11,7 +11,7 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.opaque import OpaqueOp
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.sized_ops import SizedOp
+from braid.dialects.braid.sized_ops import has_sizes
 
 PREPARE = "prepare"
 """Symbol of the function that compilation runs once to make the prepared parameters."""
@@ -110,15 +110,11 @@ def _is_computable(op: Operation) -> bool:
 
     Nor one that says that it has open dims where nothing is bound.
     """
-    if not isinstance(op, TensorOp | FusedOp) or isinstance(op, OpaqueOp | SizedOp):
+    if not isinstance(op, TensorOp | FusedOp) or isinstance(op, OpaqueOp) or has_sizes(op):
         return False
-    if OPEN_TYPES in op.attributes or (isinstance(op, FusedOp) and _has_sizes(op)):
+    if OPEN_TYPES in op.attributes:
         return False
     return all(DYNAMIC not in shape_of(result) for result in op.results)
-
-
-def _has_sizes(group: FusedOp) -> bool:
-    return any(isinstance(op, SizedOp) for op in group.body.block.ops)
 
 
 def is_leaf(op: Operation) -> bool:

@@ -32,6 +32,7 @@ from braid.dialects.braid.base import (
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import number_attribute
 from braid.dialects.braid.movement import PadOp, SliceOp
+from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.sizes import SizesAttr
 from braid.dialects.braid.slicing import padded_extents, require_padding_value, require_sliced
@@ -55,6 +56,13 @@ class SizedOp(TensorOp):
                 hint="bind them before the model runs: bind-sizes",
             )
         return plain.evaluate(*operands)
+
+
+def has_sizes(op: Operation) -> bool:
+    """Return whether an op is such, or a group with one."""
+    if isinstance(op, GroupOp):
+        return any(isinstance(inner, SizedOp) for inner in op.body.block.ops)
+    return isinstance(op, SizedOp)
 
 
 @irdl_op_definition

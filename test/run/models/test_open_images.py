@@ -1,0 +1,51 @@
+"""A network of convolutions for any number of images of any extents, compiled once."""
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import braid
+
+CHANNELS, CLASSES = 24, 10
+
+
+def network() -> ModelProto:
+    random = np.random.default_rng(0)
+    weights: list[Any] = []
+
+    def weight(*shape: int) -> str:
+        values = random.standard_normal(shape) / np.prod(shape[1:]) ** 0.5
+        weights.append(numpy_helper.from_array(values.astype(np.float32), f"w{len(weights)}"))
+        return weights[-1].name
+
+    kernel, pads = {"kernel_shape": [3, 3]}, {"pads": [1, 1, 1, 1]}
+    nodes = [
+        ("Conv", ["x", weight(CHANNELS, 3, 3, 3), weight(CHANNELS)], {**kernel, **pads}),
+        ("Relu", ["v0"], {}),
+        ("MaxPool", ["v1"], {**kernel, **pads, "strides": [2, 2]}),
+        ("Conv", ["v2", weight(CHANNELS, CHANNELS, 3, 3)], {**kernel, **pads}),
+        ("Add", ["v3", "v2"], {}),
+        ("GlobalAveragePool", ["v4"], {}),
+        ("Flatten", ["v5"], {}),
+        ("Gemm", ["v6", weight(CLASSES, CHANNELS), weight(CLASSES)], {"transB": 1}),
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(op, i, [f"v{n}"], **kw) for n, (op, i, kw) in enumerate(nodes)],
+        "network",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 3, "height", "width"])],
+        [helper.make_tensor_value_info(f"v{len(nodes) - 1}", TensorProto.FLOAT, None)],
+        weights,
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+
+
+def test_network_of_any_number_of_images_of_any_extents() -> None:
+    source = network()
+    model, session = braid.compile(source), onnxruntime.InferenceSession(source.SerializeToString())
+    random = np.random.default_rng(1)
+    for shape in ((1, 3, 32, 32), (2, 3, 7, 13), (5, 3, 1, 1), (1, 3, 17, 64)):
+        x = random.standard_normal(shape).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=2e-5)
