@@ -30,8 +30,8 @@ def _product_types(precision: Precision) -> tuple[str, ...]:
 
 def _likely_sizes(kernels: Sequence[FuncOp]) -> dict[str, int]:
     """Return the sizes at which the module of these functions is decided."""
-    module = kernels[0].parent_op() if any(map(is_open, kernels)) else None
-    return {} if module is None else likely_sizes(module)
+    module = kernels[0].parent_op() if kernels else None
+    return likely_sizes(module) if module is not None and is_open(module) else {}
 
 
 @dataclass(frozen=True)
