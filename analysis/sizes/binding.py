@@ -98,7 +98,10 @@ class Binding:
         for name, held in list(op.attributes.items()):
             if isinstance(held, SizesAttr):
                 op.attributes[name] = SizesAttr.of(self._all(held.get_values()))
-        if (plain := op.bound()) is not None:
+        plain = op.bound()
+        if plain is not None:
+            # Its type was inferred, and says no layout.
+            Rewriter.replace_value_with_new_type(plain.results[0], op.results[0].type)
             inherit_names(op, plain.results, [plain])
             if OPEN_TYPES in op.attributes:
                 plain.attributes[OPEN_TYPES] = OTHER_OP

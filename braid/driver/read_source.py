@@ -288,10 +288,10 @@ def _imported(source: Path | onnx.ModelProto, fixed: Fixed, keep_open: bool) -> 
         from braid.driver.sources.likely_sizes import valid_sizes  # imported where dims are open
 
         sizes = valid_sizes(OpenModel(source, fixed))
+        if keep_open:
+            return _kept_open(source, fixed, sizes or {})
         if sizes is None:
             raise
-        if keep_open:
-            return _kept_open(source, fixed, sizes)
         raise BraidError(
             error.message,
             location=error.location,
@@ -304,7 +304,6 @@ def _kept_open(
     source: Path | onnx.ModelProto, fixed: Fixed, likely: Mapping[str, int]
 ) -> ImportedModel:
     """Import a model whose open dims are sizes, of which some values are likely."""
-    sizes = option_text("dims", likely)
     try:
         imported = import_onnx(
             source,
@@ -314,10 +313,12 @@ def _kept_open(
             keep_open=True,
         )
     except UnsupportedError as error:
+        if not likely:
+            raise
         raise UnsupportedError(
             error.message,
             location=error.location,
-            hint=f"give the sizes of its open dims, such as {sizes}",
+            hint=f"give the sizes of its open dims, such as {option_text('dims', likely)}",
         ) from error
     for function in imported.module.ops:
         assumed = {name: Assumed(likely=(likely[name],)) for name in likely}

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
 from braid.support.errors import BraidError
@@ -80,6 +80,66 @@ def test_the_size_of_one_input_is_that_of_another() -> None:
     model = braid.compile(model_of([("Add", "a b", "sum", {})], {"a": ["n", 4], "b": ["n", 4]}))
     with pytest.raises(BraidError, match="'n'"):
         model(numbers(5, 4), numbers(3, 4))
+
+
+def test_sizes_are_data_too() -> None:
+    """Positions of a sequence, and its length as a divisor, are made of sizes alone."""
+    nodes = [
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "one"], ["length"]),
+        helper.make_node("Range", ["zero", "length", "step"], ["places"]),
+        helper.make_node("Cast", ["places"], ["p"], to=TensorProto.FLOAT),
+        helper.make_node("Cast", ["length"], ["l"], to=TensorProto.FLOAT),
+        helper.make_node("Div", ["p", "l"], ["share"]),
+        helper.make_node("Add", ["x", "share"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", "length"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            helper.make_tensor(name, TensorProto.INT64, [], [value])
+            for name, value in (("zero", 0), ("one", 1), ("step", 1))
+        ],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = braid.compile(proto)
+    for shape in ((2, 7), (1, 1), (3, 130)):
+        x = numbers(*shape)
+        share = np.arange(shape[1], dtype=np.float32) / np.float32(shape[1])
+        np.testing.assert_allclose(model(x), x + share, rtol=1e-6, atol=1e-6)
+
+
+def test_parts_from_the_end_keep_their_layout() -> None:
+    """A slice of open sizes between convolutions is stored as these want it."""
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node("Slice", ["c", "starts", "ends", "axes"], ["part"]),
+        helper.make_node("Conv", ["part", "w"], ["y"], kernel_shape=[3, 3]),
+    ]
+    w = np.random.default_rng(0).standard_normal((8, 8, 3, 3)).astype(np.float32)
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 8, "height", 12])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [
+            numpy_helper.from_array(w, "w"),
+            helper.make_tensor("starts", TensorProto.INT64, [1], [1]),
+            helper.make_tensor("ends", TensorProto.INT64, [1], [-1]),
+            helper.make_tensor("axes", TensorProto.INT64, [1], [2]),
+        ],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = braid.compile(proto)
+    for height in (6, 17, 40):
+        x = numbers(1, 8, height, 12)
+        np.testing.assert_allclose(
+            model(x), braid.interpret(proto, dims={"height": height})(x), rtol=1e-4, atol=1e-3
+        )
+    with pytest.raises(BraidError, match="needs"):
+        model(numbers(1, 8, 3, 12))
 
 
 def test_devices_without_open_code_say_so() -> None:
