@@ -48,19 +48,26 @@ static int64_t best_offset(const span *spans, int64_t count, int64_t bytes) {
   return best >= 0 ? best : end;
 }
 
+/* Where a buffer of these bytes, which is live for so many steps, comes in an order; of a square
+ * root, the square is as good. */
+static double rank_of(int order, double bytes, double steps) {
+  return order == 0 ? bytes * bytes * steps : order == 1 ? bytes : bytes * steps;
+}
+
 size_t braid_size_packing_bytes(int64_t count) {
   return (size_t)count * (sizeof(span) + sizeof(braid_placement));
 }
 
-bool braid_pack_by_size(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
-                        int64_t *offsets, int64_t *total) {
+bool braid_pack_by_size(const braid_lifetimes *lifetimes, const int64_t *bytes, int order,
+                        void *room, int64_t *offsets, int64_t *total) {
   int64_t count = lifetimes->count, waiting = 0;
   span *spans = room;
   braid_placement *placements = (braid_placement *)(spans + count);
   for (int64_t i = 0; i < count; ++i) {
     offsets[i] = bytes[i] > 0 ? -1 : 0;
+    double steps = (double)(lifetimes->buffers[i].last - lifetimes->buffers[i].first) + 1;
     if (bytes[i] > 0)
-      placements[waiting++] = (braid_placement){bytes[i], i};
+      placements[waiting++] = (braid_placement){rank_of(order, (double)bytes[i], steps), i};
   }
   braid_sort_placements(placements, waiting);
   *total = 0;
@@ -72,8 +79,8 @@ bool braid_pack_by_size(const braid_lifetimes *lifetimes, const int64_t *bytes, 
         spans[span_count++] = (span){offsets[other], offsets[other] + bytes[other]};
     }
     sort_spans(spans, span_count);
-    offsets[number] = best_offset(spans, span_count, placements[i].bytes);
-    if (__builtin_add_overflow(offsets[number], placements[i].bytes, &end))
+    offsets[number] = best_offset(spans, span_count, bytes[number]);
+    if (__builtin_add_overflow(offsets[number], bytes[number], &end))
       return false;
     *total = end > *total ? end : *total;
   }

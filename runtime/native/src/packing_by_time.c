@@ -157,16 +157,17 @@ bool braid_pack_by_time(const braid_lifetimes *lifetimes, const int64_t *bytes, 
       int64_t number = lifetimes->by_first[end];
       offsets[number] = 0;
       if (bytes[number] > 0)
-        requests[waiting++] = (braid_placement){bytes[number], number};
+        requests[waiting++] = (braid_placement){(double)bytes[number], number};
     }
     braid_sort_placements(requests, waiting);
     for (int64_t i = 0; i < waiting; ++i) {
-      int32_t taken = take(&own, requests[i].bytes);
+      int64_t number = requests[i].number;
+      int32_t taken = take(&own, bytes[number]);
       if (taken == NONE)
         return false;
-      live += requests[i].bytes; /* no more than the arena has */
-      blocks[requests[i].number] = taken;
-      offsets[requests[i].number] = own.blocks[taken].offset;
+      live += bytes[number]; /* no more than the arena has */
+      blocks[number] = taken;
+      offsets[number] = own.blocks[taken].offset;
     }
     *least = live > *least ? live : *least;
   }

@@ -55,6 +55,7 @@ typedef struct braid_lifetimes {
   int32_t *others;             /* those that are live with each buffer at some time; from malloc,
                                 * NULL where they are too many */
   int64_t *starts;             /* where those of each buffer begin in `others`, and the end */
+  int64_t orders;              /* how many of the orders by size there is time to try */
 } braid_lifetimes;
 
 /* False without memory. */
@@ -63,12 +64,12 @@ bool braid_lifetimes_read(braid_lifetimes *lifetimes, int64_t count,
 
 void braid_lifetimes_free(braid_lifetimes *lifetimes);
 
-/* A buffer to be placed. */
+/* A buffer to be placed; those of high ranks come first. */
 typedef struct braid_placement {
-  int64_t bytes, number;
+  double rank;
+  int64_t number;
 } braid_placement;
 
-/* Sorts the largest to the front. */
 void braid_sort_placements(braid_placement *placements, int64_t count);
 
 /* What packing uses meanwhile. */
@@ -85,9 +86,11 @@ size_t braid_time_packing_bytes(int64_t count);
 bool braid_pack_by_time(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
                         int64_t *offsets, int64_t *total, int64_t *least);
 
-/* The largest first, where `others` is known. False where it takes more than 63 bits. */
+/* The largest first, where `others` is known: by bytes times the square root of the time, by bytes,
+ * or by their product with the time. False where it takes more than 63 bits. */
+enum { BRAID_SIZE_ORDERS = 3 };
 size_t braid_size_packing_bytes(int64_t count);
-bool braid_pack_by_size(const braid_lifetimes *lifetimes, const int64_t *bytes, void *room,
-                        int64_t *offsets, int64_t *total);
+bool braid_pack_by_size(const braid_lifetimes *lifetimes, const int64_t *bytes, int order,
+                        void *room, int64_t *offsets, int64_t *total);
 
 #endif

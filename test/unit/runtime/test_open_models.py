@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import random
 import subprocess
+import time
 from collections.abc import Callable
 from ctypes import POINTER, c_char_p, c_int64
 from pathlib import Path
@@ -14,7 +16,7 @@ from braid.runtime.artifact import write_artifact
 from braid.runtime.executors import NativeExecutor
 from braid.runtime.manifest import UNBOUNDED, Manifest
 from braid.runtime.model import Model, load
-from braid.runtime.native import NativeModel
+from braid.runtime.native import NativeContext, NativeModel
 from braid.runtime.native_abi import CDevice, CModel, CTensor, load_library
 from braid.support.errors import BraidError
 from test.c_programs import PLUGIN, build, with_runtime
@@ -278,17 +280,36 @@ def test_memory_is_given_back(model: Model) -> None:
     check(model(x[:3], s), x[:3], s)
 
 
+def with_buffers(library: ctypes.CDLL, *others: tuple[int, int, int]) -> NativeContext:
+    """The model, with buffers that it does not use behind those that it does."""
+    buffers = (CBuffer * (3 + len(others)))(*Parts(library).buffers, *others)
+    return changed(
+        library,
+        field("open", "buffers", ctypes.cast(buffers, POINTER(CBuffer))),
+        field("open", "buffer_count", len(buffers)),
+    ).context()
+
+
+@pytest.mark.parametrize("count", [10, 100, 1000])
+def test_planning_is_quick(library: ctypes.CDLL, count: int) -> None:
+    generator = random.Random(count)
+    spans = [1, 1, 1, 2, 3, 40]
+    lasts = [4 + i + generator.randrange(generator.choice(spans)) for i in range(count)]
+    others = [(generator.randint(1, 3), 3 + i, last) for i, last in enumerate(lasts)]
+    context = with_buffers(library, *others)
+    seconds: list[float] = []
+    for batch in range(1, 100):
+        arrays = sample(batch, 3)
+        start = time.thread_time()
+        context.shapes_for(arrays)
+        seconds.append(time.thread_time() - start)
+    assert min(seconds) < 0.2e-3 + 0.2e-6 * count
+
+
 def test_plans_are_kept_within_bytes(library: ctypes.CDLL) -> None:
     """Each of these takes a MiB for the offsets of its buffers."""
     count, sizes = 1 << 17, 30
-    parts = Parts(library)
-    buffers = (CBuffer * count)(*(CBuffer(1, 3 + i, 3 + i) for i in range(count)))
-    buffers[0], buffers[1], buffers[2] = parts.buffers
-    context = changed(
-        library,
-        field("open", "buffers", ctypes.cast(buffers, POINTER(CBuffer))),
-        field("open", "buffer_count", count),
-    ).context()
+    context = with_buffers(library, *((1, 3 + i, 3 + i) for i in range(count)))
     for batch in range(10 + sizes):
         if batch == 10:
             before = resident_bytes()

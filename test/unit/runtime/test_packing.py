@@ -27,6 +27,7 @@ class CLifetimes(ctypes.Structure):
         ("by_last", POINTER(c_int32)),
         ("others", POINTER(c_int32)),
         ("starts", POINTER(c_int64)),
+        ("orders", c_int64),
     )
 
 
