@@ -6,6 +6,7 @@ from xdsl.ir import BlockArgument
 from braid.analysis.nests.pointwise import pointwise
 from braid.analysis.nests.windows import RANKS, WindowOp
 from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.quantization import is_byte
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
@@ -16,14 +17,18 @@ from braid.dialects.braid.windows import Windows
 def pooling(group: FusedOp, *, is_open: bool = False) -> WindowOp | None:
     """Return the pooling of the group: of f32, f64 or bytes, unpadded.
 
-    Static, or with any number of images if the group `is_open`. A reduction of all dims but images
-    and channels has a window as large as the image.
+    Static, or with any number of images if the group `is_open`, and for a pooling of any extents. A
+    reduction of all dims but images and channels has a window as large as the image.
     """
     ops = [op for op in group.body.block.ops if isinstance(op, PoolOp | ReduceOp)]
     if len(ops) != 1 or not isinstance(x := ops[0].input, BlockArgument):
         return None
     op, kind, shape = ops[0], element_type_of(x), shape_of(x)
-    if not (kind in (f32, f64) or is_byte(kind)) or len(shape) not in RANKS or min(shape[1:]) <= 0:
+    if not (kind in (f32, f64) or is_byte(kind)) or len(shape) not in RANKS:
+        return None
+    may_be_open = is_open and isinstance(op, PoolOp)
+    spatial = [extent for extent in shape[2:] if not (may_be_open and extent == DYNAMIC)]
+    if min([shape[1], *spatial]) <= 0:
         return None
     if isinstance(op, PoolOp):
         windows, combine, neutral = op.windows, op.combine, op.padding_value

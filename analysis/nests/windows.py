@@ -110,7 +110,8 @@ class WindowNest:
 
     These are of channels, or of neighbouring pixels where the result is row-major, in all of
     `stored`: the input, the leaves of the epilogue, and the result; or they are repeated. The
-    number of `images` may be open; how far they lie apart is known. The weight is stored
+    number of `images` may be open; where vectors are of channels, which lie next to those of the
+    next pixel, so may the extents of images. The weight is stored
     `[window…, channels]` or, for vectors along lines, `[channels, window…]`; with groups of several
     channels, `[blocks of a vector of outputs, window…, inputs of a group, outputs of the block]`.
     """
@@ -124,6 +125,11 @@ class WindowNest:
     def points(self) -> Pointwise:
         """Return the epilogue."""
         return self.op.points
+
+    @property
+    def shape(self) -> tuple[Extent, ...]:
+        """Return the extents of the result."""
+        return self.stored[-1].shape
 
     @property
     def windows(self) -> Windows:
@@ -184,8 +190,8 @@ def window_nest(
 ) -> WindowNest | None:
     """Return the nest in these layouts, with extents from `extents_of`.
 
-    None where vectors of `lanes` elements have gaps, tensors are not known to have as many images,
-    or these are not known to be a number of elements apart.
+    None where vectors of `lanes` elements have gaps, tensors are not known to be as large as each
+    other, or vectors or pixels are not known to be a number of elements apart.
     """
     input = Stored(extents_of(op.input), choice.operands[op.input.index])
     outputs = op.points.stored(choice, extents_of)
@@ -193,16 +199,17 @@ def window_nest(
     if images != input.shape[0] or not all(is_repeated(tensor.shape, shape) for tensor in outputs):
         return None
     tensors = (input, *outputs)
-    if not all(isinstance(t.stride(dim), int) for t in tensors for dim in range(len(shape))):
-        return None
     nest = WindowNest(op, images, cast(tuple[Stored, ...], tensors), lanes)
+    known = range(len(shape)) if nest.has_lines else (1, len(shape) - 1)
+    if not all(isinstance(tensor.stride(dim), int) for tensor in tensors for dim in known):
+        return None
     dim = len(shape) - 1 if nest.has_lines else 1
     return nest if all(tensor.stride(dim) <= 1 for tensor in nest.stored) else None
 
 
 def has_lines(shape: Sequence[int], layout: Layout) -> bool:
     """Return whether vectors run along lines of a result: not where each is a single number."""
-    return layout.is_row_major and shape[-1] > 1
+    return layout.is_row_major and shape[-1] != 1
 
 
 def _strides(tensor: Stored, channels: int) -> tuple[int, ...]:

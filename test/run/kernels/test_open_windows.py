@@ -71,3 +71,42 @@ def test_average_of_whole_images() -> None:
     kernel = ChosenKernel(shapes, averaged, {"batch": 1}, family="pool", layouts=tags)
     for batch in (0, 1, 2, 5):
         kernel.check(2e-5, batch=batch)
+
+
+SIDES = symbol("height"), symbol("width")
+
+
+@pytest.mark.parametrize("case", ["depthwise", "grouped"])
+def test_convolution_of_images_of_any_extents(case: str) -> None:
+    family, outputs, depth, groups, tags = CONVOLUTIONS[case]
+    after = (BATCH, outputs, *(side - 2 for side in SIDES))
+    shapes = [(BATCH, depth * groups, *SIDES), (outputs, depth, 3, 3), after]
+    likely = {"batch": 1, "height": 34, "width": 34}
+    kernel = ChosenKernel(shapes, convolved(groups), likely, family=family, layouts=tags)
+    for batch, height, width in ((1, 3, 3), (2, 7, 19), (1, 16, 61), (0, 5, 5), (3, 4, 13)):
+        kernel.check(2e-4, batch=batch, height=height, width=width)
+
+
+def test_pooling_of_images_of_any_extents() -> None:
+    likely = {"batch": 1, "height": 34, "width": 34}
+    shapes = [(BATCH, 5 * LANES + 3, *SIDES)]
+    kernel = ChosenKernel(shapes, pooled, likely, family="pool", layouts=(LAST, LAST))
+    for batch, height, width in ((1, 3, 3), (2, 7, 19), (1, 16, 61), (0, 5, 5), (3, 4, 13)):
+        kernel.check(batch=batch, height=height, width=width)
+
+
+def test_pooling_of_lines_of_any_length() -> None:
+    def build(x: Any) -> Any:
+        fixed = {"pad_low": [0], "pad_high": [0], "strides": [2], "dilations": [1]}
+        op = PoolOp.get(x, "max", (3,), **fixed)
+        return [op], [op.output]
+
+    kernel = ChosenKernel(
+        [(BATCH, 2 * LANES, SIDES[1])],
+        build,
+        {"batch": 1, "width": 64},
+        family="pool",
+        layouts=("acb", "acb"),
+    )
+    for batch, width in ((1, 3), (2, 8), (1, 61), (0, 5), (3, 130)):
+        kernel.check(batch=batch, width=width)

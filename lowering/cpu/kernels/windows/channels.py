@@ -1,6 +1,5 @@
 """Kernels over windows of images whose channels are neighbours: vectors run over channels."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -96,14 +95,14 @@ class WindowChannels:
         Images of one dim have no lines, but tiles, where all channels are inside.
         """
         if self._blocks_outside:
-            _, channels, *lines, _ = self.nest.points.shape
-            return (self.nest.images, -(-channels // self._block), *lines)
+            _, _, *lines, _ = self.nest.shape
+            return (self.nest.images, -(-self.nest.op.channels // self._block), *lines)
         return (self.nest.images, *self._places)
 
     @property
-    def _places(self) -> Sequence[int]:
+    def _places(self) -> Sequence[Extent]:
         """Return lines of an image, or tiles of what has no lines."""
-        _, _, *lines, width = self.nest.points.shape
+        _, _, *lines, width = self.nest.shape
         return lines or [-(-width // self.columns)]
 
     @property
@@ -121,14 +120,17 @@ class WindowChannels:
         """Blocks of channels that lie apart in memory come one after the other.
 
         So do those of a small image with weights: its lines and these then stay in the nearest
-        cache. And those of few lines, which would leave threads without work. Otherwise all
-        channels of a tile are inside, so that each line of a window is read from its first byte to
-        its last.
+        cache. And those of few lines, which would leave threads without work: as few as there are
+        where images have any extents. Otherwise all channels of a tile are inside, so that each
+        line of a window is read from its first byte to its last.
         """
         strides, is_weighted = self.nest.input_strides, self.nest.op.weight is not None
+        places = product_of(self._places)
+        if not isinstance(places, int):
+            return False
         is_small = is_weighted and self.is_near
         images = self.nest.images if isinstance(self.nest.images, int) else 1
-        are_few = images * math.prod(self._places) < _LEAST_PLACES
+        are_few = images * places < _LEAST_PLACES
         return strides[-1] > strides[1] or is_small or are_few
 
     @property
@@ -156,34 +158,37 @@ class WindowChannels:
             self._line(e, rest, of_all_channels)
 
     def _line(self, e: Emitter, line: Sequence[Index], tile: _Tile) -> None:
-        """Tiles of a line, and a narrower one for the outputs that are left."""
-        whole = self._width - self._left
-        if whole:
+        """Tiles of a line, and a narrower one for the outputs that are left.
+
+        Of a line of any length, one for each of these.
+        """
+        width = self.nest.shape[-1]
+        left = width % self.columns
+        whole = width - left
+        if whole != 0:
             e.loop(0, whole, self.columns, lambda column: tile((*line, column), self.columns))
-        if self._left:
-            tile((*line, whole), self._left)
+        if isinstance(left, int):
+            if left:
+                tile((*line, whole), left)
+        else:
+            e.loop(whole, width, 1, lambda column: tile((*line, column), 1))
 
     def _one_tile(self, e: Emitter, number: Index, tile: _Tile) -> None:
         """The one of this number."""
-        whole, column = self._width - self._left, e.mul(number, self.columns)
-        if not self._left:
+        width, column = self.nest.shape[-1], e.mul(number, self.columns)
+        left = width % self.columns
+        whole = width - left
+        if left == 0:
             tile((column,), self.columns)
             return
-        e.branch(
-            column,
-            whole,
-            lambda: tile((column,), self.columns),
-            lambda: tile((whole,), self._left),
-        )
 
-    @property
-    def _width(self) -> int:
-        return self.nest.op.width
+        def rest() -> None:
+            if isinstance(left, int):
+                tile((whole,), left)
+            else:
+                e.loop(whole, width, 1, lambda column: tile((column,), 1))
 
-    @property
-    def _left(self) -> int:
-        """Outputs of a line that fill no tile."""
-        return self._width % self.columns
+        e.branch(column, whole, lambda: tile((column,), self.columns), rest)
 
     def _over_channels(self, e: Emitter, tile: Callable[[Index, _Masks], None]) -> None:
         """Blocks of all channels by their first vectors, then those that fill no block."""

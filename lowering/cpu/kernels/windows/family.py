@@ -11,7 +11,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.base import element_type_of, shape_of, tensor_type
-from braid.dialects.braid.layout import Layout
+from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.lowering.cpu.kernels.contraction.wide_buffer import WideBuffer
 from braid.lowering.cpu.kernels.groups.layout_choices import (
     outputs_innermost,
@@ -58,10 +58,12 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
     def is_near(self) -> bool:
         """Whether the input, as the group has it, stays in the second-level cache.
 
-        One image of it counts where there are any number.
+        One image of it counts where there are any number; they are far where they have any extents.
         """
         input = self.op.input
         layout, (images, *image) = stored_choice(self.group).operands[input.index], shape_of(input)
+        if DYNAMIC in image:
+            return False
         type = tensor_type(element_type_of(input), (max(images, 1), *image))
         return storage_bytes(type, layout) <= _NEAR_BYTES
 
