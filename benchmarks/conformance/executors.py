@@ -5,6 +5,7 @@ Executors raise `UnsupportedError` for what they declare not to do.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from onnx import ModelProto
@@ -19,10 +20,12 @@ from benchmarks.conformance.peers import (
     input_names,
 )
 from braid.analysis.interpreter import interpret
-from braid.dialects.braid.sizes import symbols_used
+from braid.dialects.braid.attribute_names import SYMBOLS
+from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, symbols_used
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.passes.sizes.bind_sizes import bind_sizes
 from braid.support.errors import UnsupportedError
+from braid.support.sizes.assumptions import Assumed
 
 _DEPENDS_ON_VALUES = ("expected a constant", "not known at import")
 
@@ -42,8 +45,31 @@ def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
     return list(interpret(imported.module, rest, parameters=imported.parameters))
 
 
-def with_open_dims(model: ModelProto, inputs: Arrays) -> tuple[ModelProto, dict[str, int]]:
-    """Return the model with a name for each dim of each input, and the sizes in these inputs."""
+def by_open_compiler(model: ModelProto, inputs: Arrays) -> Arrays:
+    """Run as `by_compiler`, with code of all sizes, of which the given ones are likely.
+
+    Dims of one element are not open: what is repeated is decided when a model is compiled.
+    """
+    opened, sizes = with_open_dims(model, inputs, least=2)
+    imported, rest = imported_with(opened, inputs, keep_open=True)
+    for function in imported.module.ops:
+        known = dict(assumptions_of(function).symbols)
+        for name in symbols_used(imported.module) & sizes.keys():
+            least = known.get(name, Assumed())
+            known[name] = replace(least, likely=(max(sizes[name], least.minimum),))
+        function.attributes[SYMBOLS] = symbols_attribute(known)
+    compiled = braid.compile(imported.module, parameters=imported.parameters)
+    outputs: Any = compiled(*rest)
+    return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+
+
+def with_open_dims(
+    model: ModelProto, inputs: Arrays, least: int = 0
+) -> tuple[ModelProto, dict[str, int]]:
+    """Return the model with a name for each dim of each input, and the sizes in these inputs.
+
+    Dims that are shorter than `least` keep their extents.
+    """
     opened, sizes = ModelProto(), dict[str, int]()
     opened.CopyFrom(model)
     by_name = dict(zip(input_names(model), inputs, strict=True))
@@ -51,8 +77,10 @@ def with_open_dims(model: ModelProto, inputs: Arrays) -> tuple[ModelProto, dict[
         if value.name not in by_name:
             continue
         for position, dim in enumerate(value.type.tensor_type.shape.dim):
-            dim.dim_param = f"{value.name}_{position}"
-            sizes[dim.dim_param] = by_name[value.name].shape[position]
+            size = by_name[value.name].shape[position]
+            if size >= least:
+                dim.dim_param = f"{value.name}_{position}"
+                sizes[dim.dim_param] = size
     return opened, sizes
 
 
@@ -91,7 +119,8 @@ EXECUTORS: dict[str, Executor] = {
     "gpu-emulated": lambda model, inputs: by_compiler(model, inputs, "gpu-emulated"),
     "interpret": by_interpreter,
     "iree": by_iree,
-    "open": by_open_interpreter,
+    "open": by_open_compiler,
+    "open-interpret": by_open_interpreter,
     "ort": by_onnx_runtime,
     "reference": by_reference,
     "torch-mlir": by_torch_mlir,

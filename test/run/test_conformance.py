@@ -34,6 +34,29 @@ def test_node(part: int) -> None:
         assert outcome.status == Status.PASSED, f"{name}: {outcome.reason}"
 
 
+OF_OPEN_SIZES = 12
+
+
+def check_open(name: str) -> None:
+    """Compile a case with all dims open, unless what it is about has no form of open sizes."""
+    outcome = run_case(load_cases()[name], EXECUTORS["open"])
+    is_right = name in EXPECTED or outcome.status in (Status.PASSED, Status.UNSUPPORTED)
+    assert is_right, f"{name}: {outcome.reason}"
+
+
+@pytest.mark.parametrize("part", range(OF_OPEN_SIZES))
+def test_node_of_open_sizes(part: int) -> None:
+    cases = sorted(load_cases())
+    check_open(cases[part * len(cases) // OF_OPEN_SIZES])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(SAMPLED))
+def test_more_nodes_of_open_sizes(part: int) -> None:
+    cases = sorted(load_cases())
+    check_open(cases[(2 * part + 1) * len(cases) // (2 * SAMPLED)])
+
+
 @pytest.mark.parametrize("name", sorted(FROM_PYTORCH)[::5])
 def test_model_from_pytorch(name: str) -> None:
     outcome = run_case(FROM_PYTORCH[name], by_interpreter)
