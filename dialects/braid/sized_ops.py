@@ -1,6 +1,7 @@
 """Ops with sizes as attributes, of which plain ops are made once all of these are numbers.
 
-They have no structure and no kernel: what addresses elements by attributes sees numbers only.
+They have no structure: what addresses elements by attributes sees numbers only. The CPU's fallback
+has kernels of them.
 """
 
 import math
