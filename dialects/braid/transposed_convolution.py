@@ -209,10 +209,10 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
     def decompose(self, builder: Builder) -> Sequence[SSAValue]:
         """Convolutions and rearrangements; see `transposed_decomposition`.
 
-        Raises UnsupportedError for open spatial dims.
+        Raises UnsupportedError for open dims without sizes.
         """
-        if DYNAMIC in (*shape_of(self.input), *shape_of(self.weight)):
-            raise UnsupportedError(f"{self.name} on open dims")
+        if DYNAMIC in extents_of(self.input):
+            raise UnsupportedError(f"{self.name} on open dims without sizes")
         is_finite = self.finite_weight is not None or _is_finite(self.weight)
         groups = self.groups.value.data
         problem = TransposedConvolution(builder, self.input, self.weight, self.windows, groups)

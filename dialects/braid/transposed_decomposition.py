@@ -10,11 +10,13 @@ import numpy as np
 from xdsl.builder import Builder
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp
-from braid.support.sizes.expression import ExtentT
+from braid.dialects.braid.sized_ops import slice_of
+from braid.support.sizes.expression import Extent, ExtentT
+from braid.support.sizes.operators import ceildiv
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class _Phases:
 
 @dataclass(frozen=True)
 class TransposedConvolution:
-    """A transposed convolution of static extents, whose parts `builder` inserts.
+    """A transposed convolution, whose parts `builder` inserts; channels and windows are known.
 
     `input` is `[N, C, spatial…]`, `weight` `[C, O / groups, window…]`.
     """
@@ -85,11 +87,11 @@ class TransposedConvolution:
         return self._phases() if is_dense and math.prod(windows.strides) > 1 else self._dilated()
 
     @property
-    def _spatial(self) -> tuple[int, ...]:
-        return shape_of(self.input)[2:]
+    def _spatial(self) -> tuple[Extent, ...]:
+        return extents_of(self.input)[2:]
 
     @property
-    def _ends(self) -> list[int]:
+    def _ends(self) -> list[Extent]:
         """Where the elements of the result that are kept end, before any is cut off."""
         return [
             self.windows.full_extent(dim, extent) - self.windows.cut_high[dim]
@@ -109,7 +111,7 @@ class TransposedConvolution:
         strides, rank = windows.strides, len(windows.strides)
         first = [cut // stride for cut, stride in zip(windows.cut_low, strides, strict=True)]
         steps = [
-            -(-end // stride) - begin
+            ceildiv(end, stride) - begin
             for end, stride, begin in zip(self._ends, strides, first, strict=True)
         ]
         kinds = [_kinds(k, stride) for k, stride in zip(windows.size, strides, strict=True)]
@@ -122,20 +124,20 @@ class TransposedConvolution:
         pairs = [dim for i in range(rank) for dim in (2 + rank + i, 2 + i)]
         interleaved = b.insert(TransposeOp.get(apart, (0, 1, *pairs)))
         full = [step * stride for step, stride in zip(steps, strides, strict=True)]
-        whole = b.insert(ReshapeOp.get(interleaved, (*shape_of(apart)[:2], *full)))
+        whole = b.insert(ReshapeOp.get(interleaved, (*extents_of(apart)[:2], *full)))
         starts = [begin * stride for begin, stride in zip(first, strides, strict=True)]
         low = [start - cut for start, cut in zip(starts, windows.cut_low, strict=True)]
-        high = [e - s - n for e, s, n in zip(self._ends, starts, full, strict=True)]
+        high = [_number(e - s - n) for e, s, n in zip(self._ends, starts, full, strict=True)]
         return _with_edges(b, whole.output, low, high)
 
     def _phase(
-        self, phases: Sequence[_Phases], first: Sequence[int], steps: Sequence[int]
+        self, phases: Sequence[_Phases], first: Sequence[int], steps: Sequence[Extent]
     ) -> SSAValue:
         """`[N, O, phases…, steps…]` of some phases, from steps `first` on."""
         b, ones = self.builder, [1] * len(phases)
         low = [p.taps - 1 - begin for p, begin in zip(phases, first, strict=True)]
         ends = zip(first, steps, self._spatial, strict=True)
-        high = [begin + count - extent for begin, count, extent in ends]
+        high = [_number(begin + count - extent) for begin, count, extent in ends]
         input = self.input
         if min(*low, *high) < 0:
             input, low, high = _with_edges(b, input, low, high), [0] * len(low), [0] * len(low)
@@ -149,7 +151,7 @@ class TransposedConvolution:
             groups=self.groups,
         )
         channels = self.groups * shape_of(self.weight)[1]
-        shape = (shape_of(self.input)[0], channels, *(p.count for p in phases), *steps)
+        shape = (extents_of(self.input)[0], channels, *(p.count for p in phases), *steps)
         return b.insert(ReshapeOp.get(b.insert(conv), shape)).output
 
     def _phase_weight(self, phases: Sequence[_Phases]) -> SSAValue:
@@ -177,7 +179,7 @@ class TransposedConvolution:
         """All phases of a spatial dim, with zeros for those that see nothing of a window."""
         b, place = self.builder, 2 + dim
         whole = parts[0] if len(parts) == 1 else b.insert(ConcatOp.get(parts, place)).output
-        shape = shape_of(whole)
+        shape = shape_of(whole)  # of which the phases are known
         missing = self.windows.strides[dim] - shape[place]
         if not missing:
             return whole
@@ -186,7 +188,7 @@ class TransposedConvolution:
 
     def _window_products(self) -> SSAValue:
         """What each input element makes: `[N, O, window…, spatial…]`, by a 1×1 convolution."""
-        b, x, w, groups = self.builder, shape_of(self.input), shape_of(self.weight), self.groups
+        b, x, w, groups = self.builder, extents_of(self.input), shape_of(self.weight), self.groups
         window, rank = w[2:], len(x) - 2
         split = b.insert(ReshapeOp.get(self.weight, (groups, w[0] // groups, *w[1:])))
         turned = b.insert(TransposeOp.get(split, (0, *range(2, 3 + rank), 1)))
@@ -209,19 +211,19 @@ class TransposedConvolution:
         """For each place in the window its products, spread out with zeros in between, added up."""
         b, windows, spatial = self.builder, self.windows, self._spatial
         products = self._window_products()
-        shape = shape_of(products)
+        shape = extents_of(products)
         total: SSAValue | None = None
         for place in np.ndindex(*windows.size):
             begin = (0, 0, *place, *[0] * len(spatial))
             extents = (*shape[:2], *[1] * len(spatial), *spatial)
-            part = b.insert(SliceOp.get(products, begin, extents))
-            own = b.insert(ReshapeOp.get(part, (*shape[:2], *spatial)))
+            part = b.insert(slice_of(products, begin, extents))
+            own = b.insert(ReshapeOp.get(part.output, (*shape[:2], *spatial)))
             spread = _with_zeros_between(b, own.output, windows.strides)
             starts = [p * d for p, d in zip(place, windows.dilations, strict=True)]
             low = [start - cut for start, cut in zip(starts, windows.cut_low, strict=True)]
             sizes = zip(spatial, windows.strides, strict=True)
             filled = [start + n * s for start, (n, s) in zip(starts, sizes, strict=True)]
-            high = [end - size for end, size in zip(self._ends, filled, strict=True)]
+            high = [_number(end - size) for end, size in zip(self._ends, filled, strict=True)]
             placed = _with_edges(b, spread, low, high)
             if total is not None:
                 placed = b.insert(elementwise("add", total, placed)).output
@@ -239,7 +241,7 @@ class TransposedConvolution:
         low = [reach - 1 - cut for reach, cut in zip(windows.reach, windows.cut_low, strict=True)]
         # The spread input ends in stride - 1 zeros, which stand for that much of the padding.
         sizes = zip(self._spatial, windows.strides, strict=True)
-        high = [end - n * s for end, (n, s) in zip(self._ends, sizes, strict=True)]
+        high = [_number(end - n * s) for end, (n, s) in zip(self._ends, sizes, strict=True)]
         if min(*low, *high) < 0:
             spread = _with_edges(b, spread, low, high)
             low = high = [0] * rank
@@ -263,6 +265,12 @@ class TransposedConvolution:
         return _reversed_window(b, b.insert(ReshapeOp.get(turned, shape)).output)
 
 
+def _number(extent: Extent) -> int:
+    """Return a difference of sizes in which these are no more."""
+    assert isinstance(extent, int), "edges do not depend on the size of the input"
+    return extent
+
+
 def _kinds(window: int, stride: int) -> list[_Phases]:
     """The phases of a dim by what they see of the window; those that see nothing are left out."""
     taps, more = divmod(window, stride)
@@ -284,7 +292,7 @@ def _with_zeros_between(builder: Builder, value: SSAValue, strides: Sequence[int
     """`value` with stride - 1 zeros after every element along its spatial dims."""
     if all(stride == 1 for stride in strides):
         return value
-    shape, rank = shape_of(value), len(strides)
+    shape, rank = extents_of(value), len(strides)
     paired = [entry for extent in shape[2:] for entry in (extent, 1)]
     high = [0, 0, *(entry for stride in strides for entry in (0, stride - 1))]
     apart = builder.insert(ReshapeOp.get(value, (*shape[:2], *paired)))
@@ -304,9 +312,9 @@ def _with_edges(
         before, after = ([0, 0, *(max(n, 0) for n in side)] for side in (low, high))
         value = builder.insert(PadOp.get(value, before, after, 0)).output
     if min(*low, *high) < 0:
-        shape = shape_of(value)
+        shape = extents_of(value)
         cuts = zip(shape[2:], low, high, strict=True)
         sizes = [*shape[:2], *(extent + min(a, 0) + min(b, 0) for extent, a, b in cuts)]
         offsets = [0, 0, *(max(-n, 0) for n in low)]
-        value = builder.insert(SliceOp.get(value, offsets, sizes)).output
+        value = builder.insert(slice_of(value, offsets, sizes)).output
     return value

@@ -142,6 +142,32 @@ def test_parts_from_the_end_keep_their_layout() -> None:
         model(numbers(1, 8, 3, 12))
 
 
+@pytest.mark.parametrize(
+    ("window", "attributes"),
+    [
+        (2, {"strides": [2, 2]}),
+        (3, {"strides": [2, 3], "pads": [1, 0, 1, 2], "output_padding": [1, 0]}),
+        (3, {"dilations": [2, 1]}),
+        (2, {"strides": [3, 1], "pads": [0, 1, 1, 0]}),
+    ],
+)
+def test_transposed_convolutions(window: int, attributes: dict[str, list[int]]) -> None:
+    w = np.random.default_rng(0).standard_normal((3, 4, window, window)).astype(np.float32)
+    graph = helper.make_graph(
+        [helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)],
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3, "height", "width"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(w, "w")],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = braid.compile(proto)
+    for n, height, width in ((1, 5, 7), (2, 16, 3), (3, 4, 33)):
+        x = numbers(n, 3, height, width)
+        expected = braid.interpret(proto, shapes={"x": x.shape})(x)
+        np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_devices_without_open_code_say_so() -> None:
     with pytest.raises(BraidError, match="no code of open sizes") as caught:
         braid.compile(ROWS, target="gpu-emulated")

@@ -48,7 +48,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import OperandSource, structure_fault
-from test.unit.dialects.test_structure import (
+from test.op_samples import (
     DECOMPOSED,
     STRUCTURED,
     Build,
