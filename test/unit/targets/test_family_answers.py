@@ -1,24 +1,27 @@
 """Mistakes of other packages' families are named, with the group they were made for."""
 
 import pytest
-from xdsl.dialects.builtin import ModuleOp, TensorType, f32
+from xdsl.dialects.builtin import ModuleOp, f32
 from xdsl.ir import Block
 
+from braid.analysis.sizes.open_forms import bound_group
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.sizes import sized_type
 from braid.lowering.cpu.fallback.emit_kernel import emit_kernel
 from braid.lowering.cpu.kernels.elementwise import ElementwiseCandidate, ElementwiseFamily
 from braid.support.errors import BraidError
+from braid.support.sizes.expression import Extent, symbol
 from braid.targets.costs.device_costs import DeviceCosts
 from test.machines import AVX2
 
 ROWS, FOUR = Layout.parse("ab"), Layout.parse("abcd")
 
 
-def group_of_add() -> FusedOp:
-    types = [TensorType(f32, (2, 3))] * 2
+def group_of_add(rows: Extent = 2) -> FusedOp:
+    types = [sized_type(f32, (rows, 3))] * 2
     body = Block(arg_types=types)
     op = elementwise("add", *body.args)
     body.add_ops([op, YieldOp(op.results[0])])
@@ -98,6 +101,23 @@ def test_a_candidate_without_a_method_is_refused(monkeypatch) -> None:
     monkeypatch.setattr(ClipFamily, "match", lambda self, group: Half())
     with pytest.raises(BraidError, match="Half has no 'seconds', 'emit'"):
         DeviceCosts.of_families([FAMILY], records={}).kernels.options(group_of_add())
+
+
+def test_what_makes_a_group_at_all_sizes_is_checked(monkeypatch) -> None:
+    class Half:
+        def makes(self, choice):
+            return 3
+
+    opened = bound_group(group_of_add(symbol("rows")), {"rows": 2})
+    matches = DeviceCosts.of_families([FAMILY], records={}).kernels.matches
+    monkeypatch.setattr(ClipFamily, "match_open", lambda self, group: Half())
+    with pytest.raises(BraidError, match="Half has no 'emit'"):
+        matches.of(opened)
+    monkeypatch.setattr(Half, "emit", raising, raising=False)
+    with pytest.raises(BraidError, match=r"fails in 'makes' .* it is 3, expected a bool"):
+        matches.of(opened)
+    monkeypatch.setattr(ClipFamily, "match_open", lambda self, group: None)
+    assert matches.of(opened) == ()
 
 
 def test_a_space_without_a_default_is_refused(monkeypatch) -> None:
