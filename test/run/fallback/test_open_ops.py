@@ -1,6 +1,7 @@
 """Ops and groups with open dims, by the fallback, against the semantics of the ops."""
 
 from collections.abc import Callable, Sequence
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from braid.dialects.braid.placement import CopyOp, ReorderOp
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.resampling import COORDINATES, Resampling
 from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sized_ops import SizeValuesOp, pad_of, slice_of
 from braid.dialects.braid.sorting import TopKOp
@@ -238,3 +240,87 @@ def test_extents_without_names_are_refused() -> None:
     group = make_group([TensorType(f32, [DYNAMIC, 3])], lambda x: [elementwise("exp", x)], ())
     with pytest.raises(UnsupportedError, match="have no names"):
         emit_fallback(group, "tested")
+
+
+def random_build(random: Random) -> Any:
+    """Build a chain of ops that have a meaning on any tensor of rank 4."""
+    steps = [random.choice(list(STEPS)) for _ in range(random.randint(1, 5))]
+    numbers = [(random.randrange(3), random.randrange(4), random.random()) for _ in steps]
+
+    def build(x: Any) -> list[TensorOp]:
+        ops: list[TensorOp] = []
+        for step, drawn in zip(steps, numbers, strict=True):
+            ops += STEPS[step](x, *drawn)
+            x = ops[-1].results[0]
+        return ops
+
+    return build
+
+
+def merged(x: Any, dim: int, _other: int, _share: float) -> list[TensorOp]:
+    extents = extents_of(x)
+    return [
+        ReshapeOp.get(x, [*extents[:dim], extents[dim] * extents[dim + 1], *extents[dim + 2 :], 1])
+    ]
+
+
+def centered(x: Any, dim: int, other: int, _share: float) -> list[TensorOp]:
+    reduced = ReduceOp.get(x, "maximum", sorted({dim, other}))
+    return [reduced, elementwise("sub", x, reduced)]
+
+
+def joined(x: Any, dim: int, other: int, _share: float) -> list[TensorOp]:
+    negated = elementwise("neg", x)
+    return [negated, ConcatOp.get([x, negated, x], other)]
+
+
+def turned(x: Any, dim: int, other: int, _share: float) -> list[TensorOp]:
+    dims = [*range(4)]
+    dims[dim], dims[other] = dims[other], dims[dim]
+    return [TransposeOp.get(x, dims)]
+
+
+def padded(x: Any, dim: int, other: int, share: float) -> list[TensorOp]:
+    low, high = [0] * 4, [0] * 4
+    low[dim], high[other] = 2, size_of(x, dim)
+    return [pad_of(x, low, high, share)]
+
+
+def cut(x: Any, dim: int, other: int, _share: float) -> list[TensorOp]:
+    sizes, steps = list(extents_of(x)), [1] * 4
+    starts: list[Any] = [0] * 4
+    sizes[dim], starts[dim], steps[dim] = sizes[dim], sizes[dim] - 1, -1
+    return [slice_of(x, starts, sizes, steps)]
+
+
+STEPS = {
+    "merged": merged,
+    "centered": centered,
+    "joined": joined,
+    "turned": turned,
+    "padded": padded,
+    "cut": cut,
+    "exp": lambda x, *_: [elementwise("tanh", x)],
+    "softmax": lambda x, dim, other, _: [SoftmaxOp.get(x, other)],
+    "scan": lambda x, dim, other, _: [ScanOp.get(x, "add", other, reverse=dim == 0)],
+}
+
+
+def check_random_group(seed: int) -> None:
+    random = Random(seed)
+    shape = [random.choice([1, 2, 3, 4]) for _ in range(4)]
+    sizes = [symbol(f"n{n}") if n > 1 and random.random() < 0.7 else n for n in shape]
+    layout = random.choice(["abcd", "acdb", "aBcd8b", "ABcd2a4b", "badc"])
+    build, every = random_build(random), random.random() < 0.3
+    assert check_sizes(build, [floats(*shape)], [sizes], layouts=[layout], every=every), seed
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_group(seed: int) -> None:
+    check_random_group(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 400))
+def test_more_random_groups(seed: int) -> None:
+    check_random_group(seed)
