@@ -48,14 +48,8 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.structure import OperandSource, structure_fault
-from test.op_samples import (
-    DECOMPOSED,
-    STRUCTURED,
-    Build,
-    built,
-    floats,
-    integers,
-)
+from test.op_samples import DECOMPOSED, STRUCTURED, Build, floats, integers
+from test.unit.dialects.test_structure import built
 
 Types = list[Any]
 Attributes = dict[str, Attribute]
