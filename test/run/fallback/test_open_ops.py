@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import StringAttr, TensorType, f32, i64
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr, TensorType, f32, i64
 
 from braid.dialects.braid import Braid
 from braid.dialects.braid.base import TensorOp, extents_of, tensor_type
@@ -238,8 +238,13 @@ def test_sums_of_many_numbers_are_exact(shape: tuple[int, int], dims: list[int])
 
 def test_extents_without_names_are_refused() -> None:
     group = make_group([TensorType(f32, [DYNAMIC, 3])], lambda x: [elementwise("exp", x)], ())
-    with pytest.raises(UnsupportedError, match="have no names"):
+    op = group.body.block.first_op
+    assert op is not None
+    op.location = FileLineColLoc(StringAttr("model.onnx"), IntAttr(3), IntAttr(1))
+    with pytest.raises(UnsupportedError, match="have no names") as caught:
         emit_fallback(group, "tested")
+    assert str(caught.value.location) == "model.onnx:3:1"
+    assert caught.value.hint == "give the shape"
 
 
 def random_build(random: Random) -> Any:

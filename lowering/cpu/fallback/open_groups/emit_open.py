@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.diagnostics.locations import located_at, source_location
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import (
     DecomposableOp,
@@ -88,8 +88,9 @@ def emit_open(group: FusedOp, symbol: str) -> Kernel:
     """
     own = group.clone()
     try:
-        _decompose(own)
-        return _Kernel.of(own).emitted(symbol)
+        with located_at(group.body.block.first_op or group):
+            _decompose(own)
+            return _Kernel.of(own).emitted(symbol)
     finally:
         own.drop_all_references()
 
