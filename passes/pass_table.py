@@ -66,6 +66,7 @@ PASSES: dict[str, str] = {
     ),
     "select-fusion": "braid.passes.fusion.select_fusion:SelectFusionPass",
     "select-layouts": "braid.passes.layout.select_layouts:SelectLayoutsPass",
+    "select-likely-sizes": "braid.passes.sizes.select_likely_sizes:SelectLikelySizesPass",
     "select-product-types": "braid.passes.precision.select_product_types:SelectProductTypesPass",
     "select-rematerialization": (
         "braid.passes.rematerialization.select_rematerialization:SelectRematerializationPass"

@@ -8,6 +8,8 @@ DEFAULT = (
     "inline",
     # While ops are those of the model: their rules say what each run has to check of open sizes.
     "collect-size-checks",
+    # Every decision that follows is made at these.
+    "select-likely-sizes",
     # Importers leave identities, constant shapes and repeated expressions behind; every later
     # pass is simpler and faster without them.
     "simplify",

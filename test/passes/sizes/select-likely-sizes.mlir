@@ -1,0 +1,20 @@
+// RUN: %braid-opt %s -p collect-size-checks,select-likely-sizes --split-input-file --remarks 2>%t | filecheck %s
+// RUN: filecheck %s --check-prefix=REMARK < %t
+
+// A batch is 1, a sequence 128, whatever else is assumed is kept; what is given stays.
+// REMARK: [select-likely-sizes] decisions are made at batch = 1, length = 96, given = 7
+// CHECK-LABEL: @guesses
+// CHECK-SAME: braid.symbols = {batch = #braid.symbol<{likely = array<i64: 1>}>, given = #braid.symbol<{likely = array<i64: 7>}>, length = #braid.symbol<{max = 100 : i64, multiple_of = 32 : i64, likely = array<i64: 96>}>}
+func.func @guesses(%x: tensor<?x?x?xf32, #braid.sizes<["batch", "length", "given"]>>) attributes {braid.symbols = {given = #braid.symbol<{likely = array<i64: 7>}>, length = #braid.symbol<{max = 100 : i64, multiple_of = 32 : i64}>}} {
+  func.return
+}
+
+// -----
+
+// The first guess is impossible: the last 200 of 128.
+// REMARK: [select-likely-sizes] decisions are made at n = 256
+// CHECK-LABEL: @others
+func.func @others(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<200xf32> {
+  %part = braid.sized_slice %x {offsets = #braid.sizes<["n - 200"]>, sizes = #braid.sizes<["200"]>, strides = array<i64: 1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<200xf32>
+  func.return %part : tensor<200xf32>
+}
