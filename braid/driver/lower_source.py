@@ -56,7 +56,7 @@ class Lowering:
         model = self.read()
         target = known_target(model.module)
         check_model(model.module)
-        _check_open(model.module, target, budget)
+        _check_open(model.module, target, budget, int(self.options.inter_op_threads))
         if target.settings.kernels is Kernels.LIBRARY:
             warn_without_library()
         default = passes_for(model.module) if chosen is None else chosen
@@ -118,7 +118,7 @@ class Lowering:
         )
 
 
-def _check_open(module: ModuleOp, target: Target, budget: int | None) -> None:
+def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: int) -> None:
     """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
     if not is_open(module):
         return
@@ -129,6 +129,8 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None) -> None:
             f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",
             hint=hint,
         )
+    if streams > 1:
+        raise UnsupportedError("kernels of open sizes do not run side by side", hint=hint)
     if budget is not None:
         raise UnsupportedError("a memory budget is for models of known sizes", hint=hint)
 

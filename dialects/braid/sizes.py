@@ -32,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.layout import DYNAMIC, InvalidLayout, Layout
+from braid.support.likely_sizes import LIKELY_SEQUENCE, likely_size
 from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
 from braid.support.sizes.expression import Extent, Size, SizeError, symbol, symbols_of
 from braid.support.sizes.reading import parse_size
@@ -291,9 +292,6 @@ def is_open(module: Operation) -> bool:
     return any(sizes_of_type(type) is not None for type in tensors)
 
 
-_BATCH, _SEQUENCE, _SIDE = 1, 128, 224
-
-
 def likely_sizes(root: Operation) -> dict[str, int]:
     """Return the value of each symbol inside of an op at which decisions are made.
 
@@ -309,18 +307,14 @@ def likely_sizes(root: Operation) -> dict[str, int]:
             if isinstance(extent, Size):
                 for name in sorted(symbols_of(extent) - guesses.keys()):
                     is_alone = extent == symbol(name)
-                    guesses[name] = _likely(dim, type.get_num_dims()) if is_alone else _SEQUENCE
+                    guesses[name] = (
+                        likely_size(dim, type.get_num_dims()) if is_alone else LIKELY_SEQUENCE
+                    )
     return {name: _first_likely(assumed.get(name, Assumed()), guesses[name]) for name in guesses}
 
 
 def _first_likely(assumed: Assumed, guess: int) -> int:
     return assumed.likely[0] if assumed.likely else assumed.nearest(guess)
-
-
-def _likely(dim: int, rank: int) -> int:
-    if dim == 0 and rank > 1:
-        return _BATCH
-    return _SIDE if rank == 4 and dim >= 2 else _SEQUENCE
 
 
 # ---- Extents of types ----

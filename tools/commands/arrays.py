@@ -6,6 +6,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
@@ -19,6 +20,7 @@ from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import UNBOUNDED, TensorSpec
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
+from braid.support.likely_sizes import likely_size
 from braid.tools.commands.options import split_pair
 
 Array = NDArray[Any]
@@ -189,21 +191,55 @@ def random_inputs(
 
     Floats are normally distributed, booleans are even odds. Integers are eight numbers from 0 on
     (so that they are valid trip counts), or those of `ranges` that are next to these: what they
-    look up is then there. The same seed gives the same values.
+    look up is then there. The same seed gives the same values. Open dims without a bound have
+    likely sizes.
     """
-    for spec in specs:
-        is_open = [not 0 <= extent < UNBOUNDED for extent in spec.bound]
-        if any(is_open) and spec.name not in (given or {}):
-            pairs = zip(spec.bound, is_open, strict=True)
-            shape = ", ".join("?" if is_open else str(extent) for extent, is_open in pairs)
-            raise BraidError(
-                f"input '{spec.name}' has open dims, [{shape}], which no random value has",
-                hint=f"--input {spec.name}=FILE gives a value; --dim and --shape give the sizes of "
-                "what is compiled, bind-sizes fixes the dims of a source",
-            )
+    given = given or {}
+    sized = at_likely_sizes(specs, given)
     generator = np.random.default_rng(seed)
-    values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in specs}
-    return values | dict(given or {})
+    values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in sized}
+    return values | dict(given)
+
+
+def at_likely_sizes(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> list[TensorSpec]:
+    """Return inputs of which all open dims have sizes, those of one name the same.
+
+    What is `given` has its own. Of the others the first of two dims or more is a batch, of 1, the
+    last two of four are sides, of 224, and others are sequences, of 128.
+
+    Raises:
+        BraidError: a dim of an input that is not given can have no size.
+
+    """
+    sizes: dict[str, int] = {}
+    for spec in specs:
+        if spec.name in given:
+            sizes |= zip(_dim_names(spec), given[spec.name].shape, strict=False)
+    return [_at_likely_sizes(spec, given, sizes) for spec in specs]
+
+
+def _at_likely_sizes(
+    spec: TensorSpec, given: Mapping[str, Array], sizes: dict[str, int]
+) -> TensorSpec:
+    if spec.name in given:
+        return replace(spec, bound=given[spec.name].shape)
+    if min(spec.bound, default=0) < 0:  # of a model that is interpreted
+        raise BraidError(
+            f"input '{spec.name}' has open dims, of which no random value has the sizes",
+            hint=f"--input {spec.name}=FILE gives a value; --dim and --shape give the sizes of "
+            "what is compiled, bind-sizes fixes the dims of a source",
+        )
+    rank = len(spec.bound)
+    shape = [
+        bound if bound < UNBOUNDED else sizes.setdefault(name, likely_size(dim, rank))
+        for dim, (bound, name) in enumerate(zip(spec.bound, _dim_names(spec), strict=True))
+    ]
+    return replace(spec, bound=tuple(shape))
+
+
+def _dim_names(spec: TensorSpec) -> list[str]:
+    names = spec.dims or ("",) * len(spec.bound)
+    return [name or f"{spec.name}[{dim}]" for dim, name in enumerate(names)]
 
 
 def random_array(

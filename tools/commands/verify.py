@@ -92,8 +92,11 @@ def verify(
     that are not given are random. The status is 1 if an op differs.
     """
     from braid.dialects.braid.settings import settings_of
+    from braid.dialects.braid.sizes import is_open, likely_sizes
     from braid.driver.read_source import read_to_compile
     from braid.passes.infrastructure.context import make_context
+    from braid.support.errors import BraidError
+    from braid.support.option_names import option_text
     from braid.support.settings import Kernels, Precision
     from braid.tools.commands.arrays import random_inputs, read_inputs
     from braid.tools.commands.models import input_ranges, refuse_options
@@ -108,6 +111,11 @@ def verify(
     # Where clusters are compared, they are those of the target; else ops are, as they were read.
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
+    if is_open(source.module):
+        raise BraidError(
+            "verify compares results at known sizes, and the model has open dims",
+            hint=f"give sizes, such as {option_text('dims', likely_sizes(source.module))}",
+        )
     onnx_runtime = None if per_cluster else _onnx_runtime(model, options)
     _check_reference(interpret, onnx_runtime)
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
