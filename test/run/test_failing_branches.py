@@ -104,6 +104,17 @@ def test_what_is_not_taken_is_no_error(kind: str) -> None:
                 compiled(X, np.array(False))
 
 
+def test_of_open_sizes() -> None:
+    proto = branching(FAILING["missing op"][0])
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+    compiled = braid.compile(proto)
+    for batch in (1, 2):
+        x = X[:batch]
+        np.testing.assert_array_equal(compiled(x, np.array(True)), np.maximum(x, 0))
+        with pytest.raises(BraidError, match="its else branch is taken"):
+            compiled(x, np.array(False))
+
+
 def test_either_branch_may_fail() -> None:
     compiled = braid.compile(branching(FAILING["shape"][0], swapped=True))
     np.testing.assert_array_equal(compiled(X, np.array(False)), np.maximum(X, 0))

@@ -18,6 +18,7 @@ from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.sizes import extents_of_type
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import broadcast
 from braid.frontends.onnx.building.node import Node
@@ -146,7 +147,7 @@ def _any_value(b: Builder, node: Node, type: Attribute) -> SSAValue:
     if not isinstance(type, TensorType):
         raise UnsupportedError(f"a branch gives a {type}, expected tensors", location=node.location)
     tensor = cast(AnyTensor, type)
-    shape = tensor.get_shape()
+    shape = extents_of_type(tensor)
     zero = np.zeros([1] * len(shape), to_numpy(tensor.element_type))
     return b.use(broadcast(b, b.constant(zero), shape))
 
