@@ -77,7 +77,7 @@ def command(*arguments: object, may_fail: bool = False) -> tuple[int, str]:
     if "internal error" in said or "Traceback" in said or "crashed" in said:
         raise Wrong(said)
     if status != 0 and not (may_fail and status == 1 and "error:" in said):
-        raise Wrong(f"status {status}: {said}")
+        raise Wrong(f"status {status}: {said}{out.getvalue()}")
     return status, said
 
 

@@ -203,8 +203,11 @@ def run(seed: int) -> str:
             return f"WRONG {target}: {error}\n{text}"
         return "refused"
     results = list(found) if isinstance(found, tuple) else [found]
-    with np.errstate(all="ignore"):
-        expected = _reference(module, text, inputs)
+    try:
+        with np.errstate(all="ignore"):
+            expected = _reference(module, text, inputs)
+    except TimeoutError:  # of the interpreter: what is compiled has ended by then
+        return "compiled"
     if expected is None:
         return "compiled"
     for got, want in zip(results, expected, strict=True):
