@@ -14,6 +14,7 @@ from braid.dialects.braid.regions import FusedOp, YieldOp
 from braid.passes.order.block_graph import BlockGraph
 from braid.passes.storage.storage import tensor_bytes
 from braid.solvers.ordering import MemoryProblem, Tensor
+from braid.support.sizes.expression import known
 
 
 def memory_problem(block: BlockGraph, workspace: Sequence[int]) -> MemoryProblem:
@@ -117,4 +118,4 @@ def result_bytes(result: OpResult) -> int:
     op = result.op
     if isinstance(op, OpaqueOp) and op.bytes is not None:
         return op.bytes.get_values()[result.index]
-    return tensor_bytes(result.type, op)
+    return known(tensor_bytes(result.type, op))
