@@ -8,7 +8,8 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, require
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.sizes import may_be_at_most, total
-from braid.support.sizes.expression import Extent
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import is_equal, select
 
 
 def require_sliced(
@@ -27,6 +28,8 @@ def require_sliced(
     ):
         last = low + (size - 1) * step
         ends = [(0, low), (0, last), (low + 1, extent), (last + 1, extent)]
+        if isinstance(size, Size):  # of no elements none is outside
+            ends = [(least, select(is_equal(size, 0), least, most)) for least, most in ends]
         inside = size == 0 or (low != DYNAMIC and all(may_be_at_most(a, b) for a, b in ends))
         require(inside, f"dim {dim}: elements {low} to {last} of {extent}")
 

@@ -168,6 +168,24 @@ def test_transposed_convolutions(window: int, attributes: dict[str, list[int]]) 
         np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_slices_of_nothing() -> None:
+    """Every second element from the end: of no elements there are none, and none is outside."""
+    nodes = [helper.make_node("Slice", ["x", "starts", "ends", "axes", "steps"], ["y"])]
+    numbered = {"starts": [2**63 - 1], "ends": [-(2**63)], "axes": [0], "steps": [-2]}
+    graph = helper.make_graph(
+        nodes,
+        "graph",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [helper.make_tensor(name, TensorProto.INT64, [1], own) for name, own in numbered.items()],
+    )
+    proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = braid.compile(proto)
+    for n in (0, 1, 2, 7):
+        x = numbers(n, 3)
+        np.testing.assert_array_equal(model(x), x[::-2])
+
+
 def test_devices_without_open_code_say_so() -> None:
     with pytest.raises(BraidError, match="no code of open sizes") as caught:
         braid.compile(ROWS, target="gpu-emulated")
