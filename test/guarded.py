@@ -33,8 +33,8 @@ from braid.passes.infrastructure.decision_checks import VARIABLE
 Arrays = list[Any]
 PAGE = mmap.PAGESIZE
 PATTERN = 0xA5
-_MODEL_OFFSET = 152
-"""Where a context of the runtime has its model, in bytes; the arena is the next pointer."""
+_MODEL_OFFSET = 160
+"""Where a context of the runtime has its model, in bytes; its arena and the size of that follow."""
 
 
 class Side(StrEnum):
@@ -225,7 +225,8 @@ def _run(case: Case, side: Side) -> Arrays:
     assert pointers[0] == context.model.handle, "the context begins otherwise"
     pages = Pages(max(arena.size, model.arena_bytes))
     pages.keep_only(arena.used)
-    before, pointers[1] = pointers[1], pages.address
+    before = pointers[1], pointers[2]
+    pointers[1], pointers[2] = pages.address, pages.size
     inputs = [guarded_array(array, side) for array in case.inputs]
     shapes = context.model.fixed_shapes or [spec.bound for spec in model.outputs]
     empty = [
@@ -238,7 +239,7 @@ def _run(case: Case, side: Side) -> Arrays:
     try:
         made = context.run([entry[0] for entry in inputs], [entry[0] for entry in outputs])
     finally:
-        pointers[1] = before
+        pointers[1], pointers[2] = before
     arena.check(pages, "the arena")
     for section in sections:
         weights.check(section, "a section of weights")

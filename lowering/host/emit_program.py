@@ -1,6 +1,7 @@
 """A planned function as a program: kernel calls and control flow on raw pointers."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects import arith, func, llvm, scf, tensor
 from xdsl.dialects.builtin import (
@@ -9,10 +10,11 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     StringAttr,
+    TensorType,
     i32,
     i64,
 )
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
@@ -21,11 +23,12 @@ from braid.analysis.storage.strided_storage import is_only_storage
 from braid.analysis.storage.tensor_storage import is_view
 from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.attribute_names import SCRATCH_BUFFER, STATUS
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
-from braid.dialects.braid.sizes import is_open
+from braid.dialects.braid.sizes import extents_of_type, is_open
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
 from braid.lowering.host.failures import Failures
@@ -38,6 +41,7 @@ from braid.lowering.host.pointers import POINTER, PointerBuilder, external_funct
 from braid.lowering.host.profile_counters import ProfileCounters
 from braid.lowering.host.values import Values
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.sizes.expression import symbols_of
 
 ENTRY = "braid_run"
 """The symbol of a program, unless it is one of several variants."""
@@ -72,7 +76,14 @@ def emit_program(
             hint="profile with one stream; the profile holds for several",
         )
     table = SizeTable() if sizes is None else sizes
-    return _ProgramEmitter(source, function, symbol, counters, table).emit()
+    program = _ProgramEmitter(source, function, symbol, counters, table).emit()
+    if untold := symbols_of(*table.extents) - _told(function):
+        raise UnsupportedError(
+            f"the function has sizes without values: {', '.join(sorted(untold))}",
+            location=source_location(function),
+            hint="let an input have a dim of that size, or run bind-sizes",
+        )
+    return program
 
 
 class _ProgramEmitter:
@@ -214,6 +225,13 @@ class _ProgramEmitter:
             call = llvm.CallOp(symbol, self._environment.env, return_type=i32)
             status = builder.emit(arith.OrIOp(status, builder.emit(call)))
         builder.insert(llvm.ReturnOp(status))
+
+
+def _told(function: func.FuncOp) -> set[str]:
+    """Return the symbols that are in the shapes of the function's inputs."""
+    types: list[Attribute] = list(function.function_type.inputs)
+    tensors = [cast(AnyTensor, type) for type in types if isinstance(type, TensorType)]
+    return symbols_of(*(extent for type in tensors for extent in extents_of_type(type)))
 
 
 def _statuses(source: ModuleOp, function: func.FuncOp) -> list[str]:

@@ -5,6 +5,9 @@
 #include "waiting.h"
 
 #include <limits.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -281,6 +284,9 @@ void braid_context_trim(braid_context_t *context) {
   context->arena_bytes = 0;
   free(context->staging.memory);
   context->staging = (braid_staging){NULL, 0};
+#ifdef __GLIBC__
+  malloc_trim(0); /* else what was freed stays with the process once it has freed as much before */
+#endif
 }
 
 void braid_context_close(braid_context_t *context) {

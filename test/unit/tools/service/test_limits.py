@@ -99,17 +99,21 @@ def test_a_task_has_a_time_limit(tmp_path: Path) -> None:
             "memory",
         ),
         ("open('file', 'wb').write(b'a' * (9 << 20))", Usage(output=8 << 20), "writes"),
-        ("pass", Usage(seconds=1.0), "longer"),
+        ("pass", Usage(seconds=2.0), "longer"),
     ],
 )
 def test_usage_counts_all_processes_of_a_session(
     tmp_path: Path, program: str, usage: Usage, reason: str
 ) -> None:
-    """Measure a session with child processes."""
+    """Measure a session with child processes, which begin when the directory was looked at."""
 
     async def watched() -> str:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", f"import sys; e = sys.executable\n{program}\ninput()"),
+            *(
+                sys.executable,
+                "-c",
+                f"import sys, time; e = sys.executable\ntime.sleep(1)\n{program}\ninput()",
+            ),
             stdin=asyncio.subprocess.PIPE,
             start_new_session=True,
             cwd=tmp_path,
