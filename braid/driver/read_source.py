@@ -17,10 +17,11 @@ from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
-from braid.dialects.braid.attribute_names import SYMBOLS
+from braid.dialects.braid.attribute_names import SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import symbols_attribute
+from braid.dialects.braid.variants import public_functions
 from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
@@ -85,6 +86,9 @@ def read_source(
     with collector_paused():
         verify_module(model.module)
         refuse_undefined(model.module)
+    # What a file says of checks that were made is not believed: memory depends on them.
+    for function in public_functions(model.module):
+        function.attributes.pop(SIZE_CHECKS, None)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:

@@ -12,7 +12,7 @@ from braid.dialects.braid.attribute_names import OPEN_BUFFERS, OPEN_LIFETIMES, S
 from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.sizes import SizesAttr, extents_of_type, is_open
 from braid.lowering.host.open_sizes import SizeTable
-from braid.support.errors import UnsupportedError
+from braid.support.errors import BraidError, UnsupportedError
 from braid.support.sizes.expression import Size, symbol, symbols_of
 from braid.support.sizes.program import Program, program_of
 
@@ -55,7 +55,8 @@ class OpenModel:
 def open_model_of(function: FuncOp) -> OpenModel | None:
     """Return what is known of a function after `plan-memory`; None where no size is open.
 
-    Raises UnsupportedError for an input whose dim is an expression that no other dim tells.
+    Raises BraidError where nothing says what runs have to check, and UnsupportedError for an input
+    whose dim is an expression that no other dim tells.
     """
     if not is_open(function):
         return None
@@ -103,6 +104,12 @@ def _refuse_untold(function: FuncOp) -> None:
 
 def _checks(function: FuncOp, table: SizeTable) -> Iterable[SizeCheck]:
     held = function.attributes.get(SIZE_CHECKS)
+    if held is None:
+        raise BraidError(
+            "nothing says what each run has to check about the sizes of the function",
+            location=source_location(function),
+            hint="run collect-size-checks before passes that change ops",
+        )
     for entry in cast("ArrayAttr[DictionaryAttr]", held) if isinstance(held, ArrayAttr) else ():
         size, message = entry.data["size"], entry.data["message"]
         assert isinstance(size, SizesAttr) and isinstance(message, StringAttr)

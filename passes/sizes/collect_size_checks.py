@@ -1,5 +1,6 @@
 """`collect-size-checks`: what the ops of a function take for granted of open sizes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -18,9 +19,11 @@ from braid.dialects.braid.sizes import (
     assumptions_of,
     collecting_facts,
     is_open,
+    symbols_used,
 )
 from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Answer, Assumptions
+from braid.support.sizes.expression import symbol
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,11 @@ class CollectSizeChecksPass(ModulePass):
     follows from what is assumed of the symbols, the op is valid at some sizes alone. Run it while
     the ops are those of the model: what passes make of them is right where these are.
 
-    In: functions with open sizes. Out: `braid.size_checks` on them. Raises BraidError where
-    something never holds.
+    The ranges that are assumed of symbols are checked too: proofs rely on them.
+
+    In: functions with open sizes. Out: `braid.size_checks` on each of them, empty where nothing is
+    to be checked; without the attribute no program is made. Raises BraidError where something
+    never holds.
 
     ```mlir
     %y = braid.add %a, %b : (tensor<?xf32, #braid.sizes<["n"]>>, tensor<?xf32, #braid.sizes<["m"]>>)
@@ -46,8 +52,26 @@ class CollectSizeChecksPass(ModulePass):
         """See the class."""
         functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
         for function in functions:
-            if checks := _checks(function):
-                function.attributes[SIZE_CHECKS] = ArrayAttr(checks.values())
+            entries = [*_range_checks(function), *_checks(function).values()]
+            function.attributes[SIZE_CHECKS] = ArrayAttr(entries)
+
+
+def _range_checks(function: FuncOp) -> Iterator[DictionaryAttr]:
+    """Yield the checks of what is assumed of each symbol: proofs of other facts rely on it."""
+    used = symbols_used(function)
+    for name, own in assumptions_of(function).symbols:
+        if name not in used:
+            continue
+        size = symbol(name)
+        if own.minimum:
+            fact = SizeFact(own.minimum, size, is_equality=False)
+            yield _check(fact, f"size '{name}' must be at least {own.minimum}")
+        if own.maximum is not None:
+            fact = SizeFact(size, own.maximum, is_equality=False)
+            yield _check(fact, f"size '{name}' must be at most {own.maximum}")
+        if own.multiple_of != 1:
+            fact = SizeFact(size % own.multiple_of, 0, is_equality=True)
+            yield _check(fact, f"size '{name}' must be a multiple of {own.multiple_of}")
 
 
 def _checks(function: FuncOp) -> dict[SizeFact, DictionaryAttr]:

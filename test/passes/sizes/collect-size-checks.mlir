@@ -14,10 +14,10 @@ func.func @checks(%a: tensor<?x4xf32, #braid.sizes<["n"]>>, %b: tensor<?x4xf32, 
 
 // -----
 
-// What is assumed of symbols proves it; nothing is to be checked in functions of known sizes.
+// What is assumed of symbols proves that the slice is inside, and is checked itself.
 // CHECK-LABEL: @proven
-// CHECK-NOT: braid.size_checks
-func.func @proven(%a: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32> attributes {braid.symbols = {n = #braid.symbol<{min = 4 : i64}>}} {
+// CHECK-SAME: braid.size_checks = [{size = #braid.sizes<["n - 4"]>, message = "size 'n' must be at least 4"}, {size = #braid.sizes<["-n + 96"]>, message = "size 'n' must be at most 96"}, {size = #braid.sizes<["n mod 4"]>, zero = true, message = "size 'n' must be a multiple of 4"}]
+func.func @proven(%a: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32> attributes {braid.symbols = {n = #braid.symbol<{min = 4 : i64, max = 96 : i64, multiple_of = 4 : i64}>, unused = #braid.symbol<{min = 1 : i64}>}} {
   %part = braid.sized_slice %a {offsets = #braid.sizes<["n - 4"]>, sizes = #braid.sizes<["4"]>, strides = array<i64: 1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
   func.return %part : tensor<4xf32>
 }

@@ -18,3 +18,12 @@ func.func @others(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<200xf32> {
   %part = braid.sized_slice %x {offsets = #braid.sizes<["n - 200"]>, sizes = #braid.sizes<["200"]>, strides = array<i64: 1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<200xf32>
   func.return %part : tensor<200xf32>
 }
+
+// -----
+
+// What a check fixes is that number, whatever others are.
+// REMARK: [select-likely-sizes] decisions are made at batch = 1, channels = 6
+func.func @fixed(%x: tensor<?x?xf32, #braid.sizes<["batch", "channels"]>>, %w: tensor<6x2xf32>) -> tensor<?x2xf32, #braid.sizes<["batch"]>> {
+  %y = braid.matmul %x, %w : (tensor<?x?xf32, #braid.sizes<["batch", "channels"]>>, tensor<6x2xf32>) -> tensor<?x2xf32, #braid.sizes<["batch"]>>
+  func.return %y : tensor<?x2xf32, #braid.sizes<["batch"]>>
+}

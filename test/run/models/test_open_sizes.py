@@ -186,6 +186,34 @@ def test_slices_of_nothing() -> None:
         np.testing.assert_array_equal(model(x), x[::-2])
 
 
+RANGED = """
+func.func @main(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+    attributes {braid.symbols = {n = #braid.symbol<{min = 4 : i64, max = 64 : i64}>}EXTRA} {
+  %y = braid.sized_slice %x {offsets = #braid.sizes<["n - 4"]>, sizes = #braid.sizes<["4"]>,
+      strides = array<i64: 1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+"""
+
+
+@pytest.mark.parametrize("extra", ["", ", braid.size_checks = []"])
+def test_what_is_assumed_of_a_size_is_checked(extra: str) -> None:
+    """Proofs rely on it: a slice that is inside at four elements or more reads before others."""
+    model = braid.compile(RANGED.replace("EXTRA", extra).encode())
+    x = numbers(64)
+    for n in (4, 7, 64):
+        np.testing.assert_array_equal(model(x[:n]), x[n - 4 : n])
+    for n, message in ((0, "at least 4"), (3, "at least 4"), (65, "at most 64")):
+        with pytest.raises(BraidError, match=f"'n' must be {message}"):
+            model(numbers(n))
+
+
+def test_no_program_is_made_without_checks() -> None:
+    text = RANGED.replace("EXTRA", ", braid.size_checks = []").encode()
+    with pytest.raises(BraidError, match="nothing says what each run has to check"):
+        braid.compile(text, passes="outline-kernels")
+
+
 def test_devices_without_open_code_say_so() -> None:
     with pytest.raises(BraidError, match="no code of open sizes") as caught:
         braid.compile(ROWS, target="gpu-emulated")
