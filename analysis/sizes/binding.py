@@ -26,7 +26,7 @@ OTHER_OP: ArrayAttr[Attribute] = ArrayAttr([])
 
 @dataclass(frozen=True)
 class Binding:
-    """What symbols become."""
+    """Puts numbers in place of symbols."""
 
     by_atom: Mapping[Atom, Extent]
     values: Mapping[str, int]

@@ -9,9 +9,10 @@ from xdsl.ir import Attribute, Operation
 from braid.lowering.common.emitted_dialects import math
 from braid.lowering.emit.compare import choose, compare
 from braid.lowering.emit.emitter import Emitter, Value
+from braid.lowering.emit.math.float_arithmetic import FloatArithmetic
 
 
-class VectorMath:
+class VectorMath(FloatArithmetic):
     """Vectors of `element_type`, f32 or f64, and their bits as integers of the same width."""
 
     def __init__(self, e: Emitter, element_type: AnyFloat) -> None:
@@ -30,22 +31,6 @@ class VectorMath:
     def do(self, op: Operation) -> Value:
         """The result of an op."""
         return self.e.insert(op)
-
-    def add(self, a: Value, b: Value) -> Value:
-        """a + b."""
-        return self.e.apply(arith.AddfOp, a, b)
-
-    def sub(self, a: Value, b: Value) -> Value:
-        """a - b."""
-        return self.e.apply(arith.SubfOp, a, b)
-
-    def mul(self, a: Value, b: Value) -> Value:
-        """a · b."""
-        return self.e.apply(arith.MulfOp, a, b)
-
-    def div(self, a: Value, b: Value) -> Value:
-        """a / b."""
-        return self.e.apply(arith.DivfOp, a, b)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """a · b + c."""

@@ -15,6 +15,7 @@ from braid.dialects.braid.resize import ResizeOp
 from braid.lowering.common.element_types import convert
 from braid.lowering.cpu.fallback.open_groups.tensors import ComputedTensor, Point, Tensor, number
 from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.lowering.emit.math.float_arithmetic import FloatArithmetic
 from braid.lowering.emit.positions import position_of
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.expression import Extent
@@ -51,7 +52,7 @@ def _converted(source: Tensor, type: Attribute) -> ComputedTensor:
 
 
 @dataclass(frozen=True)
-class _Floats:
+class _Floats(FloatArithmetic):
     """Arithmetic in f64."""
 
     e: Emitter
@@ -61,22 +62,6 @@ class _Floats:
         if isinstance(value, float):
             return self.e.constant(value, f64)
         return self.e.make(arith.SIToFPOp, [number(self.e, value)], f64)
-
-    def add(self, a: Value, b: Value) -> Value:
-        """Return a + b."""
-        return self.e.apply(arith.AddfOp, a, b)
-
-    def sub(self, a: Value, b: Value) -> Value:
-        """Return a - b."""
-        return self.e.apply(arith.SubfOp, a, b)
-
-    def mul(self, a: Value, b: Value) -> Value:
-        """Return a · b."""
-        return self.e.apply(arith.MulfOp, a, b)
-
-    def div(self, a: Value, b: Value) -> Value:
-        """Return a / b."""
-        return self.e.apply(arith.DivfOp, a, b)
 
     def floor(self, a: Value) -> Value:
         """Return a rounded down."""
