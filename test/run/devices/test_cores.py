@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 import braid
 from braid.frontends.mlir import parse_mlir
 from braid.universe import make_context
+from test.threads import statuses_of_threads
 from test.unit.runtime.test_run_model import run_model as run_model
 
 TARGET = "host-2"
@@ -32,11 +33,9 @@ def parse(text: str) -> ModuleOp:
 def cores_of_devices() -> set[str]:
     """The CPUs on which threads of devices may run."""
     cores: set[str] = set()
-    for task in Path("/proc/self/task").iterdir():
-        if (task / "comm").read_text() == "braid-device\n":
-            status = (task / "status").read_text()
-            (allowed,) = re.findall(r"Cpus_allowed_list:\s*(\S+)", status)
-            cores.add(allowed)
+    for status in statuses_of_threads("braid-device"):
+        (allowed,) = re.findall(r"Cpus_allowed_list:\s*(\S+)", status)
+        cores.add(allowed)
     return cores
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import braid
 from braid.support.errors import BraidError
 from test.run.streams.conftest import FIRST, SECOND, SIZE, chain, inputs, parse
+from test.threads import statuses_of_threads
 from test.unit.passes.partition.random_clusters import split_at_random
 from test.unit.passes.random_graphs import programs
 
@@ -35,8 +36,7 @@ def check(results: list[object], wanted: list[Array]) -> None:
 
 
 def threads_of_streams() -> int:
-    tasks = Path("/proc/self/task").iterdir()
-    return sum((task / "comm").read_text() == "braid-stream\n" for task in tasks)
+    return len(list(statuses_of_threads("braid-stream")))
 
 
 def wait_until_gone() -> None:
