@@ -86,11 +86,14 @@ def check_private_directories(outer: Path, inner: Path) -> None:
 def foreign_reason(path: Path) -> str | None:
     """Return why someone else may have written the file at `path`, None if nobody can have.
 
-    A symbolic link is checked itself, not its target. Raises OSError if there is no file.
+    Nobody but others makes symbolic links, whose targets may change. Raises OSError if there is no
+    file.
     """
     status = path.lstat()
     if not _is_own(status):
         return f"it belongs to user {status.st_uid}"
+    if stat.S_ISLNK(status.st_mode):
+        return "it is a symbolic link"
     if stat.S_ISREG(status.st_mode) and status.st_mode & _WRITE_BY_OTHERS:
         return "others may write to it"
     return None
