@@ -118,8 +118,7 @@ def damage(path: Path, files: Files, rng: random.Random) -> None:
             path.write_bytes(zero(data, rng))
         case 8:
             path.write_bytes(noise(data, rng))
-        case 9 | 10:
-            alike = [p for p in files if p.parts[:-2] == path.parts[:-2] and p.is_file()]
+        case 9 | 10 if alike := [p for p in _like(path, files) if p.is_file()]:
             other = rng.choice(alike)
             path.write_bytes(files[other])
             other.write_bytes(data)
@@ -135,6 +134,11 @@ def damage(path: Path, files: Files, rng: random.Random) -> None:
             path.unlink()
             kind: Callable[[Path], None] = rng.choice([os.mkfifo, Path.mkdir, Path.touch])
             kind(path)
+
+
+def _like(path: Path, files: Files) -> list[Path]:
+    """Return the other files of the same kind."""
+    return [p for p in files if p != path and p.parts[:-2] == path.parts[:-2]]
 
 
 def results(directory: Path) -> dict[str, bytes]:

@@ -20,7 +20,7 @@ def damage(case: str, trials: int, seed: int, directory: Path) -> None:
     lines = worker.stdout.splitlines()
     said = f"status {worker.returncode} after {lines[-1:]}\n{worker.stderr[-4000:]}"
     assert worker.returncode == 0 and lines[-1] == f"{trials} trials", said
-    assert lines.count("nothing changed") <= trials // 5, "the damage does nothing"
+    assert lines.count("nothing changed") <= 1 + trials // 5, "the damage does nothing"
 
 
 @pytest.mark.parametrize(
