@@ -6,6 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from braid.support.errors import UnsupportedError
+
 Tags = npt.NDArray[np.int32]
 
 NOTHING = 0
@@ -36,11 +38,14 @@ class Place:
 
 
 class Memory:
-    """The tags of all spaces that programs write, one for each `granule` of bytes."""
+    """The tags of all spaces that programs write, one for each `granule` of bytes.
+
+    Raises UnsupportedError where there is not enough memory for the tags.
+    """
 
     def __init__(self, sizes: dict[str, int], granule: int) -> None:
         self.granule = granule
-        self.tags = {s: np.zeros(-(-size // granule), np.int32) for s, size in sizes.items()}
+        self.tags = {space: _tags(size, granule) for space, size in sizes.items()}
 
     def cells(self, place: Place) -> Tags:
         """The tags of a place, to be read or written."""
@@ -85,3 +90,14 @@ class Memory:
         """Keeps what is the same on another way that leads here too."""
         for space, tags in self.tags.items():
             tags[tags != other.tags[space]] = NOTHING
+
+
+def _tags(size: int, granule: int) -> Tags:
+    count = -(-size // granule)
+    try:
+        return np.zeros(count, np.int32)
+    except (MemoryError, ValueError) as error:  # numpy raises the latter beyond 2^63 bytes
+        raise UnsupportedError(
+            f"a plan of {size} bytes cannot be verified: its tags take {4 * count} bytes of memory",
+            hint="compile without verifying decisions",
+        ) from error

@@ -22,6 +22,7 @@ from braid.passes.infrastructure.decision_checks import VARIABLE, verifying_deci
 from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
 from braid.solvers.ordering import Order
 from braid.solvers.strategy import Solution
+from braid.support.errors import UnsupportedError
 from braid.tools.braid_opt import main
 from braid.universe import make_context
 
@@ -53,6 +54,14 @@ func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
   %e = braid.opaque "e"(%b, %d, %a) {cost = 5.0}
       : (tensor<4xf32>, tensor<4xf32>, tensor<64xf32>) -> tensor<8xf32>
   func.return %e : tensor<8xf32>
+}
+"""
+
+HUGE = """
+func.func @f(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %a = braid.opaque "a"(%x) {cost = 1.0} : (tensor<8xf32>) -> tensor<6755402259628550xf32>
+  %b = braid.opaque "b"(%a) {cost = 1.0} : (tensor<6755402259628550xf32>) -> tensor<8xf32>
+  func.return %b : tensor<8xf32>
 }
 """
 
@@ -303,3 +312,9 @@ def test_a_wrong_claim_leaves_a_reproducer(
     assert "--verify-decisions" in reproducer.read_text()
     again = ["--run-reproducer", "--verify-decisions", str(reproducer), "-o", str(tmp_path / "o")]
     assert main([*again, "--crash-reproducer", str(tmp_path / "again.mlir")]) == 1
+
+
+def test_a_plan_that_no_memory_holds() -> None:
+    module = parse_mlir(make_context(), HUGE, "huge.mlir").module
+    with verifying_decisions(), pytest.raises(UnsupportedError, match="cannot be verified"):
+        run_pipeline(make_context(), module, [plan_memory.PlanMemoryPass()])
