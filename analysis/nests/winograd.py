@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 from braid.analysis.nests.convolution import Convolution
 from braid.analysis.nests.dims import Stored
@@ -66,7 +67,9 @@ def winograd_nest(
     found = window_nest(conv.over_windows, choice, lanes, extents_of)
     if found is None or found.has_lines:
         return None
-    (input, *outputs), windows = found.stored, conv.windows
+    # Extents of images are numbers: only how many there are may be open.
+    input, *outputs = cast(tuple[Stored, ...], found.stored)
+    windows = conv.windows
     _, _, *depths, height, width = conv.points.shape
     steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
     strides = _strides(input)

@@ -151,7 +151,8 @@ class Size:
         """Made anew where it is unpickled, as atoms are."""
         return Size, (self.terms,)
 
-    def __bool__(self) -> NoReturn:
+    # The type of no condition: checkers of types report where one asks for the truth of a size.
+    def __bool__(self) -> str:
         raise TypeError("a size has no truth value: ask Assumptions.equal or at_most")
 
     def __add__(self, other: "Extent") -> "Extent":

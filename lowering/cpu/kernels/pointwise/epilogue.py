@@ -10,6 +10,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.emit.buffer import LINE_BYTES, Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.math.points import Leaf, evaluate
+from braid.support.sizes.expression import Extent
 
 Accumulators = list[list[Value]]
 """Per row, the vectors of the tile."""
@@ -26,7 +27,7 @@ class Epilogue:
     anchor: SSAValue
     points: Pointwise
     row_strides: tuple[Index, ...]
-    vector_steps: tuple[int, ...]
+    vector_steps: tuple[Extent, ...]
 
 
 def tile_masks(e: Emitter, extent: int, number: Index, vectors: int) -> list[Value | None]:
@@ -76,10 +77,11 @@ class TileStore:
         columns = len(self.masks) * self.e.lanes
         for number, leaf in enumerate(self.epilogue.points.leaves):
             step, row_stride = self.epilogue.vector_steps[number], self.epilogue.row_strides[number]
-            if not step or (isinstance(row_stride, int) and row_stride <= columns):
+            if step == 0 or (isinstance(row_stride, int) and row_stride <= columns):
                 continue
             buffer = self.buffers[leaf.index]
-            line = max(1, LINE_BYTES // (step * bytes_of(buffer.element_type)))
+            bytes_apart = step * bytes_of(buffer.element_type)
+            line = max(1, LINE_BYTES // bytes_apart) if isinstance(bytes_apart, int) else 1
             for row in range(rows):
                 for vector in range(0, len(self.masks), line):
                     buffer.prefetch(self.e, self._offset(number, row, vector))
@@ -109,13 +111,13 @@ class TileStore:
         number = self.epilogue.points.leaves.index(argument)
         row_stride = self.epilogue.row_strides[number]
         stride = self.epilogue.vector_steps[number]
-        key = (number, row if row_stride != 0 else 0, vector if stride else 0)
+        key = (number, row if row_stride != 0 else 0, vector if stride != 0 else 0)
         if key not in self._loaded:
             buffer = self.buffers[argument.index]
             offset = self._offset(number, row, vector)
             self._loaded[key] = (
                 buffer.load(self.e, offset, self.masks[vector])
-                if stride
+                if stride != 0
                 else buffer.splat(self.e, offset)
             )
         return self._loaded[key]
@@ -123,5 +125,5 @@ class TileStore:
     def _offset(self, tensor: int, row: int, vector: int) -> Index:
         step = self.epilogue.vector_steps[tensor]
         base = self.e.add(self.bases[tensor], self.e.mul(self.first_vector, step))
-        base = self.e.add(base, vector * step)
+        base = self.e.add(base, self.e.mul(vector, step))
         return self.e.add(base, self.e.mul(row, self.epilogue.row_strides[tensor]))

@@ -149,7 +149,7 @@ class _LineWriter:
             high = buffer.load(e, e.add(offset, lanes), self.e.tail_mask(needed - lanes))
         return shuffled(e, low, high, range(0, stride * lanes, stride))
 
-    def _base(self, tensor: Stored) -> Index:
+    def _base(self, tensor: Stored[Extent]) -> Index:
         """Where the first output is."""
         e = self.e
         along = self._along
