@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import onnxruntime
+import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import braid
@@ -47,5 +48,41 @@ def test_network_of_any_number_of_images_of_any_extents() -> None:
     random = np.random.default_rng(1)
     for shape in ((1, 3, 32, 32), (2, 3, 7, 13), (5, 3, 1, 1), (1, 3, 17, 64)):
         x = random.standard_normal(shape).astype(np.float32)
+        (expected,) = session.run(None, {"x": x})
+        np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=2e-5)
+
+
+CONVOLUTIONS: dict[str, dict[str, Any]] = {
+    "any": {"weight": (16, 8, 3, 3)},
+    "depthwise": {"weight": (8, 1, 3, 3), "group": 8},
+    "grouped": {"weight": (16, 4, 3, 3), "group": 2},
+    "strided": {"weight": (16, 8, 5, 5), "strides": [2, 2], "pads": [2, 2, 2, 2]},
+    "wide": {"weight": (4, 8, 1, 7), "pads": [0, 3, 0, 3]},
+}
+
+
+@pytest.mark.parametrize("opened", [("h",), ("w",), ("n", "h"), ("n", "w"), ("n", "h", "w")])
+@pytest.mark.parametrize("kind", CONVOLUTIONS)
+def test_convolution_with_some_open_dims(kind: str, opened: tuple[str, ...]) -> None:
+    """Small images, of which much is at the edges, next to dims of any extent."""
+    attributes = {"pads": [1, 1, 1, 1], **CONVOLUTIONS[kind]}
+    random = np.random.default_rng(0)
+    weight = random.standard_normal(attributes.pop("weight")).astype(np.float32)
+    shape = [name if name in opened else known for name, known in (("n", 2), ("h", 5), ("w", 6))]
+    node = helper.make_node("Conv", ["x", "w"], ["y"], **attributes)
+    graph = helper.make_graph(
+        [node],
+        "convolution",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [shape[0], 8, *shape[1:]])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(weight, "w")],
+    )
+    opset = helper.make_opsetid("", 18)
+    source = helper.make_model(graph, opset_imports=[opset], ir_version=9)
+    model, session = braid.compile(source), onnxruntime.InferenceSession(source.SerializeToString())
+    for n, h, w in ((1, 1, 1), (2, 3, 19), (3, 34, 2)):
+        sizes = {"n": n, "h": h, "w": w}
+        extents = [sizes[dim] if isinstance(dim, str) else dim for dim in shape]
+        x = random.standard_normal((extents[0], 8, *extents[1:])).astype(np.float32)
         (expected,) = session.run(None, {"x": x})
         np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=2e-5)

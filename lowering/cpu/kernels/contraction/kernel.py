@@ -93,7 +93,7 @@ class ContractionKernel(Generic[KnownOrOpen]):
 
         bounds = self._bounds(e, outer)
         if not isinstance(nest.row.extent, int):
-            self._open_rows(e, buffers, bases, column_block, row_tile)
+            self._open_rows(e, buffers, bases, column_block, row_tile, Part(bounds))
             return
 
         def emit(runs: Sequence[TileRun], tiles: int) -> None:
@@ -118,14 +118,18 @@ class ContractionKernel(Generic[KnownOrOpen]):
         bases: Sequence[Index],
         column_block: Index,
         row_tile: Index,
+        part: Part,
     ) -> None:
-        """Emit a whole tile, or the rows that are left: tiles of a power of two of rows each."""
-        assert not self.nest.framed, "windows along open dims"
+        """Emit a whole tile, or the rows that are left: tiles of a power of two of rows each.
+
+        Windows along the row dim read the zeros around an image; `part` leaves out those of
+        other dims.
+        """
         whole, left = e.divmod(self.nest.row.extent, self.tile.rows)
 
         def write(rows: int, first: Index) -> None:
             own = self._advanced(e, bases, first)
-            TileWriter(self, e, buffers, own, column_block, rows).write()
+            TileWriter(self, e, buffers, own, column_block, rows, part).write()
 
         def rest() -> None:
             for bit in reversed(range((self.tile.rows - 1).bit_length())):

@@ -45,7 +45,7 @@ values."""
 def over_lines(
     e: Emitter,
     windows: Windows,
-    strides: Sequence[int],
+    strides: Sequence[Extent],
     base: Index,
     values: Sequence[Value],
     line: Line,
@@ -124,14 +124,25 @@ class WindowChannels:
         where images have any extents. Otherwise all channels of a tile are inside, so that each
         line of a window is read from its first byte to its last.
         """
-        strides, is_weighted = self.nest.input_strides, self.nest.op.weight is not None
+        is_weighted = self.nest.op.weight is not None
         places = product_of(self._places)
         if not isinstance(places, int):
             return False
         is_small = is_weighted and self.is_near
         images = self.nest.images if isinstance(self.nest.images, int) else 1
         are_few = images * places < _LEAST_PLACES
-        return strides[-1] > strides[1] or is_small or are_few
+        return self._blocks_lie_apart or is_small or are_few
+
+    @property
+    def _blocks_lie_apart(self) -> bool:
+        """Whether the next vector of channels is further away than the next line.
+
+        The distance of vectors is open only where it is that of whole images of open extents.
+        """
+        _, line, *_, vector = self.nest.input_strides
+        if isinstance(vector, int) and isinstance(line, int):
+            return vector > line
+        return not isinstance(vector, int)
 
     @property
     def _are_tiles_in_grid(self) -> bool:
