@@ -4,7 +4,6 @@ A product may read the slabs of a table where a gather takes them from, such as 
 so that no copies of them are made.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -62,7 +61,7 @@ class MatrixProduct(Product):
     @property
     def has_one_right(self) -> bool:
         """Return whether all batches have the same right operand."""
-        return self.slabs is None and math.prod(shape_of(self.right)[:-2]) == 1
+        return self.slabs is None and all(extent == 1 for extent in shape_of(self.right)[:-2])
 
 
 def matrix_product(

@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 from xdsl.ir import Attribute, BlockArgument, SSAValue
 
@@ -118,7 +117,7 @@ class WindowNest:
 
     op: WindowOp
     images: Extent
-    stored: tuple[Stored, ...]
+    stored: tuple[Stored[Extent], ...]
     lanes: int
 
     @property
@@ -147,7 +146,7 @@ class WindowNest:
         return has_lines(self.points.shape, self.stored[-1].layout)
 
     @property
-    def input_strides(self) -> tuple[int, ...]:
+    def input_strides(self) -> tuple[Extent, ...]:
         """Return the elements to the next image, along each spatial dim, and to the next vector.
 
         Of the input: to what the next vector of output channels reads.
@@ -155,7 +154,7 @@ class WindowNest:
         return _strides(self.stored[0], self.groups.inputs_of(self.lanes))
 
     @property
-    def output_strides(self) -> list[tuple[int, ...]]:
+    def output_strides(self) -> list[tuple[Extent, ...]]:
         """Return the same of the leaves of the epilogue, then of the result."""
         return [_strides(tensor, self.lanes) for tensor in self.stored[1:]]
 
@@ -199,12 +198,15 @@ def window_nest(
     if images != input.shape[0] or not all(is_repeated(tensor.shape, shape) for tensor in outputs):
         return None
     tensors = (input, *outputs)
-    nest = WindowNest(op, images, cast(tuple[Stored, ...], tensors), lanes)
-    known = range(len(shape)) if nest.has_lines else (1, len(shape) - 1)
-    if not all(isinstance(tensor.stride(dim), int) for tensor in tensors for dim in known):
-        return None
+    nest = WindowNest(op, images, tensors, lanes)
+    known, apart = (range(1, len(shape)), range(len(shape))) if nest.has_lines else ((1,), (1, -1))
+    for tensor in tensors:
+        # Dims of extent 1 have a known stride beside any others.
+        numbers = [tensor.shape[dim] for dim in known] + [tensor.stride(dim) for dim in apart]
+        if not all(isinstance(number, int) for number in numbers):
+            return None
     dim = len(shape) - 1 if nest.has_lines else 1
-    return nest if all(tensor.stride(dim) <= 1 for tensor in nest.stored) else None
+    return nest if all(tensor.stride(dim) in (0, 1) for tensor in nest.stored) else None
 
 
 def has_lines(shape: Sequence[int], layout: Layout) -> bool:
@@ -212,7 +214,7 @@ def has_lines(shape: Sequence[int], layout: Layout) -> bool:
     return layout.is_row_major and shape[-1] != 1
 
 
-def _strides(tensor: Stored, channels: int) -> tuple[int, ...]:
-    vector = tensor.stride(1, channels) if tensor.stride(1) else 0
+def _strides(tensor: Stored[Extent], channels: int) -> tuple[Extent, ...]:
+    vector = tensor.stride(1, channels) if tensor.stride(1) != 0 else 0
     spatial = (tensor.stride(dim) for dim in range(2, len(tensor.shape)))
     return tensor.stride(0), *spatial, vector
