@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import ModuleOp, i64
@@ -45,9 +44,13 @@ class Iterations:
 
     @property
     def numbers(self) -> tuple[Extent, ...]:
-        """Return what calls hand on beside buffers: sizes, and the grid if workers share it."""
-        shared = () if self.workers is None or isinstance(self.end, int) else (self.end,)
-        return (*self.sizes, *shared)
+        """Return what calls hand on beside buffers: sizes, and what is open of `shared`."""
+        return (*self.sizes, *(extent for extent in self.shared if not isinstance(extent, int)))
+
+    @property
+    def shared(self) -> tuple[Extent, ...]:
+        """Return how many there are and the bytes of scratch memory of each worker, if any."""
+        return () if self.workers is None else (self.count, self.workers.scratch_bytes)
 
 
 class KernelCalls:
@@ -156,20 +159,13 @@ def thunk_function(thunk: str, symbol: str, buffers: int, part: Iterations) -> l
     workers = part.workers
     if workers is not None:
         *tensors, scratch = pointers
-        bytes_each = workers.scratch_bytes
-        assert isinstance(bytes_each, int), "workers share scratch memory of a known size"
-        offset = builder.emit(arith.MuliOp(begin, builder.constant(bytes_each)))
-        own = builder.address_at(scratch, offset)
-        shared = numbers[len(sizes) :]
-        shares = [
-            _share(
-                builder,
-                number,
-                shared[0] if shared else builder.constant(cast(int, part.count)),
-                workers.count,
-            )
-            for number in (begin, end)
-        ]
+        handed_on = iter(numbers[len(sizes) :])
+        count, bytes_each = (
+            builder.constant(extent) if isinstance(extent, int) else next(handed_on)
+            for extent in part.shared
+        )
+        own = builder.address_at(scratch, builder.emit(arith.MuliOp(begin, bytes_each)))
+        shares = [_share(builder, number, count, workers.count) for number in (begin, end)]
         builder.call(symbol, *tensors, own, *shares, *sizes)
     elif part.begin:
         first = builder.constant(part.begin)
