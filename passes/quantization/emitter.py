@@ -9,14 +9,16 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 from xdsl.rewriter import InsertPoint
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import f32, numpy_from_dense, to_numpy
 from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ReshapeOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.quantization import DequantizeOp
 from braid.dialects.braid.relayout import Array
+from braid.support.sizes.expression import Extent
 
 _FOLDED_ELEMENTS = 4096
 
@@ -35,7 +37,8 @@ class Emitter:
         """
         operands = [constant_of(operand) for operand in op.operands]
         known = [operand for operand in operands if operand is not None]
-        small = math.prod(shape_of(op.results[0])) <= _FOLDED_ELEMENTS
+        shape = shape_of(op.results[0])
+        small = DYNAMIC not in shape and math.prod(shape) <= _FOLDED_ELEMENTS
         kept = isinstance(op, DequantizeOp) and not is_single(op.output)
         if op.operands and small and not kept and len(known) == len(operands):
             folded = ConstantOp.of(np.asarray(op.evaluate(*known)[0]))
@@ -74,9 +77,9 @@ class Emitter:
         dtype = to_numpy(element_type_of(like))
         return self.insert(ConstantOp.of(np.full([1] * len(shape_of(like)), value, dtype)))
 
-    def reshape(self, value: SSAValue, shape: tuple[int, ...]) -> SSAValue:
+    def reshape(self, value: SSAValue, shape: tuple[Extent, ...]) -> SSAValue:
         """`value` in another shape; itself if it has that."""
-        return value if shape_of(value) == shape else self.insert(ReshapeOp.get(value, shape))
+        return value if extents_of(value) == shape else self.insert(ReshapeOp.get(value, shape))
 
     def rounded(self, value: SSAValue, limit: float) -> SSAValue:
         """f32 numbers as the nearest i32, no further from 0 than `limit`."""
@@ -101,7 +104,7 @@ def number_of(value: SSAValue) -> float | int | None:
 
 def is_single(value: SSAValue) -> bool:
     """Whether this is one number for the whole of a tensor."""
-    return math.prod(shape_of(value)) == 1
+    return all(extent == 1 for extent in shape_of(value))
 
 
 def equal(left: SSAValue, right: SSAValue) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import IntegerType, Signedness, i32
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import to_numpy
@@ -56,12 +56,22 @@ def is_sum_of_bytes(op: ConvOp | MatmulOp, left: Quantized, right: Quantized) ->
         return False
     if DYNAMIC in shape_of(op.operands[1]) or not 0 < terms_of(op) <= MOST_TERMS:
         return False
+    if _needs_sums_at_edges(op, left) and DYNAMIC in shape_of(op.operands[0]):
+        return False  # They are a constant of the extents of images.
     if left.zero is not None and not _is_per_row(op, left.zero):
         return False
     if right.zero is None:
         return True
     extents = shape_of(right.zero)
-    return extents[-2] == 1 if isinstance(op, MatmulOp) else math.prod(extents[1:]) == 1
+    if isinstance(op, MatmulOp):
+        return extents[-2] == 1
+    return all(extent == 1 for extent in extents[1:])
+
+
+def _needs_sums_at_edges(op: ConvOp | MatmulOp, left: Quantized) -> bool:
+    """Whether windows reach beyond images, where an unknown zero point does not."""
+    has_unknown_zero = left.zero is not None and number_of(left.zero) is None
+    return isinstance(op, ConvOp) and op.windows.is_padded and has_unknown_zero
 
 
 def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
@@ -183,7 +193,7 @@ def centered_operand(value: SSAValue) -> Quantized | None:
     if not isinstance(owner, ELEMENTWISE["sub"]):
         return None
     numbers, zero = _widened(owner.operands[0]), owner.operands[1]
-    if numbers is None or shape_of(numbers) != shape_of(value):
+    if numbers is None or extents_of(numbers) != extents_of(value):
         return None
     kind = element_type_of(numbers)
     narrow = _widened(zero)

@@ -1,6 +1,5 @@
 """What only moves numbers, or takes the largest of some, works on quantized ones instead."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +7,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.dtypes import number_attribute
 from braid.dialects.braid.movement import (
@@ -44,8 +43,8 @@ def rewrite_movement(
         return None
     if isinstance(op, ReshapeOp) and _keeps_columns(op, parts[1:]):
         # Rows of a product, whose columns have scales of their own.
-        shape = shape_of(op.output)
-        own = [(*(1 for _ in shape[1:]), shape_of(part)[-1]) for part in parts[1:]]
+        shape = extents_of(op.output)
+        own = [(*(1 for _ in shape[1:]), extents_of(part)[-1]) for part in parts[1:]]
         rows = [emit.reshape(part, to) for part, to in zip(parts, (shape, *own), strict=True)]
         return emit.insert(DequantizeOp.on(*rows))
     if not is_quantized(element_type_of(parts[0])):
@@ -57,15 +56,15 @@ def rewrite_movement(
         if isinstance(op, PadOp) and (op.value.value.data != 0 or zero is None):
             return None
         moved = emit.insert(repeated(op, [source.operands[0] for source in sources], zero))
-        ones = tuple(1 for _ in shape_of(moved))
+        ones = tuple(1 for _ in extents_of(moved))
         scale, zero_point = (emit.reshape(part, ones) for part in parts[1:])
         return emit.insert(DequantizeOp.on(moved, scale, zero_point))
     if isinstance(op, TransposeOp):
         parts = [emit.insert(repeated(op, [part])) for part in parts]
         return emit.insert(DequantizeOp.on(*parts))
-    if isinstance(op, ReshapeOp) and len(shape_of(parts[0])) == 1:
+    if isinstance(op, ReshapeOp) and len(extents_of(parts[0])) == 1:
         # A vector with a scale for each element.
-        shape = shape_of(op.output)
+        shape = extents_of(op.output)
         ones = tuple(1 for _ in shape)
         parts = [emit.reshape(p, ones if is_single(p) else shape) for p in parts]
         return emit.insert(DequantizeOp.on(*parts))
@@ -89,12 +88,12 @@ def _centered(op: TensorOp, rewriter: PatternRewriter) -> SSAValue | None:
 
 def _moved_zero(op: ReshapeOp | TransposeOp, zero: SSAValue) -> TensorOp | None:
     """The zero points of what `op` moves, None where they are not its result's dim by dim."""
-    target = shape_of(op.output)
+    target = extents_of(op.output)
     if is_single(zero):
         return ReshapeOp.get(zero, tuple(1 for _ in target))
     if isinstance(op, TransposeOp):
         return repeated(op, [zero])
-    dims = [(e, z) for e, z in zip(shape_of(op.input), shape_of(zero), strict=True) if e != 1]
+    dims = [(e, z) for e, z in zip(extents_of(op.input), extents_of(zero), strict=True) if e != 1]
     if [extent for extent in target if extent != 1] != [extent for extent, _ in dims]:
         return None
     own = iter(dims)
@@ -113,7 +112,7 @@ def dequantized_operands(op: TensorOp) -> list[DequantizeOp] | None:
 def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = None) -> TensorOp:
     """`op` on other operands; what a pad adds is then `zero`."""
     if isinstance(op, DeclaredShapeOp):
-        return type(op).get(operands[0], shape_of(op.output))
+        return type(op).get(operands[0], extents_of(op.output))
     own: dict[str, Any] = {k: v for k, v in op.attributes.items() if not k.startswith("braid.")}
     if isinstance(op, PadOp):
         own["value"] = number_attribute(zero or 0, element_type_of(operands[0]))
@@ -122,10 +121,10 @@ def repeated(op: TensorOp, operands: Sequence[SSAValue], zero: float | None = No
 
 def _keeps_columns(op: ReshapeOp, parts: Sequence[SSAValue]) -> bool:
     """Whether the last dim stays, the only one that `parts` may extend along."""
-    before, after = shape_of(op.input), shape_of(op.output)
+    before, after = extents_of(op.input), extents_of(op.output)
     if not before or not after or before[-1] != after[-1]:
         return False
-    return all(extent == 1 for part in parts for extent in shape_of(part)[:-1])
+    return all(extent == 1 for part in parts for extent in extents_of(part)[:-1])
 
 
 def _takes_extreme(op: TensorOp) -> bool:
@@ -134,8 +133,8 @@ def _takes_extreme(op: TensorOp) -> bool:
         return op.kind.data == "max"
     if not isinstance(op, ReduceOp) or op.kind.data not in ("maximum", "minimum"):
         return False
-    shape = shape_of(op.input)
-    return math.prod(shape[dim] for dim in op.dims.get_values()) > 0
+    extents = [extents_of(op.input)[dim] for dim in op.dims.get_values()]
+    return all(isinstance(extent, int) and extent > 0 for extent in extents)
 
 
 def _are_alike(left: DequantizeOp, right: DequantizeOp) -> bool:

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import IntegerType, i32
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.elementwise import ELEMENTWISE, ElementwiseOp
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
@@ -103,7 +103,7 @@ def _are_one_point(left: SSAValue, right: SSAValue) -> bool:
     """Whether two zero points are the same, one maybe 128 further up in the unsigned type."""
     if equal(left, right):
         return True
-    if not (has_bytes(left) and has_bytes(right)) or shape_of(left) != shape_of(right):
+    if not (has_bytes(left) and has_bytes(right)) or extents_of(left) != extents_of(right):
         return False
     a, b = (number_of(zero) for zero in (left, right))
     if a is None or b is None:
@@ -143,7 +143,7 @@ def _limited(
             continue
         if not isinstance(value.owner, DequantizeOp) and not value.has_one_use():
             continue
-        if shape_of(value) != shape_of(source.output):
+        if extents_of(value) != extents_of(source.output):
             continue
         least, largest = limits_of(element_type_of(zero))
         bound = _quantized(known, limit, scale, zero)

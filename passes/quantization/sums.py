@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import i32
 from xdsl.ir import Operation, SSAValue
 from xdsl.pattern_rewriter import PatternRewriter
 
-from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.layout import DYNAMIC
@@ -44,7 +44,7 @@ def _biased(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSA
         if not _is_sum(source, op) or not known.is_known(bias):
             continue
         sums, scale, _ = source.operands
-        if known.is_known(sums) or shape_of(sums) != shape_of(op.results[0]):
+        if known.is_known(sums) or extents_of(sums) != extents_of(op.results[0]):
             continue
         if not bias_fits(known, bias, op.results[0], scale):
             continue  # What is left of a step shows.
@@ -109,7 +109,7 @@ def _scaled(op: TensorOp, rewriter: PatternRewriter, known: KnownNumbers) -> SSA
         numbers, scale, zero = source.operands
         if not fits(factor) or (known.is_known(scale) and not known.is_factor(scale)):
             continue
-        if shape_of(numbers) != shape_of(op.results[0]) or not run_together(source, op):
+        if extents_of(numbers) != extents_of(op.results[0]) or not run_together(source, op):
             continue
         if not _is_requantized(op.results[0]):
             continue
