@@ -109,7 +109,7 @@ class Program:
         """
         given: list[int] = []
         for name in self.symbols:
-            if name not in values or not _fits(values[name]):
+            if name not in values or not is_int64(values[name]):
                 raise SizeError(f"size '{name}' has no value of 64 bits")
             given.append(values[name])
         found: list[int | float | Failure] = []
@@ -148,7 +148,7 @@ def program_from(symbols: Sequence[str], words: Sequence[int], results: Sequence
 
 def _step(words: Sequence[int]) -> Step:
     operation, a, b, c = words
-    if operation not in Operation.__members__.values() or not all(map(_fits, words)):
+    if operation not in Operation.__members__.values() or not all(map(is_int64, words)):
         raise SizeError(f"a program of sizes has the step {list(words)}, which means nothing")
     return operation, a, b, c
 
@@ -171,7 +171,8 @@ def _gives_float(step: Step) -> bool:
     return Operation.FLOAT_OF <= step[0] <= Operation.FLOAT_CONVERT
 
 
-def _fits(value: int) -> bool:
+def is_int64(value: int) -> bool:
+    """Return whether a number is one of 64 bits, as all are that a program computes."""
     return -(1 << 63) <= value < 1 << 63
 
 
@@ -187,7 +188,7 @@ class _Maker:
 
     def number(self, value: int) -> int:
         """Return the step of a number."""
-        return self.step(Operation.NUMBER, value) if _fits(value) else self.step(Operation(0))
+        return self.step(Operation.NUMBER, value) if is_int64(value) else self.step(Operation(0))
 
     def extent(self, extent: Extent) -> int:
         """Return the step of a size."""
@@ -303,4 +304,4 @@ def _computed(
             value = a // b
         case _:
             return float_of(a, width)
-    return value if _fits(value) else Failure.OVERFLOW
+    return value if is_int64(value) else Failure.OVERFLOW

@@ -62,6 +62,19 @@ def reshape(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
     return value if tuple(shape) == extents_of(value) else b.emit(ReshapeOp.get(value, shape))
 
 
+def with_extents(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
+    """`value` under the extents of `shape`, of which each run checks that they are its own.
+
+    Itself if these are its own in every run, or in none.
+    """
+    pairs = list(zip(extents_of(value), shape, strict=False))
+    if len(pairs) != len(shape) or not all(may_equal(own, wanted) for own, wanted in pairs):
+        return value
+    if sum(own != wanted for own, wanted in pairs) <= 1:
+        return reshape(b, value, shape)  # of which the number of elements is checked
+    return broadcast(b, value, shape)
+
+
 def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
     """Dim i of the result is dim `permutation[i]`; itself if nothing moves."""
     if list(permutation) == list(range(len(extents_of(value)))):

@@ -30,12 +30,15 @@ from braid.dialects.braid.relayout import Array
 from braid.support.errors import UnsupportedError
 from braid.support.option_names import option_text
 from braid.support.sizes.assumptions import Answer, Assumptions
-from braid.support.sizes.expression import Extent
+from braid.support.sizes.expression import Extent, Size, terms_of
 from braid.support.sizes.operators import maximum, minimum
+from braid.support.sizes.program import is_int64
 from braid.support.sizes.scalars import Scalar, apply, convert, number, of_size, rounded
 
 SIZES = Assumptions.of({})
 """Symbols are extents of inputs: 0 or more."""
+
+_LARGEST_FACTOR = 2**32
 
 LARGEST_EXTENT = 2**31 - 1
 """Exporters write this number or a larger one for the end of a dim, whatever its extent is."""
@@ -225,12 +228,22 @@ def _compared(op: TensorOp, operands: Sequence[Array]) -> list[Array] | None:
 
 
 def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> Array | None:
-    """Return a function of each element, None where it has no value for one of them."""
+    """Return a function of each element, None where it has no value for one of them.
+
+    Nor where 64 bits may not hold it: what the model computes wraps around, and sizes do not.
+    """
     found = _mapped(function, operands)
     results = found.reshape(-1).tolist()
-    if any(result is None for result in results):
+    if any(result is None or _may_wrap(result) for result in results):
         return None
     return as_array(cast("list[Extent]", results), found.shape)
+
+
+def _may_wrap(extent: Extent | Scalar) -> bool:
+    """Return whether a number is none of 64 bits, or a size is none for extents of up to 2^31."""
+    if isinstance(extent, Size):
+        return any(abs(factor) > _LARGEST_FACTOR for product, factor in terms_of(extent) if product)
+    return isinstance(extent, int) and not is_int64(extent)
 
 
 def _mapped(function: Callable[..., Any], operands: Sequence[Array]) -> Array:

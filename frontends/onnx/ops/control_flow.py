@@ -18,7 +18,7 @@ from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.scattering import ScatterNdOp
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.expressions import broadcast, concat, reshape
+from braid.frontends.onnx.building.expressions import broadcast, concat, reshape, with_extents
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.building.size_values import as_array
@@ -95,15 +95,24 @@ def loop_keys(node: Node, body: GraphProto) -> dict[str, str]:
     return {"enter": f"{name}/enter", "next": first}
 
 
-def require_carried(
-    node: Node, names: Sequence[str], before: Sequence[SSAValue], after: Sequence[SSAValue]
-) -> None:
-    """Raises UnsupportedError where a carried value changes its type in an iteration."""
-    for name, first, last in zip(names, before, after, strict=True):
+def carried_on(
+    b: Builder,
+    node: Node,
+    names: Sequence[str],
+    before: Sequence[SSAValue],
+    after: Sequence[SSAValue],
+) -> list[SSAValue]:
+    """The values `after` an iteration, of the types `before` it.
+
+    Raises UnsupportedError where a carried value changes its type.
+    """
+    values = [with_extents(b, v, extents_of(o)) for v, o in zip(after, before, strict=True)]
+    for name, first, last in zip(names, before, values, strict=True):
         if first.type != last.type:
             node.unsupported(
                 f"carried value '{name}' changes its type from {first.type} to {last.type}"
             )
+    return values
 
 
 def _with_slice(b: Builder, collection: SSAValue, at: SSAValue, value: SSAValue) -> SSAValue:
@@ -178,7 +187,7 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
         true = b.constant(np.array(True))
         results = node.import_subgraph(graph, [number, true, *values])[1:]
         after, collected = results[: len(values)], results[len(values) :]
-        require_carried(node, [value.name for value in graph.input[2:]], values, after)
+        after = carried_on(b, node, [value.name for value in graph.input[2:]], values, after)
         if collected and count is None:
             node.unsupported(
                 "values are collected over a number of iterations that is not known at import",
@@ -271,7 +280,8 @@ def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
         number = iteration_number(b, after.args[0])
         results = node.import_subgraph(graph, [number, *after.args[1:]])
         proceed, values = reshape(b, results[0], []), results[1:]
-        require_carried(node, [value.name for value in graph.input[2:]], after.args[2:], values)
+        names = [value.name for value in graph.input[2:]]
+        values = carried_on(b, node, names, after.args[2:], values)
         following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
         b.insert(scf.YieldOp(following, proceed, *values))
     op = scf.WhileOp([b.use(value) for value in carried], types, [before], [after])

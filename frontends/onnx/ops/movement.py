@@ -7,7 +7,6 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
-from braid.dialects.braid.elementwise import repeated_shape
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_limits import require_table
@@ -23,13 +22,21 @@ from braid.frontends.onnx.building.expressions import (
     reshape,
     slice_dim,
     transpose,
+    with_extents,
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.building.size_values import LARGEST_EXTENT, SIZES, fixed
 from braid.support.sizes.assumptions import Answer
 from braid.support.sizes.expression import Extent, Size
-from braid.support.sizes.operators import ceildiv, maximum, minimum, product_of
+from braid.support.sizes.operators import (
+    ceildiv,
+    is_equal,
+    maximum,
+    minimum,
+    product_of,
+    select,
+)
 
 
 @importer("Reshape", since=5)
@@ -72,7 +79,8 @@ def squeeze(b: Builder, node: Node) -> SSAValue:
     x, axes = node.input(0), node.integers_of("axes", 1)
     shape = extents_of(x)
     if axes is None:
-        axes = [dim for dim, extent in enumerate(shape) if extent == 1]
+        ones = [dim for dim, extent in enumerate(shape) if may_equal(extent, 1)]
+        axes = [dim for dim in ones if fixed(shape[dim], f"dim {dim}") == 1]
     dims = [normalized(axis, len(shape)) for axis in axes]
     for dim in dims:
         if not may_equal(shape[dim], 1):
@@ -105,7 +113,14 @@ def expand(b: Builder, node: Node) -> SSAValue:
     x, wanted = node.input(0), node.known_sizes(1) or ()
     rank = max(len(extents_of(x)), len(wanted))
     shapes = [[1] * (rank - len(shape)) + list(shape) for shape in (extents_of(x), wanted)]
-    return broadcast(b, x, repeated_shape(shapes))
+    return broadcast(b, x, [_expanded(node, *pair) for pair in zip(*shapes, strict=True)])
+
+
+def _expanded(node: Node, own: Extent, wanted: Extent) -> Extent:
+    """Return the extent to which `own` is expanded: such that other ones cannot be repeated."""
+    if 1 not in (own, wanted) and not may_equal(own, wanted):
+        node.fail(f"an extent of {own} cannot be expanded to {wanted}")
+    return wanted if own == 1 else select(is_equal(wanted, 1), own, wanted)
 
 
 @importer("Tile", since=6)
@@ -148,6 +163,8 @@ def split_node(b: Builder, node: Node) -> list[SSAValue]:
         sizes = [size if is_even else clipped(rest, 0, size) for rest in rests]
     if len(sizes) != parts or not may_equal(total(sizes), extent):
         node.fail(f"sizes {list(sizes)} of {parts} outputs do not add up to {extent}")
+    if SIZES.equal(total(sizes), extent) is not Answer.YES:
+        x = with_extents(b, x, [*extents_of(x)[:dim], total(sizes), *extents_of(x)[dim + 1 :]])
     return [slice_dim(b, x, dim, total(sizes[:i]), size) for i, size in enumerate(sizes)]
 
 
@@ -189,7 +206,11 @@ def _from_begin(place: Extent, extent: Extent) -> Extent:
     Exporters write very large numbers for the ends of a dim, whatever its extent is.
     """
     if isinstance(place, Size):
-        return place + extent if SIZES.at_most(place, -1) is Answer.YES else place
+        # Without an element, all places are the same.
+        if SIZES.at_most(0, place) is Answer.YES or SIZES.at_most(extent, place + 1) is Answer.YES:
+            return place
+        is_negative = minimum(1, maximum(0, -place))
+        return place + extent * SIZES.simplified(is_negative)
     if isinstance(extent, Size) and abs(place) >= LARGEST_EXTENT:
         return extent if place > 0 else -1
     return place + extent if place < 0 else place

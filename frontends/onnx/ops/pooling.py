@@ -151,6 +151,9 @@ def average_pool(b: Builder, node: Node) -> SSAValue:
     spatial = extents_of(node.input(0))[2:]
     include_pad = bool(node.integer("count_include_pad", 0))
     pads = _declared_padding(node, window) if include_pad else None
+    if not _have_one_count(window, pads) and not all(isinstance(n, int) for n in spatial):
+        average = _open_average(b, total, spatial, window, kernel, pads)
+        return cast(b, average, element_type_of(node.input(0)))
     counts = _counts(spatial, extents_of(total)[2:], window, kernel, pads)
     dtype = to_numpy(element_type_of(total))
     if not is_float(element_type_of(total)):
@@ -175,6 +178,40 @@ def _declared_padding(node: Node, window: WindowAttributes) -> WindowAttributes:
     )
 
 
+def _have_one_count(window: WindowAttributes, counted: WindowAttributes | None) -> bool:
+    """Return whether every window has as many elements that count: none reaches beyond them."""
+    return counted == window or not any(window.pad_low + window.pad_high)
+
+
+def _open_average(
+    b: Builder,
+    total: SSAValue,
+    spatial: Sequence[Extent],
+    window: WindowAttributes,
+    kernel: Sequence[int],
+    counted: WindowAttributes | None,
+) -> SSAValue:
+    """Sums over how many elements each window of open extents has: the same sums of ones."""
+    ones = broadcast(b, scalar(b, 1, total), [1, 1, *spatial])
+    low, high = [0] * len(spatial), [0] * len(spatial)
+    if counted is not None:
+        low, high = list(counted.pad_low), list(counted.pad_high)
+        ones = pad(b, ones, [0, 0, *low], [0, 0, *high], 1)
+    counts = b.emit(
+        PoolOp.get(
+            ones,
+            "add",
+            kernel,
+            strides=window.strides,
+            pad_low=[own - other for own, other in zip(window.pad_low, low, strict=True)],
+            pad_high=[own - other for own, other in zip(window.pad_high, high, strict=True)],
+            dilations=window.dilations,
+        )
+    )
+    # A window over padding alone has the average 0.
+    return apply(b, "div", total, apply(b, "maximum", counts, scalar(b, 1, counts)))
+
+
 def _counts(
     spatial: Sequence[Extent],
     positions: Sequence[Extent],
@@ -184,7 +221,7 @@ def _counts(
 ) -> np.ndarray:
     """How many elements each window has; those of the padding `counted` count too."""
     result = np.ones([1] * len(spatial))
-    if counted == window or not any(window.pad_low + window.pad_high):
+    if _have_one_count(window, counted):
         return result * math.prod(kernel)
     spatial = [fixed(extent, "a spatial dim") for extent in spatial]
     positions = [fixed(extent, "a spatial dim") for extent in positions]
@@ -229,9 +266,14 @@ def _with_partial_windows(
     A window that would begin in the padding at the end is left out.
     """
     high: list[int] = []
-    for dim, extent in enumerate(fixed(extent, "a spatial dim") for extent in spatial):
+    for dim, own in enumerate(spatial):
         stride = window.strides[dim]
         reach = window.dilations[dim] * (kernel[dim] - 1) + 1
+        if not isinstance(own, int) and window.pad_high[dim] + stride <= reach:
+            # None begins in the padding, and less than a step is not read.
+            high.append(window.pad_high[dim] + stride - 1)
+            continue
+        extent = fixed(own, "a spatial dim")
         padded = extent + window.pad_low[dim] + window.pad_high[dim]
         count = -(-(padded - reach) // stride) + 1
         if (count - 1) * stride >= extent + window.pad_low[dim]:

@@ -23,6 +23,7 @@ from braid.frontends.onnx.building.expressions import (
     slice_dim,
     swap_last,
     transpose,
+    with_extents,
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
@@ -300,7 +301,8 @@ def _start(b: Builder, s: _Sequences, index: int, direction: int) -> SSAValue:
         zero = np.zeros((1, 1), to_numpy(element_type_of(s.x)))
         return broadcast(b, b.constant(zero), [batch, s.hidden])
     dim = 1 if s.node.integer("layout", 0) else 0
-    return drop_dims(b, slice_dim(b, initial, dim, direction, 1), [dim])
+    start = drop_dims(b, slice_dim(b, initial, dim, direction, 1), [dim])
+    return with_extents(b, start, [batch, s.hidden])
 
 
 def _unsqueezed(b: Builder, value: SSAValue, dim: int) -> SSAValue:

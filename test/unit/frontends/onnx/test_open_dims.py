@@ -1,5 +1,6 @@
 """Models with open dims, imported once: bound to numbers they are what an import of these is."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -178,6 +179,33 @@ def test_slices_of_an_open_dim(
     )
     for length in (1, 2, 3, 4, 7):
         check(model, {"length": length}, (2, length))
+
+
+@pytest.mark.parametrize("step", [1, -1, 2])
+@pytest.mark.parametrize("place", ["negated", "less_one", "less_columns"])
+def test_slices_from_a_size_of_either_sign(place: str, step: int) -> None:
+    """Check that a size which is negative only in some runs counts from the end in those."""
+    model = model_of(
+        [
+            ("Shape", "z", "rows", {}),
+            ("Neg", "rows", "negated", {}),
+            ("Sub", "rows one", "less_one", {}),
+            ("Shape", "x", "shape", {"start": 1}),
+            ("Sub", "rows shape", "less_columns", {}),
+            ("Slice", f"x {place} end axes step", "y", {}),
+        ],
+        {"x": [2, "length"], "z": ["rows"]},
+        {"one": [1], "end": [2**63 - 1 if step > 0 else -(2**63)], "axes": [1], "step": [step]},
+    )
+    for length, rows in itertools.product((0, 1, 4, 7), (0, 1, 3, 4, 9)):
+        check(model, {"length": length, "rows": rows}, (2, length), (rows,))
+
+
+def test_squeezing_what_may_be_one_needs_its_size() -> None:
+    model = model_of([("Squeeze", "x", "y", {})], {"x": ["batch", 1, 3]}, {})
+    with pytest.raises(BraidError, match="dim 0 has the open size 'batch'"):
+        import_onnx(model, keep_open=True)
+    check(model_of([("Squeeze", "x", "y", {})], {"x": [2, 1, 3]}, {}), {}, (2, 1, 3))
 
 
 def test_dims_of_one_name_have_one_size() -> None:
