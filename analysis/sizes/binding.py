@@ -19,6 +19,7 @@ from braid.dialects.braid.sized_ops import SizedOp
 from braid.dialects.braid.sizes import SizesAttr, extents_of_type, sizes_of_type
 from braid.support.errors import BraidError
 from braid.support.sizes.expression import Atom, Extent, SizeError, Symbol, substitute
+from braid.support.sizes.program import is_int64
 
 OTHER_OP: ArrayAttr[Attribute] = ArrayAttr([])
 """The `braid.open_types` of a plain op that stands for one with sizes as attributes."""
@@ -97,7 +98,11 @@ class Binding:
         """Put the numbers into the sizes of an op: a plain one where all are known."""
         for name, held in list(op.attributes.items()):
             if isinstance(held, SizesAttr):
-                op.attributes[name] = SizesAttr.of(self._all(held.get_values()))
+                values = self._all(held.get_values())
+                for value in values:
+                    if isinstance(value, int) and not is_int64(value):
+                        raise SizeError(f"its {name} have {value}, which is beyond 64 bits")
+                op.attributes[name] = SizesAttr.of(values)
         plain = op.bound()
         if plain is not None:
             # Its type was inferred, and says no layout.

@@ -10,8 +10,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
+from braid.analysis.execution.inter_op_streams import inter_op_stream_count
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import is_open, likely_sizes
+from braid.dialects.braid.variants import public_functions, variant_sizes
 from braid.driver.lowered_model import LoweredModel, all_parameters
 from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
 from braid.driver.on_miss import selecting_passes
@@ -129,8 +131,11 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: i
             f"there is no code of open sizes for '{fixed[0]}', a device of '{target.name}'",
             hint=hint,
         )
-    if streams > 1:
+    functions = public_functions(module)
+    if max(streams, *map(inter_op_stream_count, functions)) > 1:
         raise UnsupportedError("kernels of open sizes do not run side by side", hint=hint)
+    if any(map(variant_sizes, functions)):
+        raise UnsupportedError("a variant for some sizes has open sizes", hint=hint)
     if budget is not None:
         raise UnsupportedError("a memory budget is for models of known sizes", hint=hint)
 

@@ -17,7 +17,7 @@ from braid.analysis.structure.loop_nests import op_name
 from braid.analysis.structure.model_context import ModelContext
 from braid.analysis.structure.undefined_ops import refuse_undefined
 from braid.analysis.structure.verification import verify_module
-from braid.dialects.braid.attribute_names import SIZE_CHECKS, SYMBOLS
+from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import symbols_attribute
@@ -88,7 +88,9 @@ def read_source(
         refuse_undefined(model.module)
     # What a file says of checks that were made is not believed: memory depends on them.
     for function in public_functions(model.module):
-        function.attributes.pop(SIZE_CHECKS, None)
+        for op in function.walk():
+            op.attributes.pop(SIZE_CHECKS, None)
+            op.attributes.pop(BRANCH_SIZE_CHECKS, None)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:

@@ -34,6 +34,9 @@ SIZE_CHECKS = "braid.size_checks"
 """On a function: what its ops take for granted of sizes, and each run has to check, an array of
 `{size = #braid.sizes<["batch - count"]>, zero = true, message = "…"}`: without `zero` the size must
 not be negative."""
+BRANCH_SIZE_CHECKS = "braid.branch_size_checks"
+"""On a conditional op: for each of its regions, what the ops in it take for granted of sizes, an
+array as `braid.size_checks`, which a run checks where it takes the branch."""
 PADDED_FROM = "braid.padded_from"
 """On the module: by open dim, the least size of which inputs may be padded up to a variant."""
 

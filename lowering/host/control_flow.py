@@ -15,6 +15,7 @@ from xdsl.rewriter import InsertPoint
 
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import CARRIED_BUFFERS, STAGING_BUFFERS
+from braid.lowering.host.branch_checks import BranchChecks
 from braid.lowering.host.environment import Environment
 from braid.lowering.host.pointers import PointerBuilder
 from braid.lowering.host.profile_counters import ProfileCounters
@@ -35,11 +36,13 @@ class ControlFlow:
         environment: Environment,
         values: Values,
         counters: ProfileCounters,
+        checks: BranchChecks,
         emit_op: EmitOp,
     ) -> None:
         self._environment = environment
         self._values = values
         self._counters = counters
+        self._checks = checks
         self._emit_op = emit_op
 
     def emit(self, op: _ControlFlowOp, builder: PointerBuilder) -> None:
@@ -128,11 +131,20 @@ class ControlFlow:
 
     def _branch(self, op: scf.IfOp | scf.IndexSwitchOp, region: Region, key: str) -> Region:
         block = Block()
-        self._counters.enter(op, key, PointerBuilder(InsertPoint.at_end(block)))
-        if region.blocks:
-            self._fill(block, region.block, op.results)
-        else:
+        builder = PointerBuilder(InsertPoint.at_end(block))
+        self._counters.enter(op, key, builder)
+        if not region.blocks:
             block.add_op(scf.YieldOp())
+            return Region(block)
+        checks = self._checks.of(op, op.regions.index(region))
+        if not checks:
+            self._fill(block, region.block, op.results)
+            return Region(block)
+        inside = Block()
+        self._fill(inside, region.block, op.results)
+        types = _scalar_types(op.results)
+        guarded = self._checks.guarded(checks, types, Region(inside), builder)
+        builder.insert(scf.YieldOp(*guarded))
         return Region(block)
 
     def _fill(

@@ -29,6 +29,7 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
 from braid.dialects.braid.sizes import extents_of_type, is_open
+from braid.lowering.host.branch_checks import BranchChecks
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
 from braid.lowering.host.failures import Failures
@@ -119,7 +120,10 @@ class _ProgramEmitter:
         )
         numbers = {} if counters is None else counters
         self._counters = ProfileCounters(environment, numbers, enabled=counters is not None)
-        self._control_flow = ControlFlow(environment, self._values, self._counters, self._operation)
+        checks = BranchChecks(self._sizes, self._failures)
+        self._control_flow = ControlFlow(
+            environment, self._values, self._counters, checks, self._operation
+        )
 
     def emit(self) -> ModuleOp:
         """The module with the program in it."""
@@ -178,7 +182,7 @@ class _ProgramEmitter:
             case AwaitOp():
                 self._launches.finish(op, builder)
             case FailOp():
-                self._failures.emit(op, builder)
+                self._failures.emit(op.message.data, builder)
             case scf.IfOp() | scf.IndexSwitchOp() | scf.ForOp() | scf.WhileOp():
                 self._control_flow.emit(op, builder)
             case tensor.ExtractOp():

@@ -3,8 +3,9 @@
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, ModuleOp, TensorType, i32
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
+from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS
 from braid.dialects.braid.failure import FailOp
 from braid.lowering.host.environment import FAIL_OFFSET, Environment
 from braid.lowering.host.pointers import I8, PointerBuilder
@@ -14,7 +15,7 @@ _LONGEST = 500
 
 
 class Failures:
-    """Emits `braid.fail`: the runtime is told why, and the program returns that it has failed."""
+    """Emits failures: the runtime is told why, and the program returns that it has failed."""
 
     def __init__(
         self,
@@ -27,14 +28,14 @@ class Failures:
         self._module, self._symbol, self._environment = module, symbol, environment
         self._count = 0
         self._has_failed: SSAValue | None = None
-        if any(isinstance(op, FailOp) for op in function.walk()):
+        if any(map(_may_fail, function.walk())):
             self._has_failed = entry.emit(llvm.AllocaOp(entry.constant(1), i32, alignment=8))
             entry.store(_number(entry, 0), self._has_failed)
 
-    def emit(self, op: FailOp, builder: PointerBuilder) -> None:
-        """Record the text of `op`."""
+    def emit(self, message: str, builder: PointerBuilder) -> None:
+        """Record that the run has failed, and why."""
         assert self._has_failed is not None
-        text = op.message.data.encode()[:_LONGEST].decode(errors="ignore").encode() + b"\0"
+        text = message.encode()[:_LONGEST].decode(errors="ignore").encode() + b"\0"
         name = f"{self._symbol}_failure_{self._count}"
         self._count += 1
         signed = [byte - 256 if byte > 127 else byte for byte in text]
@@ -60,3 +61,7 @@ class Failures:
 
 def _number(builder: PointerBuilder, value: int) -> SSAValue:
     return builder.emit(arith.ConstantOp.from_int_and_width(value, 32))
+
+
+def _may_fail(op: Operation) -> bool:
+    return isinstance(op, FailOp) or BRANCH_SIZE_CHECKS in op.attributes

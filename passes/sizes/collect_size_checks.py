@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Block
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import SIZE_CHECKS
+from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.sizes import (
@@ -37,7 +38,8 @@ class CollectSizeChecksPass(ModulePass):
     The ranges that are assumed of symbols are checked too: proofs rely on them.
 
     In: functions with open sizes. Out: `braid.size_checks` on each of them, empty where nothing is
-    to be checked; without the attribute no program is made. Raises BraidError where something
+    to be checked; without the attribute no program is made. What only one of the branches of a
+    conditional op needs is in its `braid.branch_size_checks`. Raises BraidError where something
     never holds.
 
     ```mlir
@@ -52,7 +54,10 @@ class CollectSizeChecksPass(ModulePass):
         """See the class."""
         functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
         for function in functions:
-            entries = [*_range_checks(function), *_checks(function).values()]
+            checks: _Checks = {}
+            for block in function.body.blocks:
+                _add_checks(block, assumptions_of(function), checks)
+            entries = [*_range_checks(function), *checks.values()]
             function.attributes[SIZE_CHECKS] = ArrayAttr(entries)
 
 
@@ -74,28 +79,53 @@ def _range_checks(function: FuncOp) -> Iterator[DictionaryAttr]:
             yield _check(fact, f"size '{name}' must be a multiple of {own.multiple_of}")
 
 
-def _checks(function: FuncOp) -> dict[SizeFact, DictionaryAttr]:
-    """Return the check of each fact that nothing proves, with the first op that needs it."""
-    assumed = assumptions_of(function)
-    checks: dict[SizeFact, DictionaryAttr] = {}
-    for op in function.walk():
-        if not isinstance(op, TensorOp):
-            continue
-        with collecting_facts() as facts:
-            op.verify(verify_nested_ops=False)
-        for fact in facts:
-            answer = _answer(fact, assumed)
-            if answer is Answer.NO:
-                raise BraidError(
-                    f"'{op.name}' needs {fact}, which the sizes of the function exclude",
-                    location=source_location(op),
-                )
-            if answer is Answer.UNKNOWN and fact not in checks:
-                named = ", ".join(names_of(op))
-                where = f"'{named}' ({op.name})" if named else f"'{op.name}'"
-                checks[fact] = _check(fact, f"{where} needs {fact}")
+_Checks = dict[SizeFact, DictionaryAttr]
+"""The check of each fact that nothing proves, with the first op that needs it."""
+
+
+def _add_checks(block: Block, assumed: Assumptions, checks: _Checks) -> Assumptions:
+    """Add what the ops of a block need to `checks`; return what holds where these do.
+
+    What all branches of a conditional op need is needed before it: passes may move there what all
+    of them begin with.
+    """
+    for op in block.ops:
+        if isinstance(op, TensorOp):
+            assumed = _add_facts(op, assumed, checks)
+        if isinstance(op, scf.IfOp | scf.IndexSwitchOp):
+            branches: list[_Checks] = [{} for _ in op.regions]
+            for region, own in zip(op.regions, branches, strict=True):
+                for inner in region.blocks:
+                    _add_checks(inner, assumed, own)
+            first, *others = branches
+            for fact in [fact for fact in first if all(fact in other for other in others)]:
+                checks[fact] = first[fact]
                 assumed = _with(fact, assumed)
-    return checks
+            rest = [[own[fact] for fact in own if fact not in checks] for own in branches]
+            if any(rest):
+                op.attributes[BRANCH_SIZE_CHECKS] = ArrayAttr(ArrayAttr(own) for own in rest)
+        else:
+            for inner in (inner for region in op.regions for inner in region.blocks):
+                assumed = _add_checks(inner, assumed, checks)
+    return assumed
+
+
+def _add_facts(op: TensorOp, assumed: Assumptions, checks: _Checks) -> Assumptions:
+    with collecting_facts() as facts:
+        op.verify(verify_nested_ops=False)
+    for fact in facts:
+        answer = _answer(fact, assumed)
+        if answer is Answer.NO:
+            raise BraidError(
+                f"'{op.name}' needs {fact}, which the sizes of the function exclude",
+                location=source_location(op),
+            )
+        if answer is Answer.UNKNOWN and fact not in checks:
+            named = ", ".join(names_of(op))
+            where = f"'{named}' ({op.name})" if named else f"'{op.name}'"
+            checks[fact] = _check(fact, f"{where} needs {fact}")
+            assumed = _with(fact, assumed)
+    return assumed
 
 
 def _with(fact: SizeFact, assumed: Assumptions) -> Assumptions:

@@ -7,10 +7,11 @@ from typing import cast
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.dialects.braid.attribute_names import SIZE_CHECKS, SYMBOLS
+from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.sizes import (
     SizesAttr,
     assumptions_of,
@@ -20,10 +21,16 @@ from braid.dialects.braid.sizes import (
 )
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.evaluation import evaluate
-from braid.support.sizes.expression import Extent, SizeError, Symbol, terms_of
+from braid.support.sizes.expression import Extent, SizeError, Symbol, symbols_of, terms_of
 
 _OTHERS = (256, 512, 1024, 64, 48, 32, 16, 8, 4, 2, 1)
 """What is tried for all sizes but those of 1 where the first guess is impossible."""
+
+_NUMBERS = (*_OTHERS, *(number for number in range(65) if number not in _OTHERS))
+"""What is tried for one size at which a check does not hold."""
+
+_MOST_STEPS = 16
+"""Sizes that are changed one after the other."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class SelectLikelySizesPass(ModulePass):
     """Write down for each symbol the value at which decisions are made.
 
     It is what `likely_sizes` says if all checks of the function hold there; else one of some other
-    sizes at which they do. Run it after `collect-size-checks`.
+    sizes at which they do, or what becomes of these where one size after the other is changed such
+    that another check holds. Run it after `collect-size-checks`.
 
     In: functions with open sizes. Out: `braid.symbols` with `likely` values.
 
@@ -47,9 +55,10 @@ class SelectLikelySizesPass(ModulePass):
         functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
         for function in functions:
             guess = likely_sizes(function)
-            fixed = _fixed(function)
-            candidates = ({**sizes, **fixed} for sizes in _candidates(guess))
-            sizes = next((own for own in candidates if _holds(function, own)), guess)
+            checks = _Checks.of(function)
+            tried = [{**sizes, **checks.fixed} for sizes in _candidates(guess)]
+            repaired = filter(None, map(checks.repaired, tried))
+            sizes = next(filter(checks.hold, tried), None) or next(repaired, guess)
             assumed = assumptions_of(function).by_name
             likely = {
                 name: replace(assumed.get(name, Assumed()), likely=(size,))
@@ -70,38 +79,73 @@ def _candidates(guess: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         yield dict.fromkeys(guess, other)
 
 
-def _fixed(function: FuncOp) -> dict[str, int]:
-    """Return the sizes of which a check says that they are a number."""
-    found: dict[str, int] = {}
-    for size, is_zero in _checked(function):
-        terms = dict(terms_of(size))
-        offset = terms.pop((), 0)
-        if is_zero and len(terms) == 1:
-            ((factors, slope),) = terms.items()
-            if isinstance(factors[0], Symbol) and len(factors) == 1 and -offset // slope >= 0:
-                found[factors[0].name] = -offset // slope
-    return found
+@dataclass(frozen=True)
+class _Checks:
+    """What must hold of the sizes of a function: each is 0, or not negative, at all sizes."""
+
+    checked: tuple[tuple[Extent, bool], ...]
+    assumed: Mapping[str, Assumed]
+
+    @staticmethod
+    def of(function: FuncOp) -> "_Checks":
+        """Return what a function checks when it runs."""
+        held = [function.attributes.get(SIZE_CHECKS, ArrayAttr([]))]
+        for op in function.walk():
+            held += cast("ArrayAttr[Attribute]", op.attributes.get(BRANCH_SIZE_CHECKS, ()))
+        found: list[tuple[Extent, bool]] = []
+        for entry in (entry for each in held for entry in cast("ArrayAttr[DictionaryAttr]", each)):
+            size = entry.data["size"]
+            assert isinstance(size, SizesAttr)
+            found.append((size.get_values()[0], "zero" in entry.data))
+        return _Checks(tuple(found), assumptions_of(function).by_name)
+
+    @property
+    def fixed(self) -> dict[str, int]:
+        """Return the sizes of which a check says that they are a number."""
+        found: dict[str, int] = {}
+        for size, is_zero in self.checked:
+            terms = dict(terms_of(size))
+            offset = terms.pop((), 0)
+            if is_zero and len(terms) == 1:
+                ((factors, slope),) = terms.items()
+                if isinstance(factors[0], Symbol) and len(factors) == 1 and -offset // slope >= 0:
+                    found[factors[0].name] = -offset // slope
+        return found
+
+    def hold(self, sizes: Mapping[str, int]) -> bool:
+        """Return whether sizes are allowed, and all checks hold."""
+        return self._allow(sizes) and not self._failing(sizes)
+
+    def repaired(self, sizes: Mapping[str, int]) -> Mapping[str, int] | None:
+        """Return sizes at which all checks hold, found from `sizes` on; None if none are found.
+
+        In each step one size becomes a number at which a check that failed holds: the one at which
+        most others hold too.
+        """
+        for _ in range(_MOST_STEPS):
+            failing = self._failing(sizes)
+            if not failing:
+                return sizes if self._allow(sizes) else None
+            first = failing[0]
+            names = sorted(symbols_of(first[0]) & sizes.keys())
+            options = ({**sizes, name: number} for name in names for number in _NUMBERS)
+            possible = [each for each in options if _holds(*first, each) and self._allow(each)]
+            if not possible:
+                return None
+            sizes = min(possible, key=lambda each: len(self._failing(each)))
+        return None
+
+    def _allow(self, sizes: Mapping[str, int]) -> bool:
+        return all(self.assumed.get(n, Assumed()).allows(size) for n, size in sizes.items())
+
+    def _failing(self, sizes: Mapping[str, int]) -> list[tuple[Extent, bool]]:
+        return [check for check in self.checked if not _holds(*check, sizes)]
 
 
-def _checked(function: FuncOp) -> Iterator[tuple[Extent, bool]]:
-    """Yield the sizes that are checked, and whether they must be zero."""
-    held = function.attributes.get(SIZE_CHECKS)
-    for entry in cast("ArrayAttr[DictionaryAttr]", held) if isinstance(held, ArrayAttr) else ():
-        size = entry.data["size"]
-        assert isinstance(size, SizesAttr)
-        yield size.get_values()[0], "zero" in entry.data
-
-
-def _holds(function: FuncOp, sizes: Mapping[str, int]) -> bool:
-    """Return whether sizes are allowed, and all checks of a function hold at them."""
-    assumed = assumptions_of(function).by_name
-    if not all(assumed.get(name, Assumed()).allows(size) for name, size in sizes.items()):
+def _holds(size: Extent, is_zero: bool, sizes: Mapping[str, int]) -> bool:
+    """Return whether a size is 0, or not negative."""
+    try:
+        value = evaluate(size, sizes)
+    except SizeError:
         return False
-    for size, is_zero in _checked(function):
-        try:
-            value = evaluate(size, sizes)
-        except SizeError:
-            return False
-        if value < 0 or (value > 0 and is_zero):
-            return False
-    return True
+    return value == 0 if is_zero else value >= 0

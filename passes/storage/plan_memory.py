@@ -26,6 +26,7 @@ from braid.dialects.braid.attribute_names import (
     ARENA_BOUND,
     ARENA_BYTES,
     ARENAS,
+    BRANCH_SIZE_CHECKS,
     BUFFERS,
     CARRIED_BUFFERS,
     OPEN_BUFFERS,
@@ -57,6 +58,7 @@ from braid.passes.storage.storage import Storage
 from braid.passes.storage.storage_assignment import StorageAssignment
 from braid.support.errors import InfeasibleError, UnsupportedError
 from braid.support.option_names import option_text
+from braid.support.sizes.operators import maximum
 from braid.targets.machines.resolve import target_of
 
 SECTION_ALIGNMENT = 4096
@@ -190,7 +192,11 @@ def _leave_open(function: func.FuncOp, storages: Sequence[Storage]) -> None:
             )
         storage.place = BufferAttr.open(number)
     lifetimes = [bound for storage in movable for bound in (storage.lower, storage.upper)]
-    function.attributes[OPEN_BUFFERS] = SizesAttr.of(storage.size for storage in movable)
+    # Where a branch is not taken since sizes do not fit it, those of its buffers may be negative.
+    least = 0 if any(BRANCH_SIZE_CHECKS in op.attributes for op in function.walk()) else None
+    function.attributes[OPEN_BUFFERS] = SizesAttr.of(
+        storage.size if least is None else maximum(storage.size, least) for storage in movable
+    )
     function.attributes[OPEN_LIFETIMES] = DenseArrayBase.from_list(i64, lifetimes)
     for name in (ARENA_BYTES, ARENA_BOUND):
         function.attributes[name] = IntegerAttr(0, i64)

@@ -22,4 +22,22 @@ func.func @proven(%a: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32> attri
   func.return %part : tensor<4xf32>
 }
 
+// -----
+
+// What one branch needs is checked where it is taken, what both need before them.
+// CHECK-LABEL: @branches
+// CHECK-SAME: braid.size_checks = [{size = #braid.sizes<["n - 4"]>, message = "'both' (braid.sized_slice) needs 0 <= n - 4"}]
+// CHECK: }{braid.branch_size_checks = {{\[\[}}{size = #braid.sizes<["n - 8"]>, message = "'one' (braid.sized_slice) needs 0 <= n - 8"}], []]}
+func.func @branches(%a: tensor<?xf32, #braid.sizes<["n"]>>, %c: i1) -> tensor<4xf32> {
+  %y = scf.if %c -> (tensor<4xf32>) {
+    %both = braid.sized_slice %a {offsets = #braid.sizes<["n - 4"]>, sizes = #braid.sizes<["4"]>, strides = array<i64: 1>, braid.name = "both"} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+    %one = braid.sized_slice %a {offsets = #braid.sizes<["n - 8"]>, sizes = #braid.sizes<["4"]>, strides = array<i64: 1>, braid.name = "one"} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+    scf.yield %one : tensor<4xf32>
+  } else {
+    %other = braid.sized_slice %a {offsets = #braid.sizes<["n - 4"]>, sizes = #braid.sizes<["4"]>, strides = array<i64: 1>, braid.name = "other"} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+    scf.yield %other : tensor<4xf32>
+  }
+  func.return %y : tensor<4xf32>
+}
+
 // IMPOSSIBLE: error: 'braid.sized_slice' needs 0 <= n - 4, which the sizes of the function exclude

@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
 import pytest
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -223,3 +227,134 @@ def test_devices_without_open_code_say_so() -> None:
 def test_a_budget_needs_numbers() -> None:
     with pytest.raises(BraidError, match="a memory budget is for models of known sizes"):
         braid.compile(ROWS, memory_budget="1GiB")
+
+
+def with_ort(source: ModelProto, *runs: Mapping[str, NDArray[Any]]) -> braid.Model:
+    """Return the compiled model, after it gave what ONNX Runtime gives in each of the runs."""
+    model, session = braid.compile(source), onnxruntime.InferenceSession(source.SerializeToString())
+    for inputs in runs:
+        found = model.run([inputs[value.name] for value in source.graph.input])
+        for actual, expected in zip(found, session.run(None, dict(inputs)), strict=True):
+            assert actual.shape == expected.shape
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    return model
+
+
+BRANCHES = onnx.parser.parse_model("""<ir_version: 9, opset_import: ["" : 18]>
+g (float[A,B] x, bool even) => (float[] y) {
+  y = If <then_branch = a() => (float[C] p) {
+            f = Constant <value = int64[2] {2, -1}> ()
+            e = Reshape (x, f)
+            axes = Constant <value = int64[2] {0, 1}> ()
+            p = ReduceSum <keepdims = 0> (e, axes) },
+          else_branch = b() => (float[] q) { q = ReduceMax <keepdims = 0> (x) }> (even) }""")
+"""One of its branches wants an even number of elements."""
+
+
+def test_a_branch_needs_its_sizes_only_where_it_is_taken() -> None:
+    even, odd = numbers(2, 3), numbers(3, 3)
+    yes, no = np.array(True), np.array(False)
+    model = with_ort(BRANCHES, {"x": odd, "even": no}, {"x": even, "even": yes})
+    with pytest.raises(BraidError, match=r"'e' \(braid.reshape\) needs A \* B = 2 \* "):
+        model(odd, yes)
+    np.testing.assert_allclose(model(even, yes), even.sum(), rtol=1e-5)
+
+
+def test_branches_that_need_the_same_are_checked_before_them() -> None:
+    """Passes may move what both begin with before them: it must not run where it does not fit."""
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[A,B] x, float[C,B] z, bool c) => (float[] y) {
+      y = If <then_branch = a() => (float[D,E] p) { s = Add (x, z)  p = Exp (s) },
+              else_branch = b() => (float[F,G] q) { t = Add (x, z)  q = Neg (t) }> (c) }"""
+    x, other = numbers(2, 3), numbers(4, 3)
+    yes, no = np.array(True), np.array(False)
+    source = onnx.parser.parse_model(text)
+    model = with_ort(source, {"x": x, "z": x, "c": yes}, {"x": x, "z": x, "c": no})
+    for taken in (yes, no):
+        with pytest.raises(BraidError, match=r"\(braid.add\) needs A = C"):
+            model(x, other, taken)
+
+
+def test_likely_sizes_are_looked_for() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[A,B] x) => (float[] y) {
+      q = Constant <value = int64[2] {6, 2}> ()  y = Reshape (x, q) }"""
+    with_ort(onnx.parser.parse_model(text), {"x": numbers(3, 4)}, {"x": numbers(12, 1)})
+
+
+def test_an_expansion_to_sizes_of_another_tensor_is_checked() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[A,1] x, float[B,C] z) => (float[] y)
+    { s = Shape (x)  y = Expand (z, s) }"""
+    source = onnx.parser.parse_model(text)
+    runs = [{"x": numbers(a, 1), "z": numbers(b, 2)} for a, b in ((5, 5), (1, 4), (1, 1))]
+    model = with_ort(source, *runs)
+    with pytest.raises(BraidError, match=r"\(braid.broadcast\) needs B = "):
+        model(numbers(5, 1), numbers(2, 2))
+
+
+def test_parts_that_do_not_add_up() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[A,B] x) => (float[] y, float[] z) {
+      s = Constant <value = int64[2] {2, 3}> ()  y, z = Split <axis = 1> (x, s) }"""
+    model = with_ort(onnx.parser.parse_model(text), {"x": numbers(4, 5)})
+    with pytest.raises(BraidError, match=r"needs A \* B = 5 \* A"):
+        model(numbers(3, 6))
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_the_largest_along_one_of_two_open_dims(axis: int) -> None:
+    """Workers have scratch memory of a size that is known when it runs."""
+    text = f"""<ir_version: 9, opset_import: ["" : 18]> g (float[A,B] x) => (float[] y) {{
+      k = Constant <value = int64[1] {{2}}> ()  y, i = TopK <axis = {axis}> (x, k) }}"""
+    runs = [{"x": numbers(*shape)} for shape in ((2, 2), (5, 3), (17, 129))]
+    with_ort(onnx.parser.parse_model(text), *runs)
+
+
+def test_states_whose_batch_has_another_name() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]>
+    g (float[T,N,4] x, float[1,20,4] w, float[1,20,5] r, float[1,M,5] h) => (float[] y) {
+      y, last = LSTM <hidden_size = 5> (x, w, r, , , h) }"""
+    weights = {"w": numbers(1, 20, 4), "r": numbers(1, 20, 5)}
+    runs = [{"x": numbers(t, n, 4), **weights, "h": numbers(1, n, 5)} for t, n in ((3, 2), (1, 1))]
+    model = with_ort(onnx.parser.parse_model(text), *runs)
+    with pytest.raises(BraidError, match="needs"):
+        model(numbers(3, 2, 4), *weights.values(), numbers(1, 3, 5))
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        "kernel_shape = [2], pads = [0, 1]",
+        "kernel_shape = [3], pads = [1, 1], strides = [2]",
+        "kernel_shape = [3], pads = [0, 1], count_include_pad = 1, ceil_mode = 1, strides = [2]",
+        "kernel_shape = [3], ceil_mode = 1, strides = [3]",
+    ],
+)
+@pytest.mark.parametrize("channels", [1, 8])
+def test_averages_at_the_edges(attributes: str, channels: int) -> None:
+    """Windows have as many elements as lie in the image; ones of one line are such an image."""
+    text = f"""<ir_version: 9, opset_import: ["" : 19]>
+    g (float[B,{channels},L] x) => (float[] y) {{
+      y = AveragePool <{attributes}> (x) }}"""
+    runs = [{"x": numbers(b, channels, n)} for b, n in ((1, 3), (3, 7), (2, 40))]
+    with_ort(onnx.parser.parse_model(text), *runs)
+
+
+def test_quantized_products_and_reshapes() -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21]> g (float[N,S,16] x) => (float[] y) {
+      s = Constant <value = float {0.05}> ()  z = Constant <value = uint8 {120}> ()
+      a = QuantizeLinear (x, s, z)  b = DequantizeLinear (a, s, z)
+      heads = Constant <value = int64[4] {0, 0, 4, 4}> ()  c = Reshape (b, heads)
+      d = QuantizeLinear (c, s, z)  e = DequantizeLinear (d, s, z)
+      rows = Constant <value = int64[3] {0, 0, 16}> ()  f = Reshape (e, rows)
+      w = DequantizeLinear (w8, sw)  y = MatMul (f, w) }"""
+    source = onnx.parser.parse_model(text)
+    weight = np.random.default_rng(0).integers(-100, 100, (16, 24)).astype(np.int8)
+    source.graph.initializer.append(numpy_helper.from_array(weight, "w8"))
+    source.graph.initializer.append(numpy_helper.from_array(np.float32(0.01), "sw"))
+    with_ort(source, *({"x": numbers(*shape, 16)} for shape in ((1, 1), (2, 3), (5, 1))))
+
+
+def test_sizes_in_arithmetic_beyond_64_bits_are_data() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 18]> g (float[A] x) => (int64[] y) {
+      s = Shape (x)  k = Constant <value = int64[1] {4611686018427387904}> ()
+      m = Mul (s, k)  y = Div (m, k) }"""
+    with_ort(onnx.parser.parse_model(text), {"x": numbers(5)}, {"x": numbers(3)})

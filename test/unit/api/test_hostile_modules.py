@@ -226,3 +226,41 @@ def test_large_constants_are_not_computed(
     except BraidError as error:
         assert "elements of weights when the model is compiled" in error.message
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < before + 2**20  # KiB
+
+
+OPEN = """func.func @main(
+    %x: tensor<?xf32, #braid.sizes<["n"]>>, %z: tensor<?xf32, #braid.sizes<["k"]>>)
+    -> tensor<1xf32> attributes {{{attributes}}} {{
+  %y = braid.sized_slice %x {{offsets = #braid.sizes<["{offset}"]>, sizes = #braid.sizes<["1"]>,
+    strides = array<i64: 1>}} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}}
+"""
+
+
+def test_sizes_beyond_64_bits() -> None:
+    text = OPEN.format(attributes="", offset=f"k * {2**64}")
+    model = braid.compile(text.encode(), jobs=1, cache=False)
+    with pytest.raises(BraidError, match="exceeds 64 bits"):
+        model(np.zeros(3, np.float32), np.zeros(1, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("attribute", "message"),
+    [
+        ("braid.inter_op_streams = 5 : i64", "do not run side by side"),
+        ("braid.variant = {n = 3 : i64}", "has open sizes"),
+        ("braid.variant = {n = 3 : i64, k = 4 : i64}", "has open sizes"),
+    ],
+)
+def test_attributes_of_known_sizes_on_open_ones(attribute: str, message: str) -> None:
+    text = OPEN.format(attributes=attribute, offset="0")
+    with pytest.raises(BraidError, match=message):
+        braid.compile(text.encode(), jobs=1, cache=False)
+
+
+def test_what_a_file_says_of_checks_is_not_believed() -> None:
+    text = OPEN.format(attributes="braid.size_checks = []", offset="n - 4")
+    model = braid.compile(text.encode(), jobs=1, cache=False)
+    with pytest.raises(BraidError, match="needs 0 <= n - 4"):
+        model(np.zeros(3, np.float32), np.zeros(1, np.float32))
