@@ -24,7 +24,7 @@ static const feature features[] = {
 
 int braid_cpu_supports(const char *name) {
   for (size_t i = 0; i < sizeof features / sizeof *features; ++i)
-    if (strcmp(features[i].name, name) == 0)
+    if (name && strcmp(features[i].name, name) == 0)
       return (int)(getauxval(features[i].vector) >> features[i].bit & 1u);
   return -1;
 }

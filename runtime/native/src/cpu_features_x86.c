@@ -161,7 +161,7 @@ static bool is_supported(const feature *wanted) {
 
 int braid_cpu_supports(const char *name) {
   for (size_t i = 0; i < sizeof features / sizeof *features; ++i)
-    if (strcmp(features[i].name, name) == 0)
+    if (name && strcmp(features[i].name, name) == 0)
       return is_supported(&features[i]);
   return -1;
 }

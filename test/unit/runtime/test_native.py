@@ -198,6 +198,7 @@ def test_cpu_features_agree_with_llvm() -> None:
         if load_library().braid_cpu_supports(name.encode()) != -1
     }
     assert len(known) > 10
+    assert load_library().braid_cpu_supports(None) == -1
     assert {name: cpu_supports(name) for name in known} == known
 
 
