@@ -245,16 +245,31 @@ def _dim_names(spec: TensorSpec) -> list[str]:
 def random_array(
     spec: TensorSpec, generator: np.random.Generator, within: Range | None = None
 ) -> Array:
-    """Return a random value for an input; see `random_inputs`."""
+    """Return a random value for an input; see `random_inputs`.
+
+    Raises BraidError where there is not enough memory for it.
+    """
     dtype = numpy_dtype(spec.dtype)
+    try:
+        return _random_array(spec.bound, dtype, generator, within)
+    except (MemoryError, ValueError) as error:  # numpy raises the latter for what no memory holds
+        raise BraidError(
+            f"input '{spec.name}' of shape {list(spec.bound)} does not fit in memory",
+            hint="give smaller sizes: --dim NAME=SIZE or --shape",
+        ) from error
+
+
+def _random_array(
+    shape: Sequence[int], dtype: np.dtype[Any], generator: np.random.Generator, within: Range | None
+) -> Array:
     if dtype == np.bool_:
-        return np.asarray(generator.integers(0, 2, spec.bound), dtype)
+        return np.asarray(generator.integers(0, 2, shape), dtype)
     if np.issubdtype(dtype, np.integer):
         least, most = (-math.inf, math.inf) if within is None else within
         first = min(max(0, least), most)
         last = max(min(first + _LARGEST_RANDOM_INTEGER, most), first)
-        return np.asarray(generator.integers(int(first), int(last) + 1, spec.bound), dtype)
-    return np.asarray(generator.standard_normal(spec.bound), dtype)
+        return np.asarray(generator.integers(int(first), int(last) + 1, shape), dtype)
+    return np.asarray(generator.standard_normal(shape), dtype)
 
 
 def npy_files(directory: Path, outputs: Mapping[str, Array]) -> dict[Path, memoryview]:

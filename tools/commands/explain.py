@@ -129,7 +129,8 @@ def _explained(model: Path, views: ViewOptions, options: CompileOptions) -> _Exp
             known, module, profile=profile, partition=options.partition, pin=options.pin
         )
         if views.lists_memory or views.html is not None:
-            plan = plan_memory(known, read, profile=profile, budget=views.memory_budget)
+            bound = partial(_read_at_likely_sizes, known, model, options)
+            plan = plan_memory(known, bound, profile=profile, budget=views.memory_budget)
         if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
             made = _timelines(model, options)
     return _Explained(walk, plan, made)
@@ -170,6 +171,21 @@ def _read(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp
 
     module = read_to_compile(context, model, options).module
     check_model(module)
+    return module
+
+
+def _read_at_likely_sizes(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp":
+    """Of open sizes there is a plan for each: the one where decisions are made is explained."""
+    from braid.dialects.braid.sizes import is_open, likely_sizes
+    from braid.passes.infrastructure.manager import run_pipeline
+    from braid.passes.sizes.bind_sizes import bind_sizes
+    from braid.passes.sizes.collect_size_checks import CollectSizeChecksPass
+    from braid.passes.sizes.select_likely_sizes import SelectLikelySizesPass
+
+    module = _read(context, model, options)
+    if is_open(module):
+        run_pipeline(context, module, [CollectSizeChecksPass(), SelectLikelySizesPass()])
+        bind_sizes(module, likely_sizes(module))
     return module
 
 

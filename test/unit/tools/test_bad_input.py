@@ -123,6 +123,20 @@ def test_open_dims_where_sizes_are_needed(capsys: pytest.CaptureFixture[str]) ->
     assert "known sizes" in said and "--dim batch=1" in said
 
 
+def test_open_dims_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    write_open_dims(Path("open.onnx"))
+    for options in ([], ["--memory"], ["--html", "page.html"]):
+        assert main(["explain", "open.onnx", *options]) == 0
+    assert "arena" in capsys.readouterr().out and Path("page.html").stat().st_size
+
+
+def test_sizes_that_no_memory_holds(capsys: pytest.CaptureFixture[str]) -> None:
+    write_open_dims(Path("open.onnx"))
+    assert main(["compile", "open.onnx", "-o", "open.braid"]) == 0
+    said = refused(capsys, "run", "open.braid", "--random", "--dim", f"batch={2**62}")
+    assert "input 'x'" in said and "does not fit in memory" in said
+
+
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c != "import"])
 @pytest.mark.parametrize("kind", MLIR_FILES)
 def test_mlir(command: str, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
