@@ -8,6 +8,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 _LEAST_RATE = 1024
 """The minimum rate of a request body, in bytes per second."""
+_LINGERING_SECONDS = 2.0
+"""After a response before the end of the body, how long the client has to read it."""
 
 
 class PatientProtocol(H11Protocol):
@@ -16,6 +18,9 @@ class PatientProtocol(H11Protocol):
     The time limit holds for the complete head of a request, for each `seconds` × 1 KiB of a body,
     and for reading the next 64 KiB of a response. It does not run while the server itself does not
     read, as with a slow disk. uvicorn only ends connections that are idle between requests.
+
+    A body that nobody wants any more, since its response is complete, is not parsed: small chunks
+    would keep the server busy for as long as they come. The connection ends soon after.
     """
 
     seconds: ClassVar[float] = 30.0
@@ -23,6 +28,7 @@ class PatientProtocol(H11Protocol):
     _since = 0.0
     _received = 0
     _phase = ""
+    _is_lingering = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Start the time limit of the first request."""
@@ -33,7 +39,8 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Count the received bytes."""
         self._received += len(data)
-        super().data_received(data)
+        if not self._is_lingering:
+            super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the timer."""
@@ -42,9 +49,13 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Restart the time limit for the next request."""
+        """Restart the time limit for the next request, or end a connection in its body."""
         self._begin()
         super().on_response_complete()
+        if self.conn.their_state is h11.SEND_BODY:
+            # To close at once could discard the response before the client has read it.
+            self._is_lingering = True
+            self.loop.call_later(_LINGERING_SECONDS, self.transport.close)
 
     def resume_writing(self) -> None:
         """Restart the time limit, since the client has read a part of the response."""

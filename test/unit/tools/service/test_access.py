@@ -264,6 +264,24 @@ def test_slow_bodies_end(server: Server, kind: str) -> None:
     assert server.send_pieces("/tasks?name=x.onnx", pieces) == 201
 
 
+def test_bodies_that_nobody_wants_end(server: Server) -> None:
+    """What comes after a refusal is not parsed, which would keep the server from answering."""
+    head = "POST /tasks?name=x.onnx HTTP/1.1\r\nHost: localhost\r\n"
+    with closing(connected(server)) as connection:
+        connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        port, slowest = connection.getsockname()[1], 0.0
+        pieces = itertools.repeat(b"1\r\na\r\n" * 10000)
+        threading.Thread(target=drip, args=(connection, pieces), daemon=True).start()
+        until(lambda: established(port), 10)
+        end = time.monotonic() + 10
+        while established(port) and time.monotonic() < end:
+            begin = time.monotonic()
+            assert server.ask("GET", "/tasks")[0] == 200
+            slowest = max(slowest, time.monotonic() - begin)
+        assert not established(port)
+    assert slowest < 2
+
+
 def test_answers_that_nobody_reads_end(server: Server) -> None:
     """As much as the system keeps for itself may wait; the connection ends all the same."""
     with closing(socket.socket()) as connection:
