@@ -48,7 +48,6 @@ _SAME = {
     "round_nearest_even": "round",
     "rsqrt": "rsqrt",
     "shift_left": "shift_left",
-    "shift_right_arithmetic": "shift_right",
     "sign": "sign",
     "sine": "sin",
     "sinh": "sinh",
@@ -107,12 +106,24 @@ def _may_be_zero(value: SSAValue) -> bool:
 
 @converter("shift_right_logical")
 def shift_right_logical(t: StablehloNode) -> SSAValue:
-    """Convert a logical shift to the right by way of unsigned integers."""
+    """Convert a shift to the right that fills in zeros, whatever the sign."""
+    return _shifted_right(t, Signedness.UNSIGNED)
+
+
+@converter("shift_right_arithmetic")
+def shift_right_arithmetic(t: StablehloNode) -> SSAValue:
+    """Convert a shift to the right that fills in the first bit, also of unsigned integers."""
+    return _shifted_right(t, Signedness.SIGNLESS)
+
+
+def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
     element_type = t.element_type
     if not is_computed_integer(element_type):
         t.fail(f"its operands are of {element_type}, expected integers")
-    unsigned = IntegerType(8 * bytes_of(element_type), Signedness.UNSIGNED)
-    values = [t.emit(elementwise("bitcast", v, element_type=unsigned)) for v in t.op.operands]
+    kind = IntegerType(8 * bytes_of(element_type), signedness)
+    if kind == element_type:
+        return t.apply("shift_right", *t.op.operands)
+    values = [t.emit(elementwise("bitcast", v, element_type=kind)) for v in t.op.operands]
     shifted = t.apply("shift_right", *values)
     return t.emit(elementwise("bitcast", shifted, element_type=element_type))
 

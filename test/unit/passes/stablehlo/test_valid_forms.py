@@ -88,3 +88,13 @@ def test_what_is_not_converted_is_refused_by_name(op: str) -> None:
     with pytest.raises(UnsupportedError, match=f"'{op}'") as caught:
         braid.compile(text.encode())
     assert caught.value.location is not None and caught.value.location.line == 2
+
+
+def test_arithmetic_shifts_of_unsigned_integers_fill_in_the_first_bit() -> None:
+    text = """func.func @main(%a: tensor<4xui8>, %b: tensor<4xui8>) -> tensor<4xui8> {
+  %y = stablehlo.shift_right_arithmetic %a, %b : tensor<4xui8>
+  return %y : tensor<4xui8>
+}"""
+    shifts = [np.array(n, np.uint8) for n in ([255, 128, 100, 255], [1, 7, 4, 255])]
+    found = braid.compile(text.encode())(*shifts)
+    np.testing.assert_array_equal(found, np.array([255, 255, 6, 255], np.uint8))
