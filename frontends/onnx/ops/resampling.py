@@ -13,6 +13,7 @@ from braid.frontends.onnx.building.expressions import normalized
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.building.size_values import fixed
+from braid.frontends.onnx.ops.open_resampling import resampled
 from braid.support.sizes.expression import Extent
 
 
@@ -43,20 +44,30 @@ def resize(b: Builder, node: Node) -> SSAValue:
         for position, dim in enumerate(axes):
             region[dim] = float(given[position])
             region[rank + dim] = float(given[position + len(axes)])
-    return b.emit(ResizeOp.get(x, sizes, scales, how, region))
+    later = [dim for dim, scale in enumerate(scales) if scale is None]
+    known = [shape[dim] if dim in later else sizes[dim] for dim in range(rank)]
+    y = b.emit(ResizeOp.get(x, known, [scale or 1.0 for scale in scales], how, region))
+    for dim in later:
+        y = resampled(b, node, y, dim, sizes[dim], how)
+    return y
 
 
 def _extents(
     node: Node, shape: Sequence[Extent], axes: Sequence[int]
-) -> tuple[list[Extent], list[float]]:
-    """Extents and scales of all dims."""
-    sizes, scales = list(shape), [1.0] * len(shape)
+) -> tuple[list[Extent], list[float | None]]:
+    """Extents and scales of all dims; no scale where it is known in a run alone."""
+    sizes: list[Extent] = list(shape)
+    scales: list[float | None] = [1.0] * len(shape)
     wanted = node.known_sizes(3)
     policy = node.text("keep_aspect_ratio_policy", "stretch")  # bears on sizes alone
     if wanted:
         ratios = [_ratio(want, shape[dim]) for want, dim in zip(wanted, axes, strict=True)]
         if policy != "stretch":
-            ratio = min(ratios) if policy == "not_larger" else max(ratios)
+            known = [
+                fixed(want, "the result") / fixed(shape[dim], "the input")
+                for want, dim in zip(wanted, axes, strict=True)
+            ]
+            ratio = min(known) if policy == "not_larger" else max(known)
             ratios = [ratio] * len(axes)
             kept = [fixed(shape[dim], f"dim {dim}") for dim in axes]
             wanted = [int(np.floor(extent * ratio + 0.5)) for extent in kept]
@@ -71,14 +82,14 @@ def _extents(
     return sizes, scales
 
 
-def _ratio(wanted: Extent, extent: Extent) -> float:
-    """Return by how much a dim grows, which the kernel has to know."""
+def _ratio(wanted: Extent, extent: Extent) -> float | None:
+    """Return by how much a dim grows, None where that differs from run to run."""
     if isinstance(wanted, int) and isinstance(extent, int):
         return wanted / extent
     ratio = wanted // extent
     if isinstance(ratio, int) and ratio * extent == wanted:
         return float(ratio)
-    return fixed(wanted, "the result") / fixed(extent, "the input")
+    return None
 
 
 def _scaled_extent(extent: Extent, scale: float) -> Extent:

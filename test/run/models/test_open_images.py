@@ -3,6 +3,8 @@
 from typing import Any
 
 import numpy as np
+import onnx
+import onnx.parser
 import onnxruntime
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
@@ -86,3 +88,31 @@ def test_convolution_with_some_open_dims(kind: str, opened: tuple[str, ...]) -> 
         x = random.standard_normal((extents[0], 8, *extents[1:])).astype(np.float32)
         (expected,) = session.run(None, {"x": x})
         np.testing.assert_allclose(model(x), expected, rtol=1e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("coordinates", ["half_pixel", "pytorch_half_pixel", "align_corners"])
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+def test_images_as_large_as_another(mode: str, coordinates: str) -> None:
+    """Networks add what they made of smaller images to larger ones of any extents."""
+    nearest = "" if mode == "linear" else ', nearest_mode = "floor"'
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+    g (float[N,3,H,W] small, float[N,3,A,B] large) => (float[] y) {{
+      sizes = Shape (large)
+      same = Resize <mode = "{mode}", coordinate_transformation_mode = "{coordinates}"{nearest}>
+             (small, , , sizes)
+      y = Add (same, large) }}"""
+    source = onnx.parser.parse_model(text)
+    model, session = braid.compile(source), onnxruntime.InferenceSession(source.SerializeToString())
+    random = np.random.default_rng(0)
+    for n, small, large in (
+        (1, (4, 4), (8, 8)),
+        (2, (3, 5), (7, 16)),
+        (1, (9, 8), (4, 1)),
+        (3, (1, 2), (5, 33)),
+    ):
+        arrays = [
+            random.standard_normal((n, 3, *extents)).astype(np.float32)
+            for extents in (small, large)
+        ]
+        (expected,) = session.run(None, dict(zip(("small", "large"), arrays, strict=True)))
+        np.testing.assert_allclose(model(*arrays), expected, rtol=1e-4, atol=2e-5)
