@@ -131,6 +131,13 @@ class Node:
             self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return None if array is None else tuple(int(x) for x in array.reshape(-1))
 
+    def known_integer(self, index: int) -> int | None:
+        """Return constant input `index` as one integer, None if it is left out; see `known`."""
+        values = self.known_integers(index)
+        if values is not None and len(values) != 1:
+            self.fail(f"input {index} has {len(values)} elements, expected one")
+        return None if values is None else values[0]
+
     def known_sizes(self, index: int) -> tuple[Extent, ...] | None:
         """Return input `index`, a vector or scalar of numbers and sizes; see `known`."""
         value = self.optional(index)

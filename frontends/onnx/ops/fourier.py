@@ -34,8 +34,8 @@ def fourier(b: Builder, node: Node) -> SSAValue:
     x, inverse = node.input(0), bool(node.integer("inverse", 0))
     onesided = bool(node.integer("onesided", 0))
     rank = len(extents_of(x))
-    given = node.known_integers(2) if node.opset >= 20 else (node.integer("axis", 1),)
-    axis = normalized(given[0] if given else -2, rank)
+    given = node.known_integer(2) if node.opset >= 20 else node.integer("axis", 1)
+    axis = normalized(-2 if given is None else given, rank)
     parts = fixed(extents_of(x)[-1], "the last dim") if rank else 0
     if rank < 3 or axis == rank - 1 or parts not in (1, 2):
         node.fail(
@@ -43,10 +43,10 @@ def fourier(b: Builder, node: Node) -> SSAValue:
         )
     if onesided and parts != (2 if inverse else 1):
         node.fail(f"the last dim is {parts}, expected {2 if inverse else 1} for onesided")
-    count = node.known_integers(1)
+    count = node.known_integer(1)
     extent = fixed_shape(x)[axis]
     default = 2 * (extent - 1) if onesided and inverse else extent
-    length = count[0] if count else default
+    length = default if count is None else count
     order = [dim for dim in range(rank) if dim != axis]
     order.insert(rank - 2, axis)
     # In double precision, so that what cancels is as small as in a fast Fourier transform.
@@ -64,14 +64,16 @@ def fourier(b: Builder, node: Node) -> SSAValue:
 def short_time_fourier(b: Builder, node: Node) -> SSAValue:
     """Spectra of windows of a signal `[N, L, 1 or 2]`: `[N, frames, frequencies, 2]`."""
     signal, window = node.input(0), node.optional(2)
-    steps, lengths = node.known_integers(1), node.known_integers(3)
-    if not steps:
+    step, wanted = node.known_integer(1), node.known_integer(3)
+    if step is None:
         node.fail("input 1 (frame_step) is missing")
+    if step < 1:
+        node.fail(f"frame_step is {step}, expected at least 1")
     extent = fixed_shape(signal)[1]
     default = extent if window is None else fixed_shape(window)[0]
-    length = lengths[0] if lengths else default
-    require_table(max(0, (extent - length) // steps[0] + 1) * length, "places of the frames")
-    starts = np.arange(0, extent - length + 1, steps[0])
+    length = default if wanted is None else wanted
+    require_table(max(0, (extent - length) // step + 1) * length, "places of the frames")
+    starts = np.arange(0, extent - length + 1, step)
     frames = b.emit(GatherOp.get(signal, b.constant(starts[:, None] + np.arange(length)), 1))
     wide = cast(b, frames, f64)
     if window is not None:

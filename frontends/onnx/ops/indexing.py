@@ -149,15 +149,15 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
 @importer("Trilu")
 def triangle(b: Builder, node: Node) -> SSAValue:
     """The upper or lower triangle from diagonal k on, 0 elsewhere."""
-    x, offset = node.input(0), node.known_integers(1) or (0,)
+    x, offset = node.input(0), node.known_integer(1) or 0
     rows, columns = extents_of(x)[-2:]
     is_upper = bool(node.integer("upper", 1))
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= MOST_NUMBERS:
         grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
-        kept = b.constant(grid >= offset[0] if is_upper else grid <= offset[0])
+        kept = b.constant(grid >= offset if is_upper else grid <= offset)
     else:
         grid = _diagonals(b, rows, columns)
-        kept = apply(b, "ge" if is_upper else "le", grid, scalar(b, offset[0], grid))
+        kept = apply(b, "ge" if is_upper else "le", grid, scalar(b, offset, grid))
     return apply(b, "select", kept, x, scalar(b, 0, x))
 
 

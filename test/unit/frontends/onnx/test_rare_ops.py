@@ -299,3 +299,30 @@ def test_old_opsets_repeat_operands_by_attribute(axis: int) -> None:
     imported = import_onnx(model_of(graph_of([node], {"x": x, "y": y}, ["z"]), 6))
     (result,) = interpret(imported.module, [x, y])
     np.testing.assert_array_equal(result, x - y.reshape(*y.shape, *[1] * (1 - axis)))
+
+
+@pytest.mark.parametrize(
+    ("op", "given"),
+    [
+        ("DFT", {"axis": np.zeros(0, np.int64)}),
+        ("DFT", {"length": np.array([4, 5])}),
+        ("STFT", {"step": np.zeros(0, np.int64)}),
+        ("STFT", {"step": np.array(0)}),
+        ("Trilu", {"k": np.zeros(0, np.int64)}),
+    ],
+)
+def test_one_number_is_expected(op: str, given: dict[str, Any]) -> None:
+    """A number that is there without an element is no default."""
+    places = {"DFT": ["x", "length", "axis"], "STFT": ["x", "step"], "Trilu": ["x", "k"]}[op]
+    names = [name if name in ("x", *given) else "" for name in places]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [helper.make_node(op, names, ["y"])],
+        "graph",
+        [info("x", TensorProto.FLOAT, [1, 8, 1])],
+        [info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in given.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    with pytest.raises(BraidError, match="expected"):
+        import_onnx(model)
