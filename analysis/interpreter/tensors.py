@@ -68,11 +68,16 @@ def _parameter(machine: Machine, op: Operation, operands: Sequence[Value]) -> Se
 
 
 def _extract(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
+    """In the body of a nest, indices are arrays of those of several iterations."""
     array, *indices = operands
-    position = tuple(int(index) for index in indices)
-    outside = any(i < 0 or i >= n for i, n in zip(position, array.shape, strict=True))
-    if outside:
-        raise BraidError(f"index {list(position)} is outside of shape {list(array.shape)}")
+    position = tuple(np.asarray(index, np.int64) for index in indices)
+    for dim, (index, extent) in enumerate(zip(position, array.shape, strict=True)):
+        outside = index[(index < 0) | (index >= extent)]
+        if outside.size:
+            raise BraidError(
+                f"index {outside.reshape(-1)[0]} of dim {dim} is outside of "
+                f"shape {list(array.shape)}"
+            )
     return (array[position],)
 
 

@@ -25,15 +25,18 @@ from braid.targets.costs.device_costs import DeviceCosts
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import BackendDescription, Pool, Target
 
+_MOST_STREAMS = 256
+"""More processors than machines have; the search for an order takes time by how many there are."""
+
 
 def require_pool(target: Target, streams: int) -> tuple[BackendDescription, Pool]:
     """The backend of `target` whose pool has `streams`.
 
-    Raises BraidError for less than one stream, for a target without a pool, and for more streams
-    than its pool has.
+    Raises BraidError for less than one stream or more than 256, for a target without a pool, and
+    for more streams than its pool has.
     """
-    if streams < 1:
-        raise BraidError(f"there are {streams} inter-op streams, expected at least 1")
+    if not 1 <= streams <= _MOST_STREAMS:
+        raise BraidError(f"there are {streams} inter-op streams, expected 1 to {_MOST_STREAMS}")
     backend = target.default_backend
     if backend.pool is None:
         raise BraidError(

@@ -3,7 +3,7 @@
 // RUN: not %braid-opt %s -p plan-memory 2>&1 | filecheck %s --check-prefix=NUMBER
 // RUN: sed 's/streams = 2/streams = 0/' %s > %t.mlir && not %braid-opt %t.mlir -p plan-memory 2>&1 | filecheck %s --check-prefix=COUNT
 
-// NONE: error: there are 0 inter-op streams, expected at least 1
+// NONE: error: there are 0 inter-op streams, expected 1 to 256
 // POOL: error: target 'npu-small' has no processors that run ops side by side: backend 'npu' has no pool
 // POOL: hint: {{.*}} to the target, or use one stream
 // COUNT: error: braid.inter_op_streams is 0, expected at least 1

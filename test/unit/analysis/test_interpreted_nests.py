@@ -8,6 +8,7 @@ import pytest
 
 from braid.analysis.interpreter import interpret
 from braid.driver.sources.reading import read_mlir
+from braid.support.errors import BraidError
 from braid.universe import make_context
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -79,3 +80,23 @@ def test_ops_on_tensors_that_upstream_has_read_are_known_by_their_names() -> Non
     assert any("unregistered" in op.name for op in module.walk())
     (found,) = interpret(module, [X[0]])
     np.testing.assert_array_equal(found, np.exp(X[0] ** 2) > X[0] ** 2)
+
+
+def test_a_body_that_looks_up() -> None:
+    text = """func.func @main(%x: tensor<3xf32>, %p: tensor<3xi64>) -> tensor<3xf32> {
+  %e = tensor.empty() : tensor<3xf32>
+  %y = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]} ins(%p : tensor<3xi64>) outs(%e : tensor<3xf32>) {
+  ^bb0(%a: i64, %b: f32):
+    %i = arith.index_cast %a : i64 to index
+    %v = tensor.extract %x[%i] : tensor<3xf32>
+    linalg.yield %v : f32
+  } -> tensor<3xf32>
+  return %y : tensor<3xf32>
+}"""
+    module = read_mlir(make_context(), text, "x.mlir")
+    x = np.array([1, 2, 3], np.float32)
+    (found,) = interpret(module, [x, np.array([2, 0, 1])])
+    np.testing.assert_array_equal(found, [3, 1, 2])
+    with pytest.raises(BraidError, match=r"index 3 of dim 0 is outside of shape \[3\]"):
+        interpret(module, [x, np.array([2, 3, -1])])

@@ -157,7 +157,7 @@ func.func @main(%x: tensor<2x?xf32>) -> (tensor<2xi64>, tensor<3xf32>, tensor<2x
     with pytest.raises(BraidError, match=r"tensors.mlir:9:8: error: a tensor of shape \[2, 3\]"):
         run(text, wide)
     narrow = np.zeros((2, 1), np.float32)
-    with pytest.raises(BraidError, match=r"index \[1, 1\] is outside of shape \[2, 1\]"):
+    with pytest.raises(BraidError, match=r"index 1 of dim 1 is outside of shape \[2, 1\]"):
         run(text, narrow)
 
 
