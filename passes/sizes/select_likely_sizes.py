@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import cast
 
 from xdsl.context import Context
@@ -29,8 +30,11 @@ _OTHERS = (256, 512, 1024, 64, 48, 32, 16, 8, 4, 2, 1)
 _NUMBERS = (*_OTHERS, *(number for number in range(65) if number not in _OTHERS))
 """What is tried for one size at which a check does not hold."""
 
-_MOST_STEPS = 16
-"""Sizes that are changed one after the other."""
+_MOST_STEPS, _MOST_OPTIONS = 16, 64
+"""Sizes that are changed one after the other, and numbers that are compared for each."""
+
+_MOST_REPAIRED = 4
+"""Guesses from which on sizes are changed: a model that is impossible takes time by these."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class SelectLikelySizesPass(ModulePass):
             guess = likely_sizes(function)
             checks = _Checks.of(function)
             tried = [{**sizes, **checks.fixed} for sizes in _candidates(guess)]
-            repaired = filter(None, map(checks.repaired, tried))
+            repaired = filter(None, map(checks.repaired, tried[:_MOST_REPAIRED]))
             sizes = next(filter(checks.hold, tried), None) or next(repaired, guess)
             assumed = assumptions_of(function).by_name
             likely = {
@@ -129,7 +133,8 @@ class _Checks:
             first = failing[0]
             names = sorted(symbols_of(first[0]) & sizes.keys())
             options = ({**sizes, name: number} for name in names for number in _NUMBERS)
-            possible = [each for each in options if _holds(*first, each) and self._allow(each)]
+            allowed = (each for each in options if _holds(*first, each) and self._allow(each))
+            possible = list(islice(allowed, _MOST_OPTIONS))
             if not possible:
                 return None
             sizes = min(possible, key=lambda each: len(self._failing(each)))
