@@ -98,6 +98,7 @@ def _tags(size: int, granule: int) -> Tags:
         return np.zeros(count, np.int32)
     except (MemoryError, ValueError) as error:  # numpy raises the latter beyond 2^63 bytes
         raise UnsupportedError(
-            f"a plan of {size} bytes cannot be verified: its tags take {4 * count} bytes of memory",
+            f"out of memory: the tags of a plan of {size} bytes, which verify it, are {4 * count} "
+            "bytes",
             hint="compile without verifying decisions",
         ) from error
