@@ -95,6 +95,12 @@ def loop_keys(node: Node, body: GraphProto) -> dict[str, str]:
     return {"enter": f"{name}/enter", "next": first}
 
 
+def require_outputs(node: Node, most: int) -> None:
+    """Fail where a node has more outputs than its body gives."""
+    if len(node.proto.output) > most:
+        node.fail(f"it has {len(node.proto.output)} outputs, its body gives {most}")
+
+
 def carried_on(
     b: Builder,
     node: Node,
@@ -148,6 +154,7 @@ _BUFFER = (
 @importer("Loop")
 def loop(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Inputs: trip count and condition, either of which may be left out, and carried values."""
+    require_outputs(node, len(node.graph("body").output) - 1)
     condition = node.optional(1)
     known = None if condition is None else b.known(condition)
     starts_true = condition is None or (known is not None and bool(known.item()))

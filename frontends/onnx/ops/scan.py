@@ -21,7 +21,12 @@ from braid.frontends.onnx.building.expressions import (
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.building.size_values import as_array, fixed, fixed_shape
-from braid.frontends.onnx.ops.control_flow import carried_on, counted_loop, loop_keys
+from braid.frontends.onnx.ops.control_flow import (
+    carried_on,
+    counted_loop,
+    loop_keys,
+    require_outputs,
+)
 from braid.support.sizes.expression import Extent
 
 
@@ -50,6 +55,7 @@ def scan(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 def _scanned(b: Builder, node: Node, inputs: Sequence[SSAValue]) -> list[SSAValue]:
     graph, sequences = node.graph("body"), node.integer("num_scan_inputs")
+    require_outputs(node, len(graph.output))
     states, scanned = inputs[: len(inputs) - sequences], inputs[len(inputs) - sequences :]
     axes = node.integers("scan_input_axes", (0,) * sequences)
     directions = "directions" if node.opset < 9 else "scan_input_directions"

@@ -183,3 +183,29 @@ def test_scan(check_graph: CheckGraph) -> None:
     scan = node("Scan", ["start", "x"], ["y", "all"], body=body, num_scan_inputs=1)
     imported = check_graph([scan], {"start": X[0] * 0, "x": X}, ["y", "all"])
     assert len(find(imported, scf.ForOp)) == 1
+
+
+@pytest.mark.parametrize("op", ["Loop", "Scan"])
+def test_more_outputs_than_the_body_gives(op: str) -> None:
+    """One that nothing uses would not be missed."""
+    carried, again = value("v", [3]), value("w", [3])
+    count, going = value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL)
+    inputs = [count, going, carried] if op == "Loop" else [carried, value("row", [3])]
+    nodes = [node("Relu", ["v"], ["w"])]
+    outputs = [again]
+    if op == "Loop":
+        nodes.append(node("Identity", ["c"], ["on"]))
+        outputs = [value("on", [], TensorProto.BOOL), again]
+    body = helper.make_graph(nodes, "body", inputs, outputs)
+    more = {"num_scan_inputs": 1} if op == "Scan" else {}
+    names = ["n", "", "x"] if op == "Loop" else ["x", "rows"]
+    graph = helper.make_graph(
+        [node(op, names, ["y", "extra"], body=body, **more)],
+        "graph",
+        [value("x", [3]), value("rows", [4, 3])],
+        [value("y", [3])],
+        [numpy_helper.from_array(np.array(4), "n")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    with pytest.raises(BraidError, match="it has 2 outputs, its body gives 1"):
+        braid.compile(model)
