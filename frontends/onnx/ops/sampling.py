@@ -136,6 +136,11 @@ def roi_align(b: Builder, node: Node) -> SSAValue:
     aligned = node.text("coordinate_transformation_mode", default) == "half_pixel"
     bins = (node.integer("output_height", 1), node.integer("output_width", 1))
     count, channels = fixed_shape(regions)[0], fixed_shape(x)[1]
+    if fixed_shape(regions) != (count, 4) or fixed_shape(batches) != (count,):
+        node.fail(
+            f"the regions have shape {list(fixed_shape(regions))} and their batch entries "
+            f"{list(fixed_shape(batches))}, expected [R, 4] and [R]"
+        )
     lines: list[Neighbours] = []
     for dim in range(2):
         edges = _edges(b, node, regions, dim, bins[dim] * samples, aligned)

@@ -122,6 +122,15 @@ def test_regions_need_a_fixed_number_of_samples(check: Check) -> None:
         check("RoiAlign", normal(1, 1, 4, 4), normal(1, 4), np.array([0]))
 
 
+@pytest.mark.parametrize(("regions", "batches"), [((3, 4), (1, 3)), ((3, 4), (2,)), ((3, 5), (3,))])
+def test_regions_of_other_shapes(
+    check: Check, regions: tuple[int, ...], batches: tuple[int, ...]
+) -> None:
+    entries = np.zeros(batches, np.int64)
+    with pytest.raises(BraidError, match=r"expected \[R, 4\] and \[R\]"):
+        check("RoiAlign", normal(2, 3, 8, 7), normal(*regions), entries, sampling_ratio=2)
+
+
 def test_deformable_convolution(check: Check) -> None:
     check(
         "DeformConv",
