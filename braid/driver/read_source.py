@@ -21,7 +21,6 @@ from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import symbols_attribute
-from braid.dialects.braid.variants import public_functions
 from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
@@ -86,11 +85,7 @@ def read_source(
     with collector_paused():
         verify_module(model.module)
         refuse_undefined(model.module)
-    # What a file says of checks that were made is not believed: memory depends on them.
-    for function in public_functions(model.module):
-        for op in function.walk():
-            op.attributes.pop(SIZE_CHECKS, None)
-            op.attributes.pop(BRANCH_SIZE_CHECKS, None)
+    _drop_size_checks(model.module)
     if target is None and isinstance(source, bytes | str | os.PathLike):
         confine_target(model.module, None if isinstance(source, bytes) else Path(source))
     if target is not None or cpu is not None or gpu_arch is not None:
@@ -104,6 +99,13 @@ def read_source(
     if isinstance(context, ModelContext):
         context.parameters = model.parameters
     return model
+
+
+def _drop_size_checks(module: ModuleOp) -> None:
+    """Drop what a file says of checks that were made: memory depends on them."""
+    for op in module.walk():
+        for name in (SIZE_CHECKS, BRANCH_SIZE_CHECKS):
+            op.attributes.pop(name, None)
 
 
 def read_to_compile(context: Context, source: ModelSource, options: CompileOptions) -> SourceModel:

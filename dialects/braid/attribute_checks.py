@@ -28,6 +28,7 @@ from xdsl.ir import Attribute, Operation
 
 from braid.dialects.braid.attribute_names import (
     BRANCH_PROBABILITY,
+    BRANCH_SIZE_CHECKS,
     CANDIDATES,
     CASE_PROBABILITIES,
     CHECK_COUNT,
@@ -50,6 +51,7 @@ from braid.dialects.braid.attribute_names import (
     SCHEDULE,
     SECONDS,
     SETTINGS,
+    SIZE_CHECKS,
     SYMBOLS,
     TARGET,
     TOLERANCE,
@@ -58,7 +60,7 @@ from braid.dialects.braid.attribute_names import (
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.settings import SettingsAttr
-from braid.dialects.braid.sizes import SymbolAttr
+from braid.dialects.braid.sizes import SizesAttr, SymbolAttr
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,25 @@ def _holds_symbols(attribute: Attribute) -> bool:
     return all(isinstance(value, SymbolAttr) for value in values)
 
 
+def _holds_size_checks(attribute: Attribute) -> bool:
+    return all(map(_is_size_check, cast("ArrayAttr[Attribute]", attribute)))
+
+
+def _is_size_check(attribute: Attribute) -> bool:
+    if not isinstance(attribute, DictionaryAttr):
+        return False
+    size, message = (attribute.data.get(key) for key in ("size", "message"))
+    is_one = isinstance(size, SizesAttr) and len(size.texts) == 1
+    return is_one and isinstance(message, StringAttr)
+
+
+def _holds_branch_checks(attribute: Attribute) -> bool:
+    return all(
+        isinstance(checks, ArrayAttr) and _holds_size_checks(cast("ArrayAttr[Attribute]", checks))
+        for checks in cast("ArrayAttr[Attribute]", attribute)
+    )
+
+
 def _names_regions(attribute: Attribute) -> bool:
     """Whether the keys are those of control flow; the numbers are those of cases."""
     return isinstance(attribute, DictionaryAttr) and all(
@@ -128,6 +149,8 @@ COMPUTE_TYPES: Mapping[str, type[Attribute]] = {
 
 PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
 """What `braid.profile_keys` may say beside the numbers of cases."""
+
+_SIZE_CHECK = '{size = #braid.sizes<["n - 4"]>, message = "…"}'
 
 _KINDS: Mapping[str, _Kind] = {
     NAME: _Kind((StringAttr, ArrayAttr), "a string, or an array of strings"),
@@ -165,6 +188,10 @@ _KINDS: Mapping[str, _Kind] = {
         "a dictionary from names to symbols, such as {batch = #braid.symbol<{min = 1 : i64}>}",
         _holds_symbols,
     ),
+    SIZE_CHECKS: _Kind((ArrayAttr,), f"an array of {_SIZE_CHECK}", _holds_size_checks),
+    BRANCH_SIZE_CHECKS: _Kind(
+        (ArrayAttr,), f"for each region an array of {_SIZE_CHECK}", _holds_branch_checks
+    ),
     SCHEDULE: _Kind((DictionaryAttr,), "a dictionary with a family and a schedule"),
 }
 
@@ -193,6 +220,8 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
     TARGET: _MODULE,
     SETTINGS: _MODULE,
     SYMBOLS: ("func.func",),
+    SIZE_CHECKS: ("func.func",),
+    BRANCH_SIZE_CHECKS: ("scf.if", "scf.index_switch"),
 }
 
 

@@ -16,6 +16,7 @@ from xdsl.pattern_rewriter import (
 from xdsl.transforms.canonicalize import CanonicalizationRewritePattern
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS
 from braid.dialects.braid.names import inherit_names
 from braid.passes.canonicalize.dead_ops import erase_dead_ops
 from braid.passes.canonicalize.tensor_patterns import TensorPatterns
@@ -46,6 +47,17 @@ class _Bounded(RewritePattern):
             )
 
 
+class _OpPatterns(CanonicalizationRewritePattern):
+    """Apply the patterns of ops themselves, but not those that would drop the checks of branches.
+
+    The op that holds them would be replaced by the branch that a known condition takes.
+    """
+
+    def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
+        if BRANCH_SIZE_CHECKS not in op.attributes:
+            super().match_and_rewrite(op, rewriter)
+
+
 @dataclass(frozen=True)
 class CanonicalizePass(ModulePass):
     """Folds ops, applies their canonicalization patterns and removes dead ops, to a fixpoint.
@@ -66,7 +78,7 @@ class CanonicalizePass(ModulePass):
         """Canonicalize everything in `op`. Raises `BraidError` where that does not end."""
         count = sum(1 for _ in op.walk())
         patterns = GreedyRewritePatternApplier(
-            [CanonicalizationRewritePattern(), TensorPatterns()], ctx=ctx, folding_enabled=True
+            [_OpPatterns(), TensorPatterns()], ctx=ctx, folding_enabled=True
         )
         PatternRewriteWalker(
             _Bounded(patterns, budget=_REWRITES_PER_OP * max(count, 100)),

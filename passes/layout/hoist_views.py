@@ -1,12 +1,11 @@
 """`hoist-views`: what only gives memory another shape leaves the loops and branches around it."""
 
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Attribute, Block, Operation
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from braid.analysis.execution.compute_ops import runtime_functions
@@ -24,20 +23,12 @@ def _hoist(op: Operation) -> None:
             return
         if any(parent_block(operand) is block for operand in op.operands):
             return
-        if _is_checked(around, block):
-            return
+        if BRANCH_SIZE_CHECKS in around.attributes:
+            return  # The view is right only at sizes that are checked where a branch is taken.
         op.detach()
         clear_placement(op)  # a cluster stands in one block
         assert around.parent is not None
         around.parent.insert_op_before(op, around)
-
-
-def _is_checked(around: Operation, block: Block) -> bool:
-    """Whether the ops of a branch are right at sizes alone that are checked where it is taken."""
-    checks, region = around.attributes.get(BRANCH_SIZE_CHECKS), block.parent
-    if not isinstance(checks, ArrayAttr) or region is None:
-        return False
-    return bool(cast("ArrayAttr[ArrayAttr[Attribute]]", checks).data[around.regions.index(region)])
 
 
 @dataclass(frozen=True)
@@ -46,7 +37,7 @@ class HoistViewsPass(ModulePass):
 
     A view costs nothing where it stands, but its result is a value of that block: were it inside
     of a loop, a reorder of it would have to be there too. It leaves its cluster with its block.
-    Views stay in a branch whose sizes are checked where it is taken.
+    Views stay in branches whose sizes are checked where they are taken.
 
     ```mlir
     scf.for … { %r = braid.reshape %x … }     // becomes

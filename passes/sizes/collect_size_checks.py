@@ -102,6 +102,7 @@ def _add_checks(block: Block, assumed: Assumptions, checks: _Checks) -> Assumpti
                 checks[fact] = first[fact]
                 assumed = _with(fact, assumed)
             rest = [[own[fact] for fact in own if fact not in checks] for own in branches]
+            op.attributes.pop(BRANCH_SIZE_CHECKS, None)
             if any(rest):
                 op.attributes[BRANCH_SIZE_CHECKS] = ArrayAttr(ArrayAttr(own) for own in rest)
         else:

@@ -264,3 +264,53 @@ def test_what_a_file_says_of_checks_is_not_believed() -> None:
     model = braid.compile(text.encode(), jobs=1, cache=False)
     with pytest.raises(BraidError, match="needs 0 <= n - 4"):
         model(np.zeros(3, np.float32), np.zeros(1, np.float32))
+
+
+BRANCH = """func.func private @part(
+    %x: tensor<?xf32, #braid.sizes<["n"]>>, %c: i1) -> tensor<4xf32> {{
+  %y = scf.if %c -> (tensor<4xf32>) {{
+    %r = braid.sized_slice %x {{offsets = #braid.sizes<["n - 400"]>, sizes = #braid.sizes<["4"]>,
+      strides = array<i64: 1>}} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<4xf32>
+    %e = braid.neg %r : (tensor<4xf32>) -> tensor<4xf32>
+    scf.yield %e : tensor<4xf32>
+  }} else {{
+    %z = braid.constant {{value = dense<0.0> : tensor<4xf32>}} : tensor<4xf32>
+    scf.yield %z : tensor<4xf32>
+  }} {attributes}
+  func.return %y : tensor<4xf32>
+}}
+func.func @main(%x: tensor<?xf32, #braid.sizes<["n"]>>, %b: tensor<i1>) -> tensor<4xf32> {{
+  {condition}
+  %y = func.call @part(%x, %c) : (tensor<?xf32, #braid.sizes<["n"]>>, i1) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}}
+"""
+"""A branch that reads 400 elements before the end of its input."""
+
+
+@pytest.mark.parametrize("attributes", ["", "{braid.branch_size_checks = [[], []]}"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "%c = tensor.extract %b[] : tensor<i1>",
+        "%c = arith.constant true",
+        """%one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %c = arith.cmpi slt, %one, %two : i64""",
+    ],
+)
+def test_checks_of_branches_stay(condition: str, attributes: str) -> None:
+    """A branch that a known condition takes is still checked, whatever the file says of it."""
+    text = BRANCH.format(condition=condition, attributes=attributes)
+    model = braid.compile(text.encode(), jobs=1, cache=False)
+    with pytest.raises(BraidError, match="needs 0 <= n - 400"):
+        model(np.zeros(2, np.float32), np.array(True))
+    x = np.arange(401, dtype=np.float32)
+    np.testing.assert_array_equal(model(x, np.array(True)), -x[1:5])
+
+
+@pytest.mark.parametrize("name", ["size_checks", "branch_size_checks"])
+@pytest.mark.parametrize("value", ["3 : i64", "[3 : i64]", '[[{size = "n"}], []]', "[{}]"])
+def test_checks_that_are_none(name: str, value: str) -> None:
+    attributes = f"{{braid.{name} = {value}}}"
+    refusal(BRANCH.format(condition="%c = arith.constant true", attributes=attributes))
