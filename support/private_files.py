@@ -86,8 +86,8 @@ def check_private_directories(outer: Path, inner: Path) -> None:
 def foreign_reason(path: Path) -> str | None:
     """Return why someone else may have written the file at `path`, None if nobody can have.
 
-    Nobody but others makes symbolic links, whose targets may change. Raises OSError if there is no
-    file.
+    A symbolic link counts as written by others: its target may change, and braid makes none here.
+    Raises OSError if there is no file.
     """
     status = path.lstat()
     if not _is_own(status):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 def statuses_of_threads(name: str) -> Iterator[str]:
-    """The text of `/proc/self/task/*/status` of each thread called `name`.
+    """Yield the text of `/proc/self/task/*/status` of each thread called `name`.
 
     A thread may end between the listing and the reading: it is then left out, as one that ended
     before the listing is.

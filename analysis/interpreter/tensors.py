@@ -68,7 +68,7 @@ def _parameter(machine: Machine, op: Operation, operands: Sequence[Value]) -> Se
 
 
 def _extract(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """In the body of a nest, indices are arrays of those of several iterations."""
+    """Look up elements; in the body of a nest, indices are arrays over several iterations."""
     array, *indices = operands
     position = tuple(np.asarray(index, np.int64) for index in indices)
     for dim, (index, extent) in enumerate(zip(position, array.shape, strict=True)):

@@ -199,13 +199,14 @@ def window_nest(
         return None
     tensors = (input, *outputs)
     nest = WindowNest(op, images, tensors, lanes)
-    known, apart = (range(1, len(shape)), range(len(shape))) if nest.has_lines else ((1,), (1, -1))
+    last = len(shape) - 1
+    # A known stride is not enough: that of a dim of extent 1 is, whatever the other dims are.
+    counted, walked = (range(1, last + 1), range(last + 1)) if nest.has_lines else ((1,), (1, last))
     for tensor in tensors:
-        # Dims of extent 1 have a known stride beside any others.
-        numbers = [tensor.shape[dim] for dim in known] + [tensor.stride(dim) for dim in apart]
+        numbers = [tensor.shape[dim] for dim in counted] + [tensor.stride(dim) for dim in walked]
         if not all(isinstance(number, int) for number in numbers):
             return None
-    dim = len(shape) - 1 if nest.has_lines else 1
+    dim = last if nest.has_lines else 1
     return nest if all(tensor.stride(dim) in (0, 1) for tensor in nest.stored) else None
 
 

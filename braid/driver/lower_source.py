@@ -141,7 +141,7 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: i
 
 
 def _strict(read: Callable[[], SourceModel]) -> SourceModel:
-    """What `read` gives, with strict numerics."""
+    """Return what `read` gives, with strict numerics."""
     model = read()
     write_settings(model.module, {"numerics": Numerics.STRICT})
     return model
@@ -162,7 +162,7 @@ def warn_without_library() -> None:
 
 
 def _record_count(remarks: Sequence[Remark], target: Target) -> RecordCount:
-    """What the passes say that select and search schedules."""
+    """Count the records that passes which select and search schedules speak of."""
     counts: Counter[str] = Counter()
     speaking = {SelectSchedulesPass.name, "tune-schedules", *selecting_passes(target)}
     for remark in remarks:

@@ -271,7 +271,7 @@ def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
 
 
 _BYTES = "<bytes>"
-"""What a model in bytes is called."""
+"""Locations name a model in bytes so."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONVERSIONS = {
     "stablehlo": "convert-stablehlo-to-braid",
@@ -282,7 +282,7 @@ _CONVERSIONS = {
     "math": "convert-linalg-to-braid",
     "tensor": "convert-linalg-to-braid",
 }
-"""What ops of dialects of models, by name, are converted by."""
+"""These passes convert the ops of dialects of models, by the names of the dialects."""
 
 
 def _imported(source: Path | onnx.ModelProto, fixed: Fixed, keep_open: bool) -> ImportedModel:

@@ -1,4 +1,4 @@
-"""What a run checks of open sizes where it takes a branch."""
+"""Checks of open sizes that a run makes where it takes a branch."""
 
 from collections.abc import Sequence
 from typing import cast

@@ -49,7 +49,7 @@ class Iterations:
 
     @property
     def shared(self) -> tuple[Extent, ...]:
-        """Return how many there are and the bytes of scratch memory of each worker, if any."""
+        """Return what workers share, if there are any: iterations, and bytes of scratch memory."""
         return () if self.workers is None else (self.count, self.workers.scratch_bytes)
 
 

@@ -69,7 +69,7 @@ def is_sum_of_bytes(op: ConvOp | MatmulOp, left: Quantized, right: Quantized) ->
 
 
 def _needs_sums_at_edges(op: ConvOp | MatmulOp, left: Quantized) -> bool:
-    """Whether windows reach beyond images, where an unknown zero point does not."""
+    """Return whether windows reach beyond images, and the zero point there is not known."""
     has_unknown_zero = left.zero is not None and number_of(left.zero) is None
     return isinstance(op, ConvOp) and op.windows.is_padded and has_unknown_zero
 

@@ -25,10 +25,10 @@ from braid.support.sizes.evaluation import evaluate
 from braid.support.sizes.expression import Extent, SizeError, Symbol, symbols_of, terms_of
 
 _OTHERS = (256, 512, 1024, 64, 48, 32, 16, 8, 4, 2, 1)
-"""What is tried for all sizes but those of 1 where the first guess is impossible."""
+"""These are tried for all sizes but those of 1 where the first guess is impossible."""
 
 _NUMBERS = (*_OTHERS, *(number for number in range(65) if number not in _OTHERS))
-"""What is tried for one size at which a check does not hold."""
+"""These are tried for one size where a check does not hold."""
 
 _MOST_STEPS, _MOST_OPTIONS = 16, 64
 """Sizes that are changed one after the other, and numbers that are compared for each."""
@@ -85,14 +85,14 @@ def _candidates(guess: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
 
 @dataclass(frozen=True)
 class _Checks:
-    """What must hold of the sizes of a function: each is 0, or not negative, at all sizes."""
+    """The checks of a function: sizes that must be 0, or else must not be negative."""
 
     checked: tuple[tuple[Extent, bool], ...]
     assumed: Mapping[str, Assumed]
 
     @staticmethod
     def of(function: FuncOp) -> "_Checks":
-        """Return what a function checks when it runs."""
+        """Return the checks of a function and of its branches."""
         held = [function.attributes.get(SIZE_CHECKS, ArrayAttr([]))]
         for op in function.walk():
             held += cast("ArrayAttr[Attribute]", op.attributes.get(BRANCH_SIZE_CHECKS, ()))

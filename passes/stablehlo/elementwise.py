@@ -117,6 +117,7 @@ def shift_right_arithmetic(t: StablehloNode) -> SSAValue:
 
 
 def _shifted_right(t: StablehloNode, signedness: Signedness) -> SSAValue:
+    """Shift the bits as integers of this signedness, which says what is filled in."""
     element_type = t.element_type
     if not is_computed_integer(element_type):
         t.fail(f"its operands are of {element_type}, expected integers")

@@ -192,11 +192,11 @@ def _leave_open(function: func.FuncOp, storages: Sequence[Storage]) -> None:
             )
         storage.place = BufferAttr.open(number)
     lifetimes = [bound for storage in movable for bound in (storage.lower, storage.upper)]
-    # Where a branch is not taken since sizes do not fit it, those of its buffers may be negative.
-    least = 0 if any(BRANCH_SIZE_CHECKS in op.attributes for op in function.walk()) else None
-    function.attributes[OPEN_BUFFERS] = SizesAttr.of(
-        storage.size if least is None else maximum(storage.size, least) for storage in movable
-    )
+    sizes = [storage.size for storage in movable]
+    if any(BRANCH_SIZE_CHECKS in op.attributes for op in function.walk()):
+        # Sizes that do not fit a branch, which is not taken then, may make its buffers negative.
+        sizes = [maximum(size, 0) for size in sizes]
+    function.attributes[OPEN_BUFFERS] = SizesAttr.of(sizes)
     function.attributes[OPEN_LIFETIMES] = DenseArrayBase.from_list(i64, lifetimes)
     for name in (ARENA_BYTES, ARENA_BOUND):
         function.attributes[name] = IntegerAttr(0, i64)

@@ -175,7 +175,7 @@ def _read(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp
 
 
 def _read_at_likely_sizes(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp":
-    """Of open sizes there is a plan for each: the one where decisions are made is explained."""
+    """Read a model at the sizes where decisions are made: of open ones each has its own plan."""
     from braid.dialects.braid.sizes import is_open, likely_sizes
     from braid.passes.infrastructure.manager import run_pipeline
     from braid.passes.sizes.bind_sizes import bind_sizes

@@ -10,6 +10,8 @@ _LEAST_RATE = 1024
 """The minimum rate of a request body, in bytes per second."""
 _LINGERING_SECONDS = 2.0
 """After a response before the end of the body, how long the client has to read it."""
+_MOST_UNWANTED = 1 << 16
+"""The bytes of a body that are parsed after the response, so that the connection can be reused."""
 
 
 class PatientProtocol(H11Protocol):
@@ -19,8 +21,8 @@ class PatientProtocol(H11Protocol):
     and for reading the next 64 KiB of a response. It does not run while the server itself does not
     read, as with a slow disk. uvicorn only ends connections that are idle between requests.
 
-    A body that nobody wants any more, since its response is complete, is not parsed: small chunks
-    would keep the server busy for as long as they come. The connection ends soon after.
+    A large body that nobody wants any more, since its response is complete, is not parsed to its
+    end: small chunks would keep the server busy for as long as they come. The connection ends then.
     """
 
     seconds: ClassVar[float] = 30.0
@@ -28,7 +30,7 @@ class PatientProtocol(H11Protocol):
     _since = 0.0
     _received = 0
     _phase = ""
-    _is_lingering = False
+    _unwanted = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Start the time limit of the first request."""
@@ -39,7 +41,8 @@ class PatientProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Count the received bytes."""
         self._received += len(data)
-        if not self._is_lingering:
+        self._count_unwanted(len(data))
+        if self._unwanted <= _MOST_UNWANTED:
             super().data_received(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -49,18 +52,22 @@ class PatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Restart the time limit for the next request, or end a connection in its body."""
+        """Restart the time limit for the next request."""
         self._begin()
         super().on_response_complete()
-        if self.conn.their_state is h11.SEND_BODY:
-            # To close at once could discard the response before the client has read it.
-            self._is_lingering = True
-            self.loop.call_later(_LINGERING_SECONDS, self.transport.close)
 
     def resume_writing(self) -> None:
         """Restart the time limit, since the client has read a part of the response."""
         self._begin()
         super().resume_writing()
+
+    def _count_unwanted(self, count: int) -> None:
+        """Count the bytes of a body whose response is complete; end the connection at the most."""
+        is_unwanted = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        before, self._unwanted = self._unwanted, self._unwanted + count if is_unwanted else 0
+        if before <= _MOST_UNWANTED < self._unwanted:
+            # To close at once could discard the response before the client has read it.
+            self.loop.call_later(_LINGERING_SECONDS, self.transport.close)
 
     def _begin(self) -> None:
         self._since, self._received = self.loop.time(), 0

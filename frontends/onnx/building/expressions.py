@@ -63,16 +63,17 @@ def reshape(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
 
 
 def with_extents(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
-    """`value` under the extents of `shape`, of which each run checks that they are its own.
+    """Return `value` under the extents of `shape`, of which each run checks that they are its own.
 
-    Itself if these are its own in every run, or in none.
+    Returns it unchanged if they are its own in every run, or in none.
     """
-    pairs = list(zip(extents_of(value), shape, strict=False))
-    if len(pairs) != len(shape) or not all(may_equal(own, wanted) for own, wanted in pairs):
+    own = list(extents_of(value))
+    if len(own) != len(shape) or not all(map(may_equal, own, shape)):
         return value
-    if sum(own != wanted for own, wanted in pairs) <= 1:
-        return reshape(b, value, shape)  # of which the number of elements is checked
-    return broadcast(b, value, shape)
+    for dim, wanted in enumerate(shape):
+        own[dim] = wanted
+        value = reshape(b, value, own)  # one dim at a time: the number of elements is checked
+    return value
 
 
 def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:

@@ -117,7 +117,7 @@ class Node:
         return array
 
     def _way_to_know(self, value: SSAValue) -> str:
-        """What to do so that `value` is known: all shapes are, so it depends on data."""
+        """Return a hint how `value` becomes known: all shapes are, so it depends on data."""
         found = self._builder.inputs_behind(value)
         if not found:
             return "make it a constant of the model"

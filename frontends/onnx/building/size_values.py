@@ -1,4 +1,4 @@
-"""What a model computes about its own shapes, where dims are open: sizes instead of numbers.
+"""Evaluate what a model computes about its own shapes: sizes where dims are open.
 
 Exporters write `Shape`, `Gather`, arithmetic, `Concat` and then `Reshape`. Where all that goes into
 such an op is known, it is a number or a size, and so is what comes out: the values are arrays of
@@ -39,6 +39,7 @@ SIZES = Assumptions.of({})
 """Symbols are extents of inputs: 0 or more."""
 
 _LARGEST_FACTOR = 2**32
+"""Products of larger numbers with an extent may exceed 64 bits."""
 
 LARGEST_EXTENT = 2**31 - 1
 """Exporters write this number or a larger one for the end of a dim, whatever its extent is."""

@@ -101,14 +101,14 @@ def require_outputs(node: Node, most: int) -> None:
         node.fail(f"it has {len(node.proto.output)} outputs, its body gives {most}")
 
 
-def carried_on(
+def next_carried(
     b: Builder,
     node: Node,
     names: Sequence[str],
     before: Sequence[SSAValue],
     after: Sequence[SSAValue],
 ) -> list[SSAValue]:
-    """The values `after` an iteration, of the types `before` it.
+    """Return the values `after` an iteration with the types that they have `before` it.
 
     Raises UnsupportedError where a carried value changes its type.
     """
@@ -148,7 +148,7 @@ _UNROLLED = {None, *range(1, UNROLLED_ITERATIONS + 1)}
 _BUFFER = (
     "let the loop carry a tensor with a row for each of the most iterations, and write into that"
 )
-"""What has a known shape instead; the number of iterations can be carried as well."""
+"""This has a known shape instead; the number of iterations can be carried as well."""
 
 
 @importer("Loop")
@@ -194,7 +194,7 @@ def _for_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
         true = b.constant(np.array(True))
         results = node.import_subgraph(graph, [number, true, *values])[1:]
         after, collected = results[: len(values)], results[len(values) :]
-        after = carried_on(b, node, [value.name for value in graph.input[2:]], values, after)
+        after = next_carried(b, node, [value.name for value in graph.input[2:]], values, after)
         if collected and count is None:
             node.unsupported(
                 "values are collected over a number of iterations that is not known at import",
@@ -288,7 +288,7 @@ def _while_loop(b: Builder, node: Node) -> Sequence[SSAValue]:
         results = node.import_subgraph(graph, [number, *after.args[1:]])
         proceed, values = reshape(b, results[0], []), results[1:]
         names = [value.name for value in graph.input[2:]]
-        values = carried_on(b, node, names, after.args[2:], values)
+        values = next_carried(b, node, names, after.args[2:], values)
         following = b.insert(arith.AddiOp(after.args[0], one)).results[0]
         b.insert(scf.YieldOp(following, proceed, *values))
     op = scf.WhileOp([b.use(value) for value in carried], types, [before], [after])

@@ -25,10 +25,10 @@ from braid.support.sizes.expression import Extent
 def resampled(
     b: Builder, node: Node, x: SSAValue, dim: int, size: Extent, how: Resampling
 ) -> SSAValue:
-    """`x` with `size` elements along `dim`, where its extent, the size, or both are open.
+    """Return `x` resampled to `size` elements along `dim`: its extent, the size, or both are open.
 
-    The positions and weights of `resampling_taps`, computed by ops in f64. Raises UnsupportedError
-    for cubic filters, antialiasing, cropping, and interpolation of integers.
+    Positions and weights are those of `resampling_taps`, computed by ops in f64. Raises
+    UnsupportedError for cubic filters, antialiasing, cropping, and interpolation of integers.
     """
     known = _COORDINATES.get(how.coordinates)
     is_plain = not (how.exclude_outside or how.antialias) and how.mode in ("nearest", "linear")

@@ -191,7 +191,7 @@ def _open_average(
     kernel: Sequence[int],
     counted: WindowAttributes | None,
 ) -> SSAValue:
-    """Sums over how many elements each window of open extents has: the same sums of ones."""
+    """Return averages over windows of open extents: sums divided by the same sums of ones."""
     ones = broadcast(b, scalar(b, 1, total), [1, 1, *spatial])
     low, high = [0] * len(spatial), [0] * len(spatial)
     if counted is not None:

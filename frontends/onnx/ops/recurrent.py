@@ -75,7 +75,7 @@ class Weights:
         return self.activations[which](b, x)
 
     def recur(self, b: Builder, h: SSAValue, first: int, count: int) -> SSAValue:
-        """What the state adds to gates `first` to `first + count`, with the bias."""
+        """Return what the state adds to gates `first` to `first + count`, with the bias."""
         size = self.hidden
         product = matmul(b, h, slice_dim(b, self.recurrence, 1, first * size, count * size))
         if self.recurrence_bias is None:
@@ -295,7 +295,7 @@ def _at(b: Builder, value: SSAValue | None, direction: int) -> SSAValue | None:
 
 
 def _start(b: Builder, s: _Sequences, index: int, direction: int) -> SSAValue:
-    """The initial state of input `index`, 0 if it is left out."""
+    """Return the initial state of input `index`, 0 if it is left out."""
     initial, batch = s.node.optional(index), extents_of(s.x)[1]
     if initial is None:
         zero = np.zeros((1, 1), to_numpy(element_type_of(s.x)))

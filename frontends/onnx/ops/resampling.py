@@ -46,10 +46,11 @@ def resize(b: Builder, node: Node) -> SSAValue:
             region[rank + dim] = float(given[position + len(axes)])
     later = [dim for dim, scale in enumerate(scales) if scale is None]
     known = [shape[dim] if dim in later else sizes[dim] for dim in range(rank)]
-    y = b.emit(ResizeOp.get(x, known, [scale or 1.0 for scale in scales], how, region))
+    if not later or known != list(shape):
+        x = b.emit(ResizeOp.get(x, known, [scale or 1.0 for scale in scales], how, region))
     for dim in later:
-        y = resampled(b, node, y, dim, sizes[dim], how)
-    return y
+        x = resampled(b, node, x, dim, sizes[dim], how)
+    return x
 
 
 def _extents(

@@ -22,9 +22,9 @@ from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.building.size_values import as_array, fixed, fixed_shape
 from braid.frontends.onnx.ops.control_flow import (
-    carried_on,
     counted_loop,
     loop_keys,
+    next_carried,
     require_outputs,
 )
 from braid.support.sizes.expression import Extent
@@ -76,7 +76,7 @@ def _scanned(b: Builder, node: Node, inputs: Sequence[SSAValue]) -> list[SSAValu
         results = node.import_subgraph(graph, [*values, *slices])
         after, collected = results[: len(values)], results[len(values) :]
         names = [value.name for value in graph.input[: len(values)]]
-        return carried_on(b, node, names, values, after), collected
+        return next_carried(b, node, names, values, after), collected
 
     results = counted_loop(b, count, states, body, loop_keys(node, graph))
     return [*results[: len(states)], *_placed(b, node, results[len(states) :], count)]

@@ -282,6 +282,19 @@ def test_bodies_that_nobody_wants_end(server: Server) -> None:
     assert slowest < 2
 
 
+def test_a_body_may_come_after_the_response(server: Server) -> None:
+    """Clients that send head and body apart go on using the connection."""
+    head = "POST /tasks?name=x.onnx HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"
+    with closing(connected(server)) as connection:
+        for _ in range(2):
+            connection.sendall(head.encode())
+            answer = b""
+            while b"}" not in answer:
+                answer += connection.recv(1 << 16)
+            assert b" 401 " in answer
+            connection.sendall(b"123456789")
+
+
 def test_answers_that_nobody_reads_end(server: Server) -> None:
     """As much as the system keeps for itself may wait; the connection ends all the same."""
     with closing(socket.socket()) as connection:
