@@ -24,6 +24,7 @@ from braid.dialects.braid.dtypes import i1, i64, is_float
 from braid.dialects.braid.reduction import neutral_of, reduce_stage
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Position, Scalar
+from braid.dialects.braid.sizes import may_be_at_most
 from braid.dialects.braid.structure import Access, OperandSource, Stage, StageSource, Structure
 
 
@@ -67,7 +68,7 @@ class ArgReduceOp(StructuredOp):
         require_one_of("kind", self.kind.data, ("max", "min"))
         require_computed(element_type_of(self.input))
         require_dim(dim, len(shape))
-        require(shape[dim] != 0, f"dim {dim} has no elements")
+        require(may_be_at_most(1, shape[dim]), f"dim {dim} has no elements")
         shape[dim] = 1
         return [tensor_type(i64, shape)]
 

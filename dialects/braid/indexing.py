@@ -23,12 +23,14 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.boxes import Box, whole
 from braid.dialects.braid.dtypes import i1, i64
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Load, Position, Scalar
 from braid.dialects.braid.sizes import may_be_at_most
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
 from braid.dialects.braid.tiling import Tile
 from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import minimum, product_of
 
 
 def require_index_type(indices: SSAValue) -> None:
@@ -253,9 +255,15 @@ def require_elements_fit(data: Sequence[Extent], indices: Sequence[Extent], dim:
 
 
 def require_addressed(extents: Sequence[Extent], shape: Sequence[Extent]) -> None:
-    """Raise VerifyException if a result of `shape` has elements but a dim in `extents` has none."""
+    """Raise VerifyException if a result of `shape` has elements but a dim in `extents` has none.
+
+    Where sizes are open, this is taken for granted: an index has no place in an empty dim.
+    """
+    if 0 in shape:
+        return
+    least = 1 if DYNAMIC in shape else minimum(1, product_of(shape))
     require(
-        0 not in extents or 0 in shape,
+        all(may_be_at_most(least, extent) for extent in extents),
         f"the indices are along extents {list(extents)}, expected at least one element",
     )
 

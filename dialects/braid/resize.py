@@ -50,9 +50,11 @@ from braid.dialects.braid.resampling import (
     resampling_taps,
 )
 from braid.dialects.braid.size_limits import require_table
+from braid.dialects.braid.sizes import may_be_at_most
 from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import minimum
 
 _LEAST_SCALE = 2**-20
 
@@ -161,8 +163,10 @@ class ResizeOp(DecomposableOp):
         self._verify_antialias()
         self._verify_tables()
         self._verify_part()
+        pairs = zip(extents_of(self.input), sizes, strict=True)
+        changed = [(own, wanted) for own, wanted in pairs if own != wanted and wanted != DYNAMIC]
         require(
-            0 not in extents_of(self.input) or 0 in sizes,
+            0 in sizes or all(may_be_at_most(minimum(1, size), own) for own, size in changed),
             f"the result has shape {list(sizes)}, the input no elements",
         )
         return [tensor_type(element_type_of(self.input), sizes)]

@@ -102,7 +102,8 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         require(w[0] % groups == 0, f"{w[0]} input channels do not divide by {groups} groups")
         self._verify_lists(len(x) - 2)
         require(min(w[2:]) > 0, f"the window is {w[2:]}, expected positive extents")
-        require(0 not in x[2:], f"the input has spatial extents {x[2:]}, expected positive ones")
+        positive = all(may_be_at_most(1, extent) for extent in x[2:])
+        require(positive, f"the input has spatial extents {x[2:]}, expected positive ones")
         spatial = [
             DYNAMIC if extent == DYNAMIC else self.windows.kept_extent(d, extent)
             for d, extent in enumerate(x[2:])

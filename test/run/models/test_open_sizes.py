@@ -358,3 +358,26 @@ def test_sizes_in_arithmetic_beyond_64_bits_are_data() -> None:
       s = Shape (x)  k = Constant <value = int64[1] {4611686018427387904}> ()
       m = Mul (s, k)  y = Div (m, k) }"""
     with_ort(onnx.parser.parse_model(text), {"x": numbers(5)}, {"x": numbers(3)})
+
+
+LOOKUPS = {
+    "Gather": "y = Gather (x, j)",
+    "GatherND": "i = Constant <value = int64[1,1] {0}> ()  y = GatherND (x, i)",
+    "GatherElements": "y = GatherElements (x, k)",
+    "ScatterElements": "u = Cast <to = 1> (k)  y = ScatterElements (x, k, u)",
+    "ArgMax": "i = ArgMax <axis = 0> (x)  y = Cast <to = 1> (i)",
+    "Resize": """s = Shape (k)
+      y = Resize <mode = "linear", coordinate_transformation_mode = "asymmetric"> (x, , , s)""",
+}
+
+
+@pytest.mark.parametrize("op", LOOKUPS)
+def test_nothing_is_looked_up_in_an_empty_dim(op: str) -> None:
+    """The nearest element of an index would lie beyond the input."""
+    text = f"""<ir_version: 9, opset_import: ["" : 18]>
+    g (float[N,4] x, int64[M] j, int64[P,4] k) => (float[A,B] y) {{ {LOOKUPS[op]} }}"""
+    model = braid.compile(onnx.parser.parse_model(text))
+    indices = np.zeros(2, np.int64), np.zeros((2, 4), np.int64)
+    with pytest.raises(BraidError, match="<= N"):
+        model(np.zeros((0, 4), np.float32), *indices)
+    assert np.isfinite(model(np.ones((1, 4), np.float32), *indices)).all()
