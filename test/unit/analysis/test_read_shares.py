@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import TensorType, f32, i64
+from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType, f32, i64
 from xdsl.ir import Block
 
 from braid.analysis.tiles.read_shares import read_share
@@ -82,5 +82,5 @@ def read_dependence(ops, block: Block, shapes) -> float:
 def test_what_an_op_reads_whole() -> None:
     block, (op,) = made([(6, 4)], lambda x: [ReshapeOp.get(x, [24])])
     assert read_share(op, block.args[0]) == 1
-    open_dim, (op,) = made([(-1, 4), (2,)], lambda x, i: [GatherOp.get(x, i, 0)])
+    open_dim, (op,) = made([(DYNAMIC_INDEX, 4), (2,)], lambda x, i: [GatherOp.get(x, i, 0)])
     assert read_share(op, open_dim.args[0]) == 1
