@@ -245,8 +245,12 @@ def _is_allowed_later(node: Node, formal: Formal, name: str) -> bool:
 @cache
 def onnx_type(element_type: Attribute) -> str:
     """Return the name of an element type in ONNX's schemas, such as `float16`."""
-    data_type = helper.np_dtype_to_tensor_dtype(to_numpy(element_type))
-    return TensorProto.DataType.Name(data_type).lower()
+    return TensorProto.DataType.Name(onnx_data_type(element_type)).lower()
+
+
+def onnx_data_type(element_type: Attribute) -> TensorProto.DataType:
+    """Return the number of an element type in ONNX's protobuf."""
+    return helper.np_dtype_to_tensor_dtype(to_numpy(element_type))
 
 
 def is_too_new(proto: NodeProto, domain: str, opset: int) -> bool:

@@ -22,6 +22,7 @@ from braid.frontends.onnx.building.registry import Importer
 from braid.frontends.onnx.constraints import check_given, check_made, signature
 from braid.frontends.onnx.functions import Body, body_of, called_body, key_of
 from braid.frontends.onnx.importers import find_importer
+from braid.frontends.onnx.inference import Constant, check_inference
 from braid.frontends.onnx.model_file import ModelFile, declared_shape, tensor_type_of
 from braid.frontends.onnx.schema_functions import function_of
 from braid.frontends.onnx.supported import missing_op, names_used
@@ -52,6 +53,7 @@ class GraphImporter:
         self._opsets = file.opsets if opsets is None else opsets
         self._names: Counter[str] = Counter() if names is None else names
         self._declared: dict[str, DeclaredSizes] = {}
+        self._constants: set[Constant] = set()
 
     def import_graph(self, graph: GraphProto, scope: Scope) -> list[SSAValue]:
         """Appends the graph's nodes; its outputs.
@@ -64,7 +66,9 @@ class GraphImporter:
                 sizes = declared_shape(value)
                 self._declared[value.name] = tuple(d if isinstance(d, int) else None for d in sizes)
         for tensor in graph.initializer:
-            scope[tensor.name] = self._initializer(tensor.name, self._file.tensors.read(tensor))
+            value = self._initializer(tensor.name, self._file.tensors.read(tensor))
+            scope[tensor.name] = value
+            self._constants.add((tensor.name, value))
         if graph.sparse_initializer:
             raise self._unsupported("sparse initializers are not supported")
         for node in self._in_order(graph.node):
@@ -141,6 +145,8 @@ class GraphImporter:
         for name, value in zip(proto.output, self._outputs(node, scope), strict=False):
             if name and value is not None:
                 scope[name] = value
+                if node.op_type == "Constant":
+                    self._constants.add((name, value))
         self._name_ops(proto, first, scope)
 
     def _call(
@@ -169,6 +175,7 @@ class GraphImporter:
             results = self._imported(node, importer, scope)
             if known is not None:
                 check_made(node, known, results)
+                check_inference(node, self._opsets, self._constants)
             elif importer is not None and not importer.__module__.startswith("braid."):
                 node.require_attributes_read()
             return results

@@ -96,6 +96,11 @@ class Node:
         """Input `index`, None where it is left out."""
         return self.inputs[index] if index < len(self.inputs) else None
 
+    def value_if_known(self, index: int) -> Array | None:
+        """Return the value of input `index` if it is there and not computed."""
+        value = self.optional(index)
+        return None if value is None else self._builder.known(value)
+
     def known(self, index: int) -> Array | None:
         """The value of input `index` if it is there; raises UnsupportedError if it is computed."""
         value = self.optional(index)
