@@ -313,11 +313,23 @@ def select(condition: Condition | bool, chosen: Extent, otherwise: Extent) -> Ex
 
 
 def _known_by(condition: Condition) -> tuple[Symbol, int] | None:
-    """Return the symbol whose value the condition tells, and that."""
+    """Return the symbol whose value the condition tells, and that.
+
+    The least of a symbol and a larger number is the symbol; that of broadcasts is compared with 1.
+    """
     atom = atom_alone(condition.size - condition.size.constant)
-    if condition.is_zero and isinstance(atom, Symbol):
-        return atom, -condition.size.constant
-    return None
+    if not condition.is_zero:
+        return None
+    value = -condition.size.constant
+    if isinstance(atom, Extreme):
+        numbers = [part for part in atom.arguments if isinstance(part, int)]
+        others = [part for part in atom.arguments if isinstance(part, Size)]
+        decided = all(number < value if atom.is_max else number > value for number in numbers)
+        if len(others) != 1 or not decided:
+            return None
+        value -= others[0].constant
+        atom = atom_alone(others[0] - others[0].constant)
+    return (atom, value) if isinstance(atom, Symbol) else None
 
 
 def _as_size(extent: Extent) -> Size:

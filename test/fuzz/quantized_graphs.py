@@ -161,11 +161,12 @@ class Draft:
     ) -> Value:
         """What sums of `x` times so many weights of this size are, and a bias.
 
-        Roundings add up as those of numbers of both signs do.
+        A sum of numbers of both signs grows with the square root of the number of terms, and so do
+        the roundings of such sums that a reference in f32 adds up.
         """
         terms, size = weights
         gain = terms * size
-        rounded = 2e-7 * x.size * size * terms**0.5 + 5e-7 * more
+        rounded = 2e-7 * x.size * size * terms + 5e-7 * more
         return Value(name, shape, x.size * gain + more, x.error * gain + rounded)
 
     def model(self, results: list[str]) -> ModelProto:

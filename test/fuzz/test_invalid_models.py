@@ -24,7 +24,7 @@ from test.guarded import Case, Side, run_guarded
 EXAMPLES = int(os.environ.get("BRAID_FUZZ_EXAMPLES", "25"))
 
 ADMITTED = {
-    r"typestr: \w+, has unsupported type|has unsupported type tensor": (
+    r"typestr: [\w()]+, has unsupported type|has unsupported type tensor": (
         "the newest version of the op takes the type, and so do importers of all versions"
     ),
     r"[Ii]nferred shape and existing shape differ|Inferred=\d+ Declared=\d+": (
