@@ -87,6 +87,24 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
         )
 
 
+def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> dict[str, int]:
+    """Return the sizes of open dims by name: those of one name must agree.
+
+    Raises:
+        BraidError: a dim has two sizes.
+
+    """
+    sizes: dict[str, int] = {}
+    for spec, value in zip(specs, inputs, strict=True):
+        for name, size in zip(spec.dims, value.shape, strict=False):
+            if name and sizes.setdefault(name, size) != size:
+                raise BraidError(
+                    f"dim '{name}' is {size} in input '{spec.name}', and {sizes[name]} in an "
+                    "input before it"
+                )
+    return sizes
+
+
 def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> None:
     """Check a caller's buffer for an output, which must have this shape.
 

@@ -146,14 +146,13 @@ class InterpreterExecutor:
         """Interpret the model."""
         given = host_arrays(inputs, _WHERE)
         buffers = host_arrays(outputs, _WHERE) if outputs is not None else None
-        if buffers is not None:
-            for spec, buffer in zip(self._outputs, buffers, strict=True):
-                check_output(spec, buffer, spec.bound)
-            check_apart(self._outputs, buffers)
         arrays = [check_input(s, x) for s, x in zip(self._inputs, given, strict=True)]
         results = list(self._evaluate(arrays))
         if buffers is None:
             return results
+        for spec, buffer, result in zip(self._outputs, buffers, results, strict=True):
+            check_output(spec, buffer, result.shape)
+        check_apart(self._outputs, buffers)
         for buffer, result in zip(buffers, results, strict=True):
             np.copyto(buffer, result)
         return buffers

@@ -55,7 +55,6 @@ def read_source(
     cpu: str | None = None,
     gpu_arch: str | None = None,
     settings: Mapping[str, object] | None = None,
-    keep_open: bool = False,
 ) -> SourceModel:
     """Read a model: the path of an `.onnx` or `.mlir` file, its bytes, a `ModelProto`, or a module.
 
@@ -64,11 +63,11 @@ def read_source(
 
     `shapes` fixes the open dims of inputs of an ONNX model, `dims` dims by name, and `constants`
     values of inputs; `buckets` and `bounds` make variants for sizes of the dims that stay open
-    (see `buckets.read_bucketed`). With `keep_open`, dims that nothing fixes are sizes with a name;
-    without it they are an error. `parameters`, a mapping or the
-    path of a safetensors file, add to those of the model and win over them. Passes find them in
-    `context`. With `settings`, however few, the module says how it is compiled (`write_settings`):
-    by these, by its own, or as the environment asks. None are for models that are only read.
+    (see `buckets.read_bucketed`). Dims that nothing fixes are sizes with a name. `parameters`, a
+    mapping or the path of a safetensors file, add to those of the model and win over them. Passes
+    find them in `context`. With `settings`, however few, the module says how it is compiled
+    (`write_settings`): by these, by its own, or as the environment asks. None are for models that
+    are only read.
 
     Raises:
         BraidError: the model cannot be read, or is not valid, or there is no such target, CPU or
@@ -80,7 +79,7 @@ def read_source(
     if buckets or bounds:
         model = _read_bucketed(source, buckets, bounds, fixed)
     else:
-        model = _read(context, source, fixed, keep_open)
+        model = _read(context, source, fixed)
     # Whatever made the module and fixed its sizes: passes and kernels rely on what is checked.
     with collector_paused():
         verify_module(model.module)
@@ -119,7 +118,6 @@ def read_to_compile(context: Context, source: ModelSource, options: CompileOptio
         shapes=options.shapes,
         dims=options.dims,
         constants=options.constants,
-        keep_open=True,
         parameters=options.parameters,
         buckets=options.shape_buckets,
         bounds=options.shape_bounds,
@@ -218,13 +216,13 @@ def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
     return ChainMap(cast(dict[str, Any], first), cast(dict[str, Any], second))
 
 
-def _read(context: Context, source: ModelSource, fixed: Fixed, keep_open: bool) -> SourceModel:
+def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
     if isinstance(source, ModuleOp):
         _refuse_fixed(fixed)
         verify_module(source)
         return SourceModel("model", _in_braid(context, source.clone()), {})
     if isinstance(source, onnx.ModelProto):
-        imported = _imported(source, fixed, keep_open)
+        imported = _imported(source, fixed)
         name = source.graph.name or "model"
         return SourceModel(name, imported.module, imported.parameters)
     if isinstance(source, bytes):
@@ -237,7 +235,7 @@ def _read(context: Context, source: ModelSource, fixed: Fixed, keep_open: bool) 
     path = Path(source)
     match path.suffix.lower():
         case ".onnx":
-            imported = _imported(path, fixed, keep_open)
+            imported = _imported(path, fixed)
             return SourceModel(path.stem, imported.module, imported.parameters)
         case ".mlir":
             from braid.driver.sources.reading import read_mlir
@@ -285,27 +283,14 @@ _CONVERSIONS = {
 """These passes convert the ops of dialects of models, by the names of the dialects."""
 
 
-def _imported(source: Path | onnx.ModelProto, fixed: Fixed, keep_open: bool) -> ImportedModel:
-    """Import a model, with open dims as sizes or as an error that says which could be given.
-
-    Raises BraidError as `import_onnx`.
-    """
+def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
+    """Import a model, with open dims as sizes. Raises BraidError as `import_onnx`."""
     try:
         return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
-    except OpenDimsError as error:
+    except OpenDimsError:
         from braid.driver.sources.likely_sizes import valid_sizes  # imported where dims are open
 
-        sizes = valid_sizes(OpenModel(source, fixed))
-        if keep_open:
-            return _kept_open(source, fixed, sizes or {})
-        if sizes is None:
-            raise
-        raise BraidError(
-            error.message,
-            location=error.location,
-            hint=f"give their sizes, such as {option_text('dims', sizes)}, or compile for several "
-            f"sizes with {option_text('shape_buckets')}",
-        ) from error
+        return _kept_open(source, fixed, valid_sizes(OpenModel(source, fixed)) or {})
 
 
 def _kept_open(

@@ -115,20 +115,24 @@ def _check_length(file: IO[bytes]) -> None:
 
 
 def sized_inputs(
-    specs: Sequence[TensorSpec], shapes: Shapes, dims: Mapping[str, int | str]
+    specs: Sequence[TensorSpec],
+    shapes: Shapes,
+    dims: Mapping[str, int | str],
+    at: Mapping[str, int],
 ) -> list[TensorSpec]:
-    """Return the inputs with the sizes of `--shape` and `--dim` for their open dims.
+    """Return the inputs with the sizes of `--shape`, `--dim` and `--at` for their open dims.
 
     Raises:
         BraidError: an unknown input or dim, or a shape that an input cannot have.
 
     """
     known = {name for spec in specs for name in spec.dims if name}
+    dims = {**dims, **at}
     for name, size in dims.items():
         if name not in known or not isinstance(size, int):
             listed = ", ".join(f"'{dim}'" for dim in sorted(known)) or "none"
             raise BraidError(
-                f"--dim {name}={size} fixes no open dim of the model",
+                f"--{'at' if name in at else 'dim'} {name}={size} names no open dim of the model",
                 hint=f"its open dims are {listed}, of which a size can be given",
             )
     names = [spec.name for spec in specs]
@@ -148,8 +152,8 @@ def _shape(spec: TensorSpec, shapes: Shapes, dims: Mapping[str, int | str]) -> t
     for name, size in zip(names, given, strict=False):
         if dims.get(name, size) != size:
             raise BraidError(
-                f"--shape for '{spec.name}' is {list(given)}, but --dim {name}={dims[name]} is "
-                "given too",
+                f"--shape for '{spec.name}' is {list(given)}, but dim '{name}' is given as "
+                f"{dims[name]}",
                 hint="leave one of them out",
             )
     return given
@@ -207,9 +211,6 @@ def at_likely_sizes(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> 
     What is `given` has its own. Of the others the first of two dims or more is a batch, of 1, the
     last two of four are sides, of 224, and others are sequences, of 128.
 
-    Raises:
-        BraidError: a dim of an input that is not given can have no size.
-
     """
     sizes: dict[str, int] = {}
     for spec in specs:
@@ -223,15 +224,9 @@ def _at_likely_sizes(
 ) -> TensorSpec:
     if spec.name in given:
         return replace(spec, bound=given[spec.name].shape)
-    if min(spec.bound, default=0) < 0:  # of a model that is interpreted
-        raise BraidError(
-            f"input '{spec.name}' has open dims, of which no random value has the sizes",
-            hint=f"--input {spec.name}=FILE gives a value; --dim and --shape give the sizes of "
-            "what is compiled, bind-sizes fixes the dims of a source",
-        )
     rank = len(spec.bound)
     shape = [
-        bound if bound < UNBOUNDED else sizes.setdefault(name, likely_size(dim, rank))
+        bound if 0 <= bound < UNBOUNDED else sizes.setdefault(name, likely_size(dim, rank))
         for dim, (bound, name) in enumerate(zip(spec.bound, _dim_names(spec), strict=True))
     ]
     return replace(spec, bound=tuple(shape))

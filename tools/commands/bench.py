@@ -10,10 +10,12 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import (
+    AtOption,
     InputOption,
     InterpretOption,
     ModelArgument,
     SeedOption,
+    parse_at,
 )
 
 RunsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")]
@@ -40,6 +42,7 @@ def bench(
     runs: RunsOption = 50,
     warmup: WarmupOption = 5,
     inputs: InputOption = None,
+    at: AtOption = None,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
     stream: StreamOption = False,
@@ -61,9 +64,9 @@ def bench(
     from braid.tools.terminal.outputs import check_outputs, write_files
 
     check_outputs(json_file)
-    given = read_inputs(inputs)
+    given, sizes = read_inputs(inputs), parse_at(at)
     opened = open_model(model, replace(options, cache=False), interpret=interpret)
-    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options))
+    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     left = [spec for spec in specs if spec.name not in given]
     ranges = ranges_of_inputs(model, options, left)
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges))

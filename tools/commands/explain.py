@@ -1,6 +1,6 @@
 """`braid explain`: what was decided about a model, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped, only
-from braid.tools.commands.options import SourceArgument, option_of
+from braid.tools.commands.options import AtOption, SourceArgument, option_of, parse_at
 
 if TYPE_CHECKING:
     from xdsl.context import Context
@@ -93,19 +93,21 @@ def explain(
     model: SourceArgument,
     views: ViewOptions,
     options: Explained,
+    at: AtOption = None,
 ) -> None:
     """Explain the decisions of the default pipeline about a model.
 
     Without options, a line per decision: its cost, a lower bound that nothing could beat, and
     the gap. With --memory-budget, the plan for it is compared with the one without. The page of
-    --html needs no network.
+    --html needs no network. Decisions about a model with open dims are made at likely sizes; the
+    plan of memory is the one at those of --at.
     """
     from braid.tools.terminal.outputs import check_outputs
 
     check_outputs(views.html, views.trace)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
-    explained = _explained(model, views, options)
+    explained = _explained(model, views, options, parse_at(at))
     if views.circuits and not explained.circuits:
         raise BraidError(
             "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
@@ -113,7 +115,9 @@ def explain(
     _show(model, explained, views, options)
 
 
-def _explained(model: Path, views: ViewOptions, options: CompileOptions) -> _Explained:
+def _explained(
+    model: Path, views: ViewOptions, options: CompileOptions, sizes: Mapping[str, int]
+) -> _Explained:
     from braid.passes.infrastructure.context import make_context
     from braid.tools.commands.diagnostics import compiling
     from braid.tools.explain.walk import plan_memory, walk_through
@@ -129,7 +133,7 @@ def _explained(model: Path, views: ViewOptions, options: CompileOptions) -> _Exp
             known, module, profile=profile, partition=options.partition, pin=options.pin
         )
         if views.lists_memory or views.html is not None:
-            bound = partial(_read_at_likely_sizes, known, model, options)
+            bound = partial(_read_at_sizes, known, model, options, sizes)
             plan = plan_memory(known, bound, profile=profile, budget=views.memory_budget)
         if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
             made = _timelines(model, options)
@@ -174,18 +178,15 @@ def _read(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp
     return module
 
 
-def _read_at_likely_sizes(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp":
-    """Read a model at the sizes where decisions are made: of open ones each has its own plan."""
-    from braid.dialects.braid.sizes import is_open, likely_sizes
-    from braid.passes.infrastructure.manager import run_pipeline
+def _read_at_sizes(
+    context: "Context", model: Path, options: CompileOptions, sizes: Mapping[str, int]
+) -> "ModuleOp":
+    """Read a model at the sizes that are asked for, others likely: each has a plan of its own."""
     from braid.passes.sizes.bind_sizes import bind_sizes
-    from braid.passes.sizes.collect_size_checks import CollectSizeChecksPass
-    from braid.passes.sizes.select_likely_sizes import SelectLikelySizesPass
+    from braid.tools.commands.likely_sizes import sizes_to_show
 
     module = _read(context, model, options)
-    if is_open(module):
-        run_pipeline(context, module, [CollectSizeChecksPass(), SelectLikelySizesPass()])
-        bind_sizes(module, likely_sizes(module))
+    bind_sizes(module, sizes_to_show(context, module, sizes))
     return module
 
 

@@ -32,6 +32,15 @@ RandomOption = Annotated[
     bool, typer.Option("--random", help="Take random values for inputs that are not given.")
 ]
 SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the random values.")]
+AtOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--at",
+        metavar="DIM=SIZE,…",
+        help="Sizes of open dims for this command, such as batch=3,sequence=77; the compiled code "
+        "still takes any. Likely ones by default. Repeatable.",
+    ),
+]
 InterpretOption = Annotated[
     bool, typer.Option("--interpret", help="Run the numpy interpreter instead of compiled code.")
 ]
@@ -98,6 +107,26 @@ def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
             raise BraidError(f"--dim is given twice for '{name}'")
         dims[name] = int(size) if size.isdecimal() else size
     return dims
+
+
+def parse_at(texts: Sequence[str] | None) -> dict[str, int]:
+    """Read the values of `--at`, each of one or more dims separated by commas.
+
+    Raises:
+        BraidError: one is not `dim=size`, or a dim comes twice.
+
+    """
+    sizes: dict[str, int] = {}
+    for text in (part.strip() for each in texts or () for part in each.split(",")):
+        name, size = split_pair("--at", text)
+        if name in sizes:
+            raise BraidError(f"--at is given twice for '{name}'")
+        if not size.isdecimal():
+            raise BraidError(
+                f"--at for '{name}' is '{size}', expected a size", hint=f"such as --at {name}=8"
+            )
+        sizes[name] = int(size)
+    return sizes
 
 
 def parse_buckets(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:

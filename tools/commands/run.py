@@ -10,11 +10,13 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import (
+    AtOption,
     InputOption,
     InterpretOption,
     ModelArgument,
     RandomOption,
     SeedOption,
+    parse_at,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +71,7 @@ def run(
     inputs: InputOption = None,
     output_dir: OutputDirOption = None,
     random: RandomOption = False,
+    at: AtOption = None,
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
     profile: ProfileFileOption = None,
@@ -90,10 +93,10 @@ def run(
     check_outputs(profile, trace)
     if output_dir is not None:
         check_directory(output_dir)
-    given = read_inputs(inputs)
+    given, sizes = read_inputs(inputs), parse_at(at)
     options = replace(options, profile=profile is not None)
     opened = open_model(model, options, interpret=interpret)
-    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options))
+    specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     if random:
         left = [spec for spec in specs if spec.name not in given]
         values = random_inputs(specs, seed, given, ranges_of_inputs(model, options, left))

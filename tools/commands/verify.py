@@ -11,10 +11,12 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import (
+    AtOption,
     InputOption,
     InterpretOption,
     SeedOption,
     SourceArgument,
+    parse_at,
 )
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ def verify(
         ),
     ],
     inputs: InputOption = None,
+    at: AtOption = None,
     seed: SeedOption = 0,
     tolerance: ToleranceOption = None,
     interpret: InterpretOption = False,
@@ -89,16 +92,15 @@ def verify(
     With --per-cluster, clusters are those that the model has without that, and the reference is the
     interpreter on what the clusters before have computed, so that each is judged alone; where a
     cluster declares a tolerance, since its device computes in another type, that is allowed. Inputs
-    that are not given are random. The status is 1 if an op differs.
+    that are not given are random. A model with open dims is compiled for any sizes and compared at
+    those of --at, or at likely ones. The status is 1 if an op differs.
     """
     from braid.dialects.braid.settings import settings_of
-    from braid.dialects.braid.sizes import is_open, likely_sizes
     from braid.driver.read_source import read_to_compile
     from braid.passes.infrastructure.context import make_context
-    from braid.support.errors import BraidError
-    from braid.support.option_names import option_text
     from braid.support.settings import Kernels, Precision
-    from braid.tools.commands.arrays import random_inputs, read_inputs
+    from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
+    from braid.tools.commands.likely_sizes import sizes_to_show
     from braid.tools.commands.models import input_ranges, refuse_options
     from braid.tools.comparison.layerwise import differences
 
@@ -111,17 +113,14 @@ def verify(
     # Where clusters are compared, they are those of the target; else ops are, as they were read.
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
-    if is_open(source.module):
-        raise BraidError(
-            "verify compares results at known sizes, and the model has open dims",
-            hint=f"give sizes, such as {option_text('dims', likely_sizes(source.module))}",
-        )
+    sizes = sizes_to_show(known, source.module, parse_at(at))
     onnx_runtime = None if per_cluster else _onnx_runtime(model, options)
     _check_reference(interpret, onnx_runtime)
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
     given = read_inputs(inputs)
-    values = random_inputs(tested.inputs, seed, given, input_ranges(source.module))
+    specs = sized_inputs(tested.inputs, {}, {}, sizes)
+    values = random_inputs(specs, seed, given, input_ranges(source.module))
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)

@@ -6,7 +6,7 @@ that stands for it.
 """
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,10 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from braid.dialects.braid.base import AnyTensor, TensorOp
+from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.movement import BroadcastOp
 from braid.dialects.braid.names import names_of
 
 Array = NDArray[Any]
@@ -135,10 +136,14 @@ def _replace(old: Operation, new: Operation, values: Named) -> tuple[Operation, 
 
 def _fill(like: SSAValue, before: Operation) -> SSAValue:
     """A constant, in front of an op, that says that nothing was computed."""
-    type = cast(AnyTensor, like.type)
-    constant = ConstantOp.of(_not_run(type.get_shape(), to_numpy(type.element_type)))
-    Rewriter.insert_op(constant, InsertPoint.before(before))
-    return constant.output
+    shape, dtype = extents_of(like), to_numpy(element_type_of(like))
+    numbers = tuple(extent if isinstance(extent, int) else 1 for extent in shape)
+    constant = ConstantOp.of(_not_run(numbers, dtype))
+    ops: list[Operation] = [constant]
+    if numbers != shape:
+        ops.append(BroadcastOp.get(constant.output, shape))
+    Rewriter.insert_op(ops, InsertPoint.before(before))
+    return ops[-1].results[0]
 
 
 def _not_run(shape: tuple[int, ...], dtype: "np.dtype[Any]") -> Array:

@@ -13,9 +13,11 @@ from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.ports import input_names, output_names
+from braid.dialects.braid.sizes import DYNAMIC, extents_of_type
 from braid.dialects.braid.variants import public_functions, variant_sizes
-from braid.runtime.manifest import TensorSpec
+from braid.runtime.manifest import UNBOUNDED, TensorSpec
 from braid.support.errors import BraidError, Note
+from braid.support.sizes.expression import Extent, Size, Symbol, atom_alone
 
 
 def entry_of(module: ModuleOp) -> FuncOp:
@@ -128,5 +130,16 @@ def _specs(
                 hint="only weights that are known at compile time are stored so",
             )
         dtype = to_numpy(tensor.element_type).name
-        specs.append(TensorSpec.static(name, dtype, tensor.get_shape()))
+        specs.append(_spec(name, dtype, extents_of_type(tensor)))
     return tuple(specs)
+
+
+def _spec(name: str, dtype: str, extents: Sequence[Extent]) -> TensorSpec:
+    """Return the spec of a tensor; open dims whose size is a symbol have the name of that."""
+    shape = tuple(e if isinstance(e, int) and e != DYNAMIC else -1 for e in extents)
+    if -1 not in shape:
+        return TensorSpec.static(name, dtype, shape)
+    bound = tuple(UNBOUNDED if size == -1 else size for size in shape)
+    atoms = (atom_alone(extent) if isinstance(extent, Size) else None for extent in extents)
+    dims = tuple(atom.name if isinstance(atom, Symbol) else "" for atom in atoms)
+    return TensorSpec(name, dtype, shape, bound, dims)
