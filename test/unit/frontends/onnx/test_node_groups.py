@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from braid.support.errors import BraidError
+
 Check = Callable[..., Any]
 
 X = np.random.default_rng(1).standard_normal((2, 3, 8, 8)).astype(np.float32)
@@ -189,7 +191,8 @@ def test_indexing(check: Check) -> None:
 def test_resize(check: Check, mode: str) -> None:
     scales = [np.array([1, 1, 1.5, 0.6], np.float32)]
     check("Resize", X, None, scales, mode=mode)
-    check("Resize", X, None, scales, mode=mode, keep_aspect_ratio_policy="not_larger")
+    with pytest.raises(BraidError, match="incompatible with a `keep_aspect_ratio_policy`"):
+        check("Resize", X, None, scales, mode=mode, keep_aspect_ratio_policy="not_larger")
     check("Resize", X, None, None, ints(2, 3, 11, 5), mode=mode)
 
 
