@@ -61,7 +61,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Compilation:
-    """What it took to compile a model in a process of its own, nothing cached, and to load it."""
+    """The cost of compiling a model in a process of its own, nothing cached, and of loading it."""
 
     cpu_seconds: float
     artifact_bytes: int

@@ -162,7 +162,7 @@ def apart_from(buffers: Sequence[Buffer], spec: TensorSpec, value: Buffer) -> Bu
 
 
 def _share_memory(one: Buffer, other: Buffer) -> bool:
-    """Whether two buffers may; those in the memory of a GPU are dense."""
+    """Return whether two buffers may share memory; those in the memory of a GPU are dense."""
     if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
         return np.may_share_memory(one, other)
     begin = max(address_of(one), address_of(other))

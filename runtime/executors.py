@@ -1,4 +1,4 @@
-"""What runs a model: compiled code, or the interpreter; or why nothing does."""
+"""Executors of models: compiled code, the interpreter, or one that says why nothing runs."""
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress

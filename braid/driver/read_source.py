@@ -1,4 +1,4 @@
-"""Where models come from: files and objects in memory, as a module with its parameters."""
+"""Read models from files and objects in memory, as a module with its parameters."""
 
 import os
 import re
@@ -205,7 +205,7 @@ def _entries(what: str, given: object, expected: str) -> Mapping[str, object]:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether these are the bytes of text, or of MLIR's bytecode: protobuf has other bytes."""
+    """Return whether these are bytes of text or of MLIR's bytecode: protobuf has other bytes."""
     from braid.frontends.mlir.files import BYTECODE_MAGIC
 
     return data.startswith(BYTECODE_MAGIC) or _CONTROL.search(data) is None

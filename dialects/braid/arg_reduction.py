@@ -1,4 +1,4 @@
-"""Where the extreme element is."""
+"""The op that finds the position of an extreme element."""
 
 from collections.abc import Sequence
 
@@ -63,7 +63,7 @@ class ArgReduceOp(StructuredOp):
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the shape of the input with extent 1 along the dim, of i64."""
         shape, dim = list(extents_of(self.input)), self.dim.value.data
         require_one_of("kind", self.kind.data, ("max", "min"))
         require_computed(element_type_of(self.input))

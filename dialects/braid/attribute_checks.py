@@ -1,4 +1,4 @@
-"""What attributes that people write by hand hold, and on which ops: all else is an error.
+"""Check attributes that people write by hand: their contents, and the ops that they stand on.
 
 Probabilities and trip counts are checked where they are read, since their ranges matter too.
 Other attributes are decisions, which passes write.
@@ -70,7 +70,7 @@ class _Kind:
     classes: tuple[type[Attribute], ...]
     what: str
     fits: Callable[[Attribute], bool] = lambda attribute: True
-    """Whether one of these classes holds what it should."""
+    """Return whether the attribute has one of these classes and the right contents."""
 
     def holds(self, attribute: Attribute) -> bool:
         return self._is_of_classes(attribute) and self.fits(attribute)
@@ -133,7 +133,7 @@ def _holds_branch_checks(attribute: Attribute) -> bool:
 
 
 def _names_regions(attribute: Attribute) -> bool:
-    """Whether the keys are those of control flow; the numbers are those of cases."""
+    """Return whether the keys are those of control flow; the numbers are those of cases."""
     return isinstance(attribute, DictionaryAttr) and all(
         (key in PROFILE_KEY_NAMES or key.isdecimal()) and isinstance(value, StringAttr)
         for key, value in attribute.data.items()
@@ -145,10 +145,10 @@ COMPUTE_TYPES: Mapping[str, type[Attribute]] = {
     "bf16": BFloat16Type,
     "f32": Float32Type,
 }
-"""What devices may compute in by themselves, by name."""
+"""The types that devices may compute in by themselves, by name."""
 
 PROFILE_KEY_NAMES = ("condition", "then", "else", "default", "enter", "next")
-"""What `braid.profile_keys` may say beside the numbers of cases."""
+"""`braid.profile_keys` may hold these beside the numbers of cases."""
 
 _SIZE_CHECK = '{size = #braid.sizes<["n - 4"]>, message = "…"}'
 
@@ -197,7 +197,7 @@ _KINDS: Mapping[str, _Kind] = {
 
 
 def expected_kind(name: str, attribute: Attribute) -> str | None:
-    """What the attribute of this name should be; None where it is."""
+    """Return what the attribute of this name should be; None where it is that."""
     kind = _KINDS.get(name)
     return None if kind is None or kind.holds(attribute) else kind.what
 
@@ -226,7 +226,7 @@ _PLACES: Mapping[str, tuple[str, ...]] = {
 
 
 def misplaced(name: str, attribute: Attribute, op: Operation) -> tuple[str, str] | None:
-    """What is wrong with the attribute of this name on `op`, and the way out; None if nothing."""
+    """Return what is wrong with this attribute of `op`, and the way out; None if nothing is."""
     places = _PLACES.get(name)
     if places is None:
         return None
@@ -272,7 +272,7 @@ def _wrong_groups(count: int, op: Operation) -> tuple[str, str] | None:
 
 
 def _instead(op: Operation) -> str:
-    """What tells how often the regions of `op` run."""
+    """Return a hint which attribute tells how often the regions of `op` run, or an empty text."""
     counts = (BRANCH_PROBABILITY, CASE_PROBABILITIES, TRIP_COUNT)
     return next((f"'{op.name}' takes '{each}'" for each in counts if op.name in _PLACES[each]), "")
 

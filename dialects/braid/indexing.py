@@ -90,7 +90,7 @@ class GatherOp(GatherBase):
         return GatherOp.on(data, indices, dim=integer(dim))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         data, dim = extents_of(self.data), self.dim.value.data
         require_index_type(self.indices)
         require_dim(dim, len(data))
@@ -145,7 +145,7 @@ class GatherElementsOp(GatherBase):
         return GatherElementsOp.on(data, indices, dim=integer(dim))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         data, indices, dim = extents_of(self.data), extents_of(self.indices), self.dim.value.data
         require_index_type(self.indices)
         require_dim(dim, len(data))
@@ -167,7 +167,7 @@ class GatherElementsOp(GatherBase):
         return loading_stage(self.result_type(), [d], index)
 
     def tile(self, box: Box) -> Tile:
-        """Of the data the dim that is gathered along whole, of the indices the box."""
+        """Return the boxes that are read: the whole gathered dim of the data, the indices' box."""
         shape, dim = shape_of(self.data), self.dim.value.data
         extents = zip(box, shape_of(self.output), shape, strict=True)
         data = [(0, most) if part == (0, extent) else part for part, extent, most in extents]
@@ -203,7 +203,7 @@ class GatherNdOp(GatherBase):
         return GatherNdOp.on(data, indices, batch_dims=integer(batch_dims))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         data, indices = extents_of(self.data), extents_of(self.indices)
         batch = self.batch_dims.value.data
         require_index_type(self.indices)

@@ -91,7 +91,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         x, w, groups = extents_of(self.input), shape_of(self.weight), self.groups.value.data
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")
@@ -221,7 +221,7 @@ class ConvTransposeOp(WindowedOp, DecomposableOp):
 
 
 def _is_finite(value: SSAValue) -> bool:
-    """Whether `value` is a constant without infinities and NaN, perhaps in another shape."""
+    """Return whether `value` is a constant without infinities and NaN, perhaps in another shape."""
     op = value.owner
     while isinstance(op, ReshapeOp | TransposeOp | SliceOp):
         op = op.operands[0].owner

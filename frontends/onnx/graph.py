@@ -34,7 +34,7 @@ Scope = MutableMapping[str, SSAValue | None]
 _KNOWN_FLOATS = 8
 
 _MALFORMED = (LookupError, ValueError, TypeError, ArithmeticError, MemoryError)
-"""What Python and numpy raise about ranks, extents and attributes that no valid node has."""
+"""Python and numpy raise these about ranks, extents and attributes that no valid node has."""
 
 
 class GraphImporter:
@@ -79,7 +79,7 @@ class GraphImporter:
         return results
 
     def _check_element_type(self, output: ValueInfoProto, value: SSAValue) -> None:
-        """What a graph declares of an output is what programs that run it rely on."""
+        """Raise BraidError for another type than the graph declares: its users rely on that."""
         declared = output.type.tensor_type.elem_type
         actual: Attribute | None = getattr(value.type, "element_type", None)
         if not declared or actual is None:

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection
 from functools import lru_cache
-from typing import Any
 
 import onnx
-from onnx import AttributeProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
@@ -30,44 +29,52 @@ def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant])
 
     The function gets the shapes of the inputs, without open dims, and of values only small
     constants of the model: what braid computes at import is unknown to ONNX, which accepts other
-    shapes of it. An op with subgraphs is left out, as inferring these needs the graphs around it.
+    shapes of it. An op with subgraphs is left out, as inferring these needs the graphs around it;
+    so is one without inputs, such as a `Constant`.
 
     Raises:
         BraidError: ONNX's inference rejects the node.
 
     """
-    if any(attribute.type in _GRAPHS for attribute in node.proto.attribute):
+    if not node.inputs or any(each.type in _GRAPHS for each in node.proto.attribute):
         return
-    types: dict[str, bytes] = {}
-    values: dict[str, bytes] = {}
-    for index, name in enumerate(node.proto.input):
-        value = node.optional(index)
+    types: dict[str, TypeProto] = {}
+    values: dict[str, TensorProto] = {}
+    for index, (name, value) in enumerate(zip(node.proto.input, node.inputs, strict=True)):
         if value is None or name in types:
             continue
         if not isinstance(value.type, TensorType):
             return
-        types[name] = _serialized(element_type_of(value), tuple(extents_of(value)))
+        types[name] = _type_proto(element_type_of(value), tuple(extents_of(value)))
         known = node.value_if_known(index) if (name, value) in constants else None
         if known is not None and known.size <= _MOST_ELEMENTS:
-            values[name] = numpy_helper.from_array(known, name).SerializeToString()
-    schema: Any = onnx.defs.get_schema(node.op_type, node.domain_opset, node.domain)
+            values[name] = numpy_helper.from_array(known, name)
     try:
-        schema._infer_node_outputs(
-            node.proto.SerializeToString(),
+        onnx.shape_inference.infer_node_outputs(
+            onnx.defs.get_schema(node.op_type, node.domain_opset, node.domain),
+            _with_inputs(node.proto, types),
             types,
             values,
-            {},
-            dict(opsets.versions),
-            onnx.IR_VERSION,
+            opset_imports=[helper.make_opsetid(*each) for each in opsets.versions.items()],
         )
     except onnx.checker.ValidationError:
         return  # about counts and types, of which `constraints` admits more than this version
-    except onnx.shape_inference.InferenceError as error:
+    except (onnx.shape_inference.InferenceError, RuntimeError) as error:
         reason = str(error).strip().removeprefix("[ShapeInferenceError]").strip()
         node.fail(f"ONNX's shape inference rejects it: {reason}")
 
 
 @lru_cache(maxsize=1024)
-def _serialized(element_type: Attribute, shape: tuple[Extent, ...]) -> bytes:
+def _type_proto(element_type: Attribute, shape: tuple[Extent, ...]) -> TypeProto:
     dims = [extent if isinstance(extent, int) and extent >= 0 else None for extent in shape]
-    return helper.make_tensor_type_proto(onnx_data_type(element_type), dims).SerializeToString()
+    return helper.make_tensor_type_proto(onnx_data_type(element_type), dims)
+
+
+def _with_inputs(proto: NodeProto, names: Collection[str]) -> NodeProto:
+    """Return a node without the inputs that the call of a function leaves out."""
+    if all(name in names for name in proto.input if name):
+        return proto
+    copy = NodeProto()
+    copy.CopyFrom(proto)
+    copy.input[:] = [name if name in names else "" for name in proto.input]
+    return copy

@@ -40,7 +40,7 @@ class Quantized:
 
 
 def has_bytes(value: SSAValue) -> bool:
-    """Whether the elements are 8-bit numbers."""
+    """Return whether the elements are 8-bit numbers."""
     return is_byte(element_type_of(value))
 
 
@@ -51,7 +51,7 @@ def terms_of(op: ConvOp | MatmulOp) -> int:
 
 
 def is_sum_of_bytes(op: ConvOp | MatmulOp, left: Quantized, right: Quantized) -> bool:
-    """Whether `integer_product` takes this product."""
+    """Return whether `integer_product` takes this product."""
     if not (has_bytes(left.numbers) and has_bytes(right.numbers)):
         return False
     if DYNAMIC in shape_of(op.operands[1]) or not 0 < terms_of(op) <= MOST_TERMS:
@@ -75,7 +75,7 @@ def _needs_sums_at_edges(op: ConvOp | MatmulOp, left: Quantized) -> bool:
 
 
 def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
-    """Whether a zero point of the left operand is one for all, or for all of a row."""
+    """Return whether a zero point of the left operand is one for all, or for all of a row."""
     if is_single(zero):
         return True
     return isinstance(op, MatmulOp) and shape_of(zero)[-1] == 1

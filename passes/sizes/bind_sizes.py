@@ -45,7 +45,7 @@ class BindSizesPass(ModulePass):
     values: str = ""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """See the class."""
+        """Put the numbers in place of the symbols; raises as the class says."""
         bind_sizes(op, _parsed(self.values))
 
 

@@ -51,7 +51,7 @@ class CollectSizeChecksPass(ModulePass):
     name = "collect-size-checks"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """See the class."""
+        """Collect the checks of every function."""
         functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
         for function in functions:
             checks: _Checks = {}

@@ -55,7 +55,7 @@ class SelectLikelySizesPass(ModulePass):
     name = "select-likely-sizes"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """See the class."""
+        """Write the likely sizes of every function with open ones."""
         functions = [each for each in op.ops if isinstance(each, FuncOp) and is_open(each)]
         for function in functions:
             guess = likely_sizes(function)

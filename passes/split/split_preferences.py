@@ -1,4 +1,4 @@
-"""Which dims and counts are tried first: those asked for, those of readers, those of operands."""
+"""Dims and counts that are tried first: those asked for, those of readers and of operands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -13,12 +13,15 @@ from braid.support.errors import BraidError
 
 _FROM_FRONT = {"N": 0, "C": 1}
 _FROM_BACK = {"W": 1, "H": 2, "D": 3}
+_DIGITS = 9
+"""The most digits of a dim's number: Python refuses to read very long ones."""
 
 
 def check_dim_names(names: Sequence[str]) -> None:
     """Raises BraidError for a name that is neither a letter of an image's dims nor a number."""
     for place, name in enumerate(names):
-        if not (name in _FROM_FRONT or name in _FROM_BACK or name.isdecimal()):
+        is_number = name.isdecimal() and len(name) <= _DIGITS
+        if not (name in _FROM_FRONT or name in _FROM_BACK or is_number):
             raise BraidError(
                 f"option 'dims' names '{name}'",
                 hint="expected N, C, D, H or W, or numbers of dims of results, such as dims=N,C",

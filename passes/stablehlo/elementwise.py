@@ -57,10 +57,10 @@ _SAME = {
     "tanh": "tanh",
     "xor": "xor",
 }
-"""What StableHLO and braid only name differently."""
+"""Ops that StableHLO and braid only name differently."""
 
 ON_BOOLS = {"add": "or", "maximum": "or", "mul": "and", "minimum": "and"}
-"""What arithmetic on bools is in braid."""
+"""The logic ops that arithmetic on bools is in braid."""
 
 
 def _same(name: str, t: StablehloNode) -> SSAValue:
@@ -245,7 +245,7 @@ def batch_norm(t: StablehloNode) -> SSAValue:
 
 
 _BITS = {"bf16": (8, 7), "f16": (5, 10), "f32": (8, 23), "f64": (11, 52)}
-"""Of exponent and mantissa."""
+"""The bits of exponent and mantissa."""
 
 
 @converter("reduce_precision")

@@ -62,7 +62,7 @@ from braid.support.sizes.operators import maximum
 from braid.targets.machines.resolve import target_of
 
 SECTION_ALIGNMENT = 4096
-"""Of the weights of a device, so that they are used or uploaded where they are mapped."""
+"""The alignment of a device's weights: they are used or uploaded where they are mapped."""
 
 
 class Plan:
@@ -169,7 +169,7 @@ def record_sections(
 
 
 def _homes(module: ModuleOp) -> dict[str | None, str | None]:
-    """By device that takes turns with others, the one whose weights are theirs as well."""
+    """Map a device that takes turns with others to the one that holds all their weights."""
     homes: dict[str | None, str | None] = {}
     for function in device_functions(module):
         own = device_name(function)

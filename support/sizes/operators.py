@@ -86,7 +86,7 @@ class Extreme(Atom):
 
 @dataclass(frozen=True)
 class Condition:
-    """Whether `size` is zero (`is_zero`), or else whether it is zero or less."""
+    """The condition that `size` is zero (`is_zero`), or else whether it is zero or less."""
 
     is_zero: bool
     size: Size
@@ -110,7 +110,7 @@ class Select(Atom):
 
     @property
     def children(self) -> tuple[Extent, ...]:
-        """What is compared with zero, and the two parts."""
+        """Return the size that is compared with zero, and the two parts."""
         return self.condition.size, self.chosen, self.otherwise
 
     def with_children(self, children: tuple[Extent, ...]) -> Extent:
@@ -259,7 +259,7 @@ def _common_terms(extents: Sequence[Extent]) -> Extent:
 
 
 def _is_negative(extents: Sequence[Extent]) -> bool:
-    """Whether the coefficients of the first product of any of the sizes are all negative."""
+    """Return whether the coefficients of the first product of any of the sizes are all negative."""
     terms = [term for extent in extents if isinstance(extent, Size) for term in extent.open_terms]
     first = min(order_of(sum_of({monomial: 1})) for monomial, _ in terms)
     return all(c < 0 for monomial, c in terms if order_of(sum_of({monomial: 1})) == first)

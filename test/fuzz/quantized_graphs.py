@@ -159,7 +159,7 @@ class Draft:
         weights: tuple[int, float],
         more: float = 0.0,
     ) -> Value:
-        """What sums of `x` times so many weights of this size are, and a bias.
+        """Return the value of sums of `x` times so many weights of this size, plus a bias.
 
         A sum of numbers of both signs grows with the square root of the number of terms, and so do
         the roundings of such sums that a reference in f32 adds up.
@@ -207,7 +207,7 @@ def reach(kind: str) -> float:
 
 
 def convolution(d: Draft, x: Value) -> Value:
-    """Of one group, two, or as many as there are channels."""
+    """Add a convolution of one group, two, or as many as there are channels."""
     _, channels, height, width = x.shape
     groups = d.one_of(1, 1, channels, 2 if channels % 2 == 0 else 1)
     outputs = channels * d.one_of(1, 2) if groups > 1 else d.one_of(4, 5)
@@ -235,7 +235,7 @@ def transposed_convolution(d: Draft, x: Value) -> Value:
 
 
 def matrix_product(d: Draft, x: Value) -> Value:
-    """Of rows by a weight, with a bias added behind, or as Gemm."""
+    """Add a product of rows by a weight, with a bias added behind, or as Gemm."""
     width = x.shape[-1]
     is_gemm = d.coin()
     if is_gemm:
@@ -296,7 +296,7 @@ def limit(d: Draft, x: Value) -> Value:
 
 
 def pool(d: Draft, x: Value) -> Value:
-    """Of padded windows: largest numbers, averages, or those of whole channels."""
+    """Add a pool of padded windows, or of whole channels: largest numbers or averages."""
     match d.one_of("MaxPool", "AveragePool", "GlobalAveragePool", "ReduceMean"):
         case "GlobalAveragePool":
             y = x.moved(d.add("GlobalAveragePool", x.name), (*x.shape[:2], 1, 1))

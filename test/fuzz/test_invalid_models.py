@@ -39,7 +39,7 @@ ADMITTED = {
         "ONNX and ONNX Runtime keep 32 bits of this flag, so that 2^40 is false; braid keeps all"
     ),
 }
-"""By what the checker says: why braid compiles the model all the same."""
+"""Patterns of the checker's texts, with the reason why braid compiles the model all the same."""
 
 
 @pytest.fixture(scope="module")

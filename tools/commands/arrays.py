@@ -122,19 +122,28 @@ def sized_inputs(
 ) -> list[TensorSpec]:
     """Return the inputs with the sizes of `--shape`, `--dim` and `--at` for their open dims.
 
+    Dims of which no size is asked for stay open.
+
     Raises:
-        BraidError: an unknown input or dim, or a shape that an input cannot have.
+        BraidError: an unknown input or dim, two sizes of a dim, or a shape that an input cannot
+            have.
 
     """
     known = {name for spec in specs for name in spec.dims if name}
+    for option, sizes in (("--dim", dims), ("--at", at)):
+        for name, size in sizes.items():
+            if name not in known or not isinstance(size, int):
+                listed = ", ".join(f"'{dim}'" for dim in sorted(known)) or "none"
+                raise BraidError(
+                    f"{option} {name}={size} names no open dim of the model",
+                    hint=f"its open dims are {listed}",
+                )
+            if dims.get(name, size) != size:
+                raise BraidError(
+                    f"dim '{name}' is {dims[name]} by --dim, and {size} by --at",
+                    hint="leave one of them out",
+                )
     dims = {**dims, **at}
-    for name, size in dims.items():
-        if name not in known or not isinstance(size, int):
-            listed = ", ".join(f"'{dim}'" for dim in sorted(known)) or "none"
-            raise BraidError(
-                f"--{'at' if name in at else 'dim'} {name}={size} names no open dim of the model",
-                hint=f"its open dims are {listed}, of which a size can be given",
-            )
     names = [spec.name for spec in specs]
     for name in shapes:
         if name not in names:
@@ -159,17 +168,19 @@ def _shape(spec: TensorSpec, shapes: Shapes, dims: Mapping[str, int | str]) -> t
     return given
 
 
-def _sized(spec: TensorSpec, shape: Sequence[int]) -> TensorSpec:
+def _sized(spec: TensorSpec, shape: tuple[int, ...]) -> TensorSpec:
     if len(shape) != len(spec.shape) or any(
         size != wanted and (wanted >= 0 or size > bound)
         for size, wanted, bound in zip(shape, spec.shape, spec.bound, strict=True)
     ):
         raise BraidError(
-            f"--shape for '{spec.name}' is {list(shape)}, but the model takes "
+            f"input '{spec.name}' cannot have shape {list(shape)}: the model takes "
             f"[{describe_shape(spec)}]",
             hint="what is compiled for some shapes does not run with others",
         )
-    return TensorSpec.static(spec.name, spec.dtype, tuple(shape))
+    return replace(
+        spec, shape=tuple(-1 if size == UNBOUNDED else size for size in shape), bound=shape
+    )
 
 
 def all_given(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> Mapping[str, Array]:
@@ -190,32 +201,34 @@ def random_inputs(
     seed: int,
     given: Mapping[str, Array] | None = None,
     ranges: Mapping[str, Range] = NO_RANGES,
+    likely: Mapping[str, int] | None = None,
 ) -> dict[str, Array]:
     """Return `given` with random values for the inputs that it lacks.
 
     Floats are normally distributed, booleans are even odds. Integers are eight numbers from 0 on
     (so that they are valid trip counts), or those of `ranges` that are next to these: what they
     look up is then there. The same seed gives the same values. Open dims without a bound have
-    likely sizes.
+    the sizes of `likely`, or such as `at_likely_sizes` guesses.
     """
     given = given or {}
-    sized = at_likely_sizes(specs, given)
+    sized = at_likely_sizes(specs, given, likely or {})
     generator = np.random.default_rng(seed)
     values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in sized}
     return values | dict(given)
 
 
-def at_likely_sizes(specs: Sequence[TensorSpec], given: Mapping[str, Array]) -> list[TensorSpec]:
+def at_likely_sizes(
+    specs: Sequence[TensorSpec], given: Mapping[str, Array], likely: Mapping[str, int]
+) -> list[TensorSpec]:
     """Return inputs of which all open dims have sizes, those of one name the same.
 
-    What is `given` has its own. Of the others the first of two dims or more is a batch, of 1, the
-    last two of four are sides, of 224, and others are sequences, of 128.
-
+    What is `given` has its own. Others are as `likely` says by name. Else the first of two dims or
+    more is a batch, of 1, the last two of four are sides, of 224, and others are sequences, of 128.
     """
-    sizes: dict[str, int] = {}
+    sizes = dict(likely)
     for spec in specs:
-        if spec.name in given:
-            sizes |= zip(_dim_names(spec), given[spec.name].shape, strict=False)
+        own = given[spec.name].shape if spec.name in given else spec.shape
+        sizes |= {n: size for n, size in zip(_dim_names(spec), own, strict=False) if size >= 0}
     return [_at_likely_sizes(spec, given, sizes) for spec in specs]
 
 
@@ -226,7 +239,7 @@ def _at_likely_sizes(
         return replace(spec, bound=given[spec.name].shape)
     rank = len(spec.bound)
     shape = [
-        bound if 0 <= bound < UNBOUNDED else sizes.setdefault(name, likely_size(dim, rank))
+        bound if bound < UNBOUNDED else sizes.setdefault(name, likely_size(dim, rank))
         for dim, (bound, name) in enumerate(zip(spec.bound, _dim_names(spec), strict=True))
     ]
     return replace(spec, bound=tuple(shape))
@@ -268,7 +281,7 @@ def _random_array(
 
 
 def npy_files(directory: Path, outputs: Mapping[str, Array]) -> dict[Path, memoryview]:
-    """What one `.npy` file an output holds, named after it.
+    """Return the contents of one `.npy` file for each output, named after it.
 
     Raises:
         BraidError: two outputs have one name there.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ViewOptions:
-    """What is shown, and where."""
+    """The options that say what is shown, and where."""
 
     layouts: Annotated[
         bool, typer.Option("--layouts", help="List the layouts, and the next best choices.")
@@ -59,12 +59,17 @@ class ViewOptions:
 
     @property
     def lists_memory(self) -> bool:
-        """Whether the plan of memory is listed."""
+        """Return whether the plan of memory is listed."""
         return self.memory or self.memory_budget is not None
 
     @property
+    def plans_memory(self) -> bool:
+        """Return whether the plan of memory is listed or drawn."""
+        return self.lists_memory or self.html is not None
+
+    @property
     def lists_all(self) -> bool:
-        """Whether nothing was asked for by name."""
+        """Return whether nothing was asked for by name."""
         asked = (self.layouts, self.lists_memory, self.devices, self.circuits)
         return not any(asked) and self.html is None and self.trace is None
 
@@ -76,7 +81,7 @@ Explained = Annotated[
         *("emulate", "numerics", "precision"),
     ),
 ]
-"""What is explained, for which machine, and what bears on decisions."""
+"""The options of compilations that bear on decisions."""
 
 
 @dataclass(frozen=True)
@@ -105,9 +110,12 @@ def explain(
     from braid.tools.terminal.outputs import check_outputs
 
     check_outputs(views.html, views.trace)
+    sizes = parse_at(at)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")
-    explained = _explained(model, views, options, parse_at(at))
+    if sizes and not views.plans_memory:
+        raise BraidError("--at is for the plan of memory: --memory or --html")
+    explained = _explained(model, views, options, sizes)
     if views.circuits and not explained.circuits:
         raise BraidError(
             "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
@@ -132,7 +140,7 @@ def _explained(
         walk = walk_through(
             known, module, profile=profile, partition=options.partition, pin=options.pin
         )
-        if views.lists_memory or views.html is not None:
+        if views.plans_memory:
             bound = partial(_read_at_sizes, known, model, options, sizes)
             plan = plan_memory(known, bound, profile=profile, budget=views.memory_budget)
         if (views.circuits or views.html is not None) and _has_circuits(module, walk.devices):
@@ -182,16 +190,15 @@ def _read_at_sizes(
     context: "Context", model: Path, options: CompileOptions, sizes: Mapping[str, int]
 ) -> "ModuleOp":
     """Read a model at the sizes that are asked for, others likely: each has a plan of its own."""
-    from braid.passes.sizes.bind_sizes import bind_sizes
-    from braid.tools.commands.likely_sizes import sizes_to_show
+    from braid.driver.sources.decision_sizes import bind_decision_sizes
 
     module = _read(context, model, options)
-    bind_sizes(module, sizes_to_show(context, module, sizes))
+    bind_decision_sizes(context, module, sizes)
     return module
 
 
 def _timelines(model: Path, options: CompileOptions) -> "tuple[TimelineView, ...]":
-    """Of the circuits of the model."""
+    """Return the timelines of the circuits of the model."""
     from braid.driver.compile_source import emit_model
     from braid.tools.explain.circuit_view import STAGE, circuit_views
 
@@ -199,7 +206,7 @@ def _timelines(model: Path, options: CompileOptions) -> "tuple[TimelineView, ...
 
 
 def _has_circuits(module: "ModuleOp", devices: "DeviceExplanation | None") -> bool:
-    """Whether a part of the model is on a device whose backend tells when its stages are busy."""
+    """Return whether a device of the model has a backend that tells when stages are busy."""
     from braid.targets.backends import backend_of
     from braid.targets.machines.resolve import target_of
     from braid.tools.explain.circuit_view import STAGE

@@ -12,6 +12,9 @@ from braid.support.option_names import flag_of
 
 ARTIFACT_SUFFIX = ".braid"
 
+_END = 2**63 - 1
+"""Sizes of dims are below it: it is the bound of a dim that may have any size."""
+
 
 def seconds_option(help: str) -> Any:
     """An option that takes a time."""
@@ -71,6 +74,20 @@ def split_pair(option: str, text: str) -> tuple[str, str]:
     return name, value
 
 
+def _parse_size(option: str, name: str, text: str) -> int | None:
+    """Return the size that `text` is, None if it is no number.
+
+    Raises:
+        BraidError: no tensor has such a large size.
+
+    """
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    if len(text) > len(str(_END)) or int(text) >= _END:
+        raise BraidError(f"{option} for '{name}' is '{text:.30}', expected a size below {_END}")
+    return int(text)
+
+
 def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """Read the values of `--shape`.
 
@@ -83,13 +100,9 @@ def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
         name, dims = split_pair("--shape", text)
         if name in shapes:
             raise BraidError(f"--shape is given twice for '{name}'")
-        parts = [part.strip() for part in dims.split(",")] if dims else []
-        if not all(part.isdecimal() for part in parts):
-            raise BraidError(
-                f"--shape for '{name}' is '{dims}', expected sizes separated by commas",
-                hint=f"such as --shape {name}=1,3,224,224",
-            )
-        shapes[name] = tuple(int(part) for part in parts)
+        shapes[name] = (
+            _parse_list("--shape", name, dims, f"--shape {name}=1,3,224,224") if dims else ()
+        )
     return shapes
 
 
@@ -105,7 +118,8 @@ def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
         name, size = split_pair("--dim", text)
         if name in dims:
             raise BraidError(f"--dim is given twice for '{name}'")
-        dims[name] = int(size) if size.isdecimal() else size
+        number = _parse_size("--dim", name, size)
+        dims[name] = size if number is None else number
     return dims
 
 
@@ -121,11 +135,12 @@ def parse_at(texts: Sequence[str] | None) -> dict[str, int]:
         name, size = split_pair("--at", text)
         if name in sizes:
             raise BraidError(f"--at is given twice for '{name}'")
-        if not size.isdecimal():
+        number = _parse_size("--at", name, size)
+        if number is None:
             raise BraidError(
                 f"--at for '{name}' is '{size}', expected a size", hint=f"such as --at {name}=8"
             )
-        sizes[name] = int(size)
+        sizes[name] = number
     return sizes
 
 
@@ -162,11 +177,22 @@ def _parse_sizes(option: str, texts: Sequence[str]) -> dict[str, tuple[int, ...]
         name, sizes = split_pair(option, text.strip())
         if name in result:
             raise BraidError(f"{option} is given twice for '{name}'")
-        parts = [part.strip() for part in sizes.split(",")]
-        if not all(part.isdecimal() for part in parts):
-            raise BraidError(
-                f"{option} for '{name}' is '{sizes}', expected sizes separated by commas",
-                hint=f"such as {option} {name}=1,2,4",
-            )
-        result[name] = tuple(map(int, parts))
+        result[name] = _parse_list(option, name, sizes, f"{option} {name}=1,2,4")
     return result
+
+
+def _parse_list(option: str, name: str, text: str, example: str) -> tuple[int, ...]:
+    """Return sizes that commas separate.
+
+    Raises:
+        BraidError: one is no number, or too large.
+
+    """
+    sizes = [_parse_size(option, name, part.strip()) for part in text.split(",")]
+    found = tuple(size for size in sizes if size is not None)
+    if len(found) != len(sizes):
+        raise BraidError(
+            f"{option} for '{name}' is '{text}', expected sizes separated by commas",
+            hint=f"such as {example}",
+        )
+    return found

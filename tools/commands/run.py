@@ -183,7 +183,7 @@ def _profile_json(
 
 
 def _show_devices(opened: "Model") -> None:
-    """What devices take, as far as that is known without them."""
+    """Print what devices take, as far as that is known without them."""
     for device, seconds in opened.device_seconds().items():
         print(f"{device} takes {1e6 * seconds:.3f} us, simulated")
     for device, frames in opened.device_frames().items():

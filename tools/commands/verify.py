@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from braid.dialects.braid.clusters import Placement
     from braid.driver.sources.source_model import SourceModel
     from braid.runtime.model import Model
-    from braid.support.settings import Precision
     from braid.tools.commands.reference import OnnxReference
     from braid.tools.comparison.clusterwise import SingleClusters
     from braid.tools.comparison.layerwise import Difference
@@ -95,41 +94,37 @@ def verify(
     that are not given are random. A model with open dims is compiled for any sizes and compared at
     those of --at, or at likely ones. The status is 1 if an op differs.
     """
-    from braid.dialects.braid.settings import settings_of
     from braid.driver.read_source import read_to_compile
+    from braid.driver.sources.decision_sizes import decision_sizes
     from braid.passes.infrastructure.context import make_context
-    from braid.support.settings import Kernels, Precision
+    from braid.support.settings import Kernels
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
-    from braid.tools.commands.likely_sizes import sizes_to_show
-    from braid.tools.commands.models import input_ranges, refuse_options
+    from braid.tools.commands.models import input_ranges
     from braid.tools.comparison.layerwise import differences
 
     _check_options(interpret, no_families, per_cluster, options)
-    if interpret:
-        refuse_options(options, "--interpret compiles nothing")
+    given, sizes = read_inputs(inputs), parse_at(at)
     if no_families:
         options = replace(options, kernels=Kernels.GENERIC)
     known = make_context()
     # Where clusters are compared, they are those of the target; else ops are, as they were read.
     reading = options if per_cluster else replace(options, target=None, gpu_arch=None)
     source = read_to_compile(known, model, reading)
-    sizes = sizes_to_show(known, source.module, parse_at(at))
+    likely = decision_sizes(known, source.module)
     onnx_runtime = None if per_cluster else _onnx_runtime(model, options)
     _check_reference(interpret, onnx_runtime)
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
-    given = read_inputs(inputs)
     specs = sized_inputs(tested.inputs, {}, {}, sizes)
-    values = random_inputs(specs, seed, given, input_ranges(source.module))
+    values = random_inputs(specs, seed, given, input_ranges(source.module), likely)
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)
     if tolerance is None:
-        precision = Precision.MODEL if interpret else settings_of(source.module).precision
-        tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", precision)
-    _report(
-        differences(order, actual, expected), tolerance, reference, placements, alone.tolerances
-    )
+        module = None if interpret else source.module
+        tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", module)
+    found = differences(order, actual, expected)
+    _report(found, tolerance, reference, placements, alone.tolerances)
 
 
 def _exposed(
@@ -148,7 +143,7 @@ def _exposed(
 def _exposed_clusters(
     context: "Context", module: "ModuleOp", options: CompileOptions
 ) -> "_Exposed":
-    """What leaves each cluster as an output, and the reference by which it is judged alone."""
+    """Make what leaves each cluster an output, and return the reference that judges it alone."""
     from braid.tools.comparison.clusterwise import expose_clusters
 
     clusters = expose_clusters(context, module, options.partition, options.pin)
@@ -156,7 +151,7 @@ def _exposed_clusters(
 
 
 def _exposed_results(module: "ModuleOp", onnx_runtime: "OnnxReference | None") -> "_Exposed":
-    """What each op computes as an output, as far as the reference knows it."""
+    """Make what each op computes an output, as far as the reference knows it."""
     from braid.tools.comparison.clusterwise import SingleClusters
     from braid.tools.comparison.layerwise import expose_results
 
@@ -165,11 +160,14 @@ def _exposed_results(module: "ModuleOp", onnx_runtime: "OnnxReference | None") -
 
 
 def _default_tolerance(
-    results: "Iterable[NDArray[Any]]", gpu_arch: str, precision: "Precision"
+    results: "Iterable[NDArray[Any]]", gpu_arch: str, compiled: "ModuleOp | None"
 ) -> float:
-    """Where results or products are in f16, tf32 or bf16, a few times what these round 1 to."""
+    """Return the default tolerance: a few roundings of f16, tf32 or bf16 where these are used."""
+    from braid.dialects.braid.settings import settings_of
+    from braid.support.settings import Precision
+
     names = {result.dtype.name for result in results}
-    if precision == "bf16":
+    if compiled is not None and settings_of(compiled).precision == Precision.BF16:
         names.add("bfloat16")
     if "+tf32" in gpu_arch:
         names.add("float16")  # which has as many bits behind the point
@@ -184,7 +182,10 @@ def _check_options(
 ) -> None:
     """Raises BraidError for options that exclude each other."""
     from braid.support.errors import BraidError
+    from braid.tools.commands.models import refuse_options
 
+    if interpret:
+        refuse_options(options, "--interpret compiles nothing")
     if interpret and no_families:
         raise BraidError(
             "the interpreter has no kernel families", hint="leave out --no-families or --interpret"
@@ -229,7 +230,7 @@ def _interpreted(source: "SourceModel") -> "Model":
 
 
 def _compiled(source: "SourceModel", options: CompileOptions) -> "Model":
-    """What the module of the source, whose sizes and settings are decided, is compiled to."""
+    """Compile the module of the source, whose sizes and settings are decided."""
     from braid.driver.compile import compile_or_load
 
     own = replace(
@@ -250,7 +251,7 @@ def _expected(
     inputs: "Arrays",
     names: Sequence[str],
 ) -> "tuple[Arrays, str]":
-    """What the outputs with these names should be, and the words for who says so.
+    """Return the expected values of these outputs, and the words for the reference.
 
     ONNX Runtime knows those of its graph, the interpreter the others, as far as they have run.
     """

@@ -20,20 +20,21 @@ from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.movement import BroadcastOp
 from braid.dialects.braid.names import names_of
+from braid.dialects.braid.sizes import DYNAMIC
 
 Array = NDArray[Any]
 Named = list[tuple[str, SSAValue]]
 
 
 def has_run(value: Array) -> bool:
-    """Whether some op computed the value of a nested result; booleans count as computed."""
+    """Return whether some op computed the value of a nested result; booleans count as computed."""
     return (
         value.dtype == np.bool_ or value.tobytes() != _not_run(value.shape, value.dtype).tobytes()
     )
 
 
 def one_tensor(op: Operation) -> bool:
-    """Whether the op computes one tensor, and nothing else."""
+    """Return whether the op computes one tensor, and nothing else."""
     return (
         len(op.results) == 1
         and isinstance(op.results[0].type, TensorType)
@@ -137,7 +138,7 @@ def _replace(old: Operation, new: Operation, values: Named) -> tuple[Operation, 
 def _fill(like: SSAValue, before: Operation) -> SSAValue:
     """A constant, in front of an op, that says that nothing was computed."""
     shape, dtype = extents_of(like), to_numpy(element_type_of(like))
-    numbers = tuple(extent if isinstance(extent, int) else 1 for extent in shape)
+    numbers = tuple(e if isinstance(e, int) and e != DYNAMIC else 1 for e in shape)
     constant = ConstantOp.of(_not_run(numbers, dtype))
     ops: list[Operation] = [constant]
     if numbers != shape:

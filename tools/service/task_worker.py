@@ -196,10 +196,9 @@ def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report
 def _explain(model: Path, options: TaskOptions, report: Report) -> None:
     """Draw what was decided; a model whose page cannot be drawn is compiled all the same."""
     from braid.driver.read_source import read_source
-    from braid.driver.sources.decision_sizes import decision_sizes
+    from braid.driver.sources.decision_sizes import bind_decision_sizes
     from braid.driver.sources.signature import check_model
     from braid.passes.infrastructure.context import make_context
-    from braid.passes.sizes.bind_sizes import bind_sizes
     from braid.tools.explain.render import render
     from braid.tools.explain.views import Page
     from braid.tools.explain.walk import plan_memory, walk_through
@@ -213,7 +212,7 @@ def _explain(model: Path, options: TaskOptions, report: Report) -> None:
 
     def read_at_likely_sizes() -> Any:
         module = read()
-        bind_sizes(module, decision_sizes(context, module))
+        bind_decision_sizes(context, module)
         return module
 
     try:

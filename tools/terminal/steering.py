@@ -1,4 +1,4 @@
-"""What the user says between the levels of a search: `braid tune --interactive`."""
+"""Commands of the user between the levels of a search: `braid tune --interactive`."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ _COMMANDS = ("go", "stop", "quit", "threshold", "level", "space", "help")
 
 
 class _UnclearError(Exception):
-    """What was said is none of the commands."""
+    """A line is none of the commands."""
 
 
 def steering(
@@ -68,7 +68,7 @@ def _show(turn: "Turn[KernelSchedule]", say: Callable[[str], None]) -> None:
 
 
 def _values(points: "Sequence[KernelSchedule]") -> dict[str, list[int]]:
-    """What the entries of schedules are, by name."""
+    """Return the values of the entries of schedules, by name."""
     found: dict[str, set[int]] = {}
     for point in points:
         for name, value in point.items:
@@ -77,7 +77,7 @@ def _values(points: "Sequence[KernelSchedule]") -> dict[str, list[int]]:
 
 
 def parse_order(line: str, turn: "Turn[KernelSchedule]") -> "Order[KernelSchedule] | None":
-    """What a line says, None where it asks for help. Raises _UnclearError."""
+    """Return what a line says, None where it asks for help. Raises _UnclearError."""
     from braid.tuning.search import Order
 
     command, *words = line.split() or ["go"]
@@ -109,7 +109,7 @@ def _threshold(words: Sequence[str]) -> float:
 def _level(words: Sequence[str]) -> int:
     from braid.targets.kernels.kernel_family import LEVELS
 
-    if len(words) != 1 or not words[0].isdecimal() or int(words[0]) >= LEVELS:
+    if len(words) != 1 or words[0] not in map(str, range(LEVELS)):
         raise _UnclearError(f"expected a level from 0 to {LEVELS - 1}, such as 'level 1'")
     return int(words[0])
 

@@ -170,7 +170,7 @@ class Node:
             self.fail(f"input {index} has shape {list(extents_of(value))}, expected one number")
 
     def has(self, name: str) -> bool:
-        """Whether the attribute is there."""
+        """Return whether the attribute is there."""
         self._asked.add(name)
         return name in self._attributes
 

@@ -26,8 +26,8 @@ from braid.support.errors import BraidError, UnsupportedError
 from braid.support.sizes.expression import Extent, Size
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
-"""From the iteration's number (`tensor<i64>`) and the carried values to the next carried values
-and the values to collect."""
+"""A body takes the iteration's number (`tensor<i64>`) and the carried values, and returns the next
+carried values and the values to collect."""
 
 index = IndexType()
 
@@ -164,7 +164,7 @@ def loop(b: Builder, node: Node) -> Sequence[SSAValue]:
 
 
 def _stays_true(body: GraphProto) -> bool:
-    """Whether the condition that the body gives is the one it gets, or a constant true."""
+    """Return whether the condition that the body gives is the one it gets, or a constant true."""
     producers = {name: inner for inner in body.node for name in inner.output}
     constants = {tensor.name: tensor for tensor in body.initializer}
     name = body.output[0].name

@@ -60,7 +60,7 @@ def resampled(
 
 
 _Position = Callable[[Builder, SSAValue, SSAValue, SSAValue], SSAValue]
-"""From the numbers of outputs, the extent of the input and that of the output."""
+"""Functions of the numbers of outputs and of the extents of input and output."""
 
 
 def _half_pixel(b: Builder, x: SSAValue, extent: SSAValue, count: SSAValue) -> SSAValue:

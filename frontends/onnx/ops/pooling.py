@@ -50,7 +50,7 @@ def indices_of_maxima(
     *,
     column_major: bool,
 ) -> SSAValue:
-    """Where in all of `x` `[N, C, spatial…]` the first maximum of each window stands.
+    """Return the position in all of `x` `[N, C, spatial…]` of each window's first maximum.
 
     Result: i64 `[N, C, positions…]`, an index into the flattened x; with `column_major` the
     spatial dims of each channel are flattened the other way round.
@@ -219,7 +219,7 @@ def _counts(
     kernel: Sequence[int],
     counted: WindowAttributes | None,
 ) -> np.ndarray:
-    """How many elements each window has; those of the padding `counted` count too."""
+    """Return the number of elements of each window; those of the padding `counted` count too."""
     result = np.ones([1] * len(spatial))
     if _have_one_count(window, counted):
         return result * math.prod(kernel)

@@ -192,6 +192,32 @@ def test_values_have_the_type_of_the_input(type: int, value: object, message: st
         interpret(proto, constants={"k": value})
 
 
+@pytest.mark.parametrize("interpret", [[], ["--interpret"]])
+def test_random_inputs_agree_about_the_sizes_of_a_name(
+    interpret: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its place would make the dim a batch of 1 in one input, a sequence of 128 in another."""
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"]),
+        helper.make_node("Mul", ["t", "m"], ["y"]),
+    ]
+    path, x = tmp_path / "two.onnx", tmp_path / "x.npy"
+    onnx.save(model(nodes, {"x": (FLOAT, ["n", 8]), "m": (FLOAT, ["n"])}), path)
+    np.save(x, np.ones((7, 8), np.float32))
+    for options, size in (([], 1), (["--at=n=5"], 5), ([f"--input=x={x}"], 7)):
+        assert main(["run", str(path), "--random", *interpret, *options]) == 0
+        assert f"[8, {size}]" in capsys.readouterr().out
+        for command in ("verify", "bench"):
+            assert main([command, str(path), *interpret, *options]) == 0
+    artifact = str(tmp_path / "two.braid")
+    assert main(["compile", str(path), "-o", artifact]) == 0
+    for options in (["--dim=n=4"], ["--shape=m=4"], ["--at=n=4", "--dim=n=4"]):
+        assert main(["run", artifact, "--random", *options]) == 0
+    capsys.readouterr()
+    assert main(["run", artifact, "--random", "--at=n=4", "--dim=n=3"]) == 1
+    assert "dim 'n' is 3 by --dim, and 4 by --at" in capsys.readouterr().err
+
+
 def test_the_example_of_a_message_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Sides of 1 are none here: two windows of 5 follow each other. The number of TopK is open."""
     constants = {"w": np.ones((1, 3, 5, 5), np.float32), "first": np.array([0])}
@@ -228,7 +254,13 @@ def test_commands_take_dims_and_constants(
     assert main(["compile", str(rows), constant, "-o", artifact]) == 0
     for command in (["run", artifact, "--random"], ["run", str(rows), constant, "--random"]):
         assert main(command) == 0
-    for command in ("verify", "explain", "run --random", "run --random --interpret", "bench"):
+    for command in (
+        "verify",
+        "explain --memory",
+        "run --random",
+        "run --random --interpret",
+        "bench",
+    ):
         name, *flags = command.split()
         assert main([name, str(rows), *flags, "--at=n=2"]) == 0
     for command in ("verify", "inspect", "explain"):

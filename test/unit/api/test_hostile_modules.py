@@ -204,7 +204,7 @@ LARGEST = helper.make_node("ReduceMax", ["u"], ["v"], keepdims=1)
 def test_large_constants_are_not_computed(
     first: Any, op: str, last: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of one weight 32 GiB could be made: nothing of that size is allocated, or it is refused."""
+    """One weight could become 32 GiB: nothing of that size is allocated, or it is refused."""
     monkeypatch.delenv(VARIABLE)  # the checks of tests mark each byte of a plan
     if op == "Transpose" and last is SLICE:
         pytest.skip("the slice would be of the other dim")

@@ -1,5 +1,6 @@
 """Bad input to each command: one diagnostic, status 1, no file, no traceback."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -120,11 +121,28 @@ def test_sizes_of_dims_that_there_are_not(capsys: pytest.CaptureFixture[str]) ->
     commands = (["run", "--random"], ["bench", "--runs=1"], ["verify"], ["explain", "--memory"])
     for command, *options in commands:
         said = refused(capsys, command, "open.onnx", *options, "--at", "batch=3,width=2")
-        assert "--at width=2 names no open dim" in said and "open dims are 'batch'" in said
+        assert re.search("--at width=2 names no open dim|there is no size 'width'", said)
         said = refused(capsys, command, "open.onnx", *options, "--at=batch=many")
         assert "--at for 'batch' is 'many', expected a size" in said
     said = refused(capsys, "run", "open.onnx", "--random", "--at=batch=3", "--at=batch=3")
     assert "--at is given twice for 'batch'" in said
+    assert "--at is for the plan of memory" in refused(
+        capsys, "explain", "open.onnx", "--at=batch=3"
+    )
+
+
+@pytest.mark.parametrize(
+    "option", ["--at=batch={}", "--dim=batch={}", "--shape=x=1,{}", "--shape-buckets=batch=1,{}"]
+)
+@pytest.mark.parametrize("size", [2**63 - 1, "9" * 5000], ids=["2^63 - 1", "5000 digits"])
+def test_sizes_beyond_64_bits(
+    option: str, size: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_open_dims(Path("open.onnx"))
+    is_of_run = "buckets" not in option
+    command = ["run", "--random"] if is_of_run else ["compile", "-o", "open.braid"]
+    said = refused(capsys, *command, "open.onnx", option.format(size))
+    assert "expected a size below 9223372036854775807" in said
 
 
 def test_open_dims_are_explained(capsys: pytest.CaptureFixture[str]) -> None:

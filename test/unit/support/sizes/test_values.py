@@ -214,7 +214,7 @@ def test_assumptions_that_nothing_meets() -> None:
 
 
 def test_sizes_go_to_other_processes() -> None:
-    """Where names have other hashes."""
+    """Names have other hashes there."""
     text = "min(s, 3) + select(a <= b, s floordiv a, floor(f32(s) * f32(1.5)))"
     size, assumptions = parse_size(text), Assumptions.of({"s": Assumed(1, 8)}, [symbol("a") - 1])
     program = f"""

@@ -207,7 +207,7 @@ def connected(server: Server) -> socket.socket:
 
 
 def received(connection: socket.socket) -> bytes:
-    """What comes until the server ends the connection."""
+    """Return what comes until the server ends the connection."""
     found = b""
     try:
         while data := connection.recv(1 << 16):
@@ -266,7 +266,7 @@ def test_slow_bodies_end(server: Server, kind: str) -> None:
 
 
 def test_bodies_that_nobody_wants_end(server: Server) -> None:
-    """What comes after a refusal is not parsed, which would keep the server from answering."""
+    """The server does not parse what comes after a refusal: it could not answer others."""
     head = "POST /tasks?name=x.onnx HTTP/1.1\r\nHost: localhost\r\n"
     with closing(connected(server)) as connection:
         connection.sendall(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
@@ -297,7 +297,7 @@ def test_a_body_may_come_after_the_response(server: Server) -> None:
 
 
 def test_answers_that_nobody_reads_end(server: Server) -> None:
-    """As much as the system keeps for itself may wait; the connection ends all the same."""
+    """The connection ends although as much as the system keeps for itself may wait."""
     with closing(socket.socket()) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         address = urlsplit(server.url)
@@ -314,6 +314,6 @@ def test_answers_that_nobody_reads_end(server: Server) -> None:
 
 
 def established(port: int) -> bool:
-    """Whether the server has a connection with this port of a client."""
+    """Return whether the server has a connection with this port of a client."""
     rows = [line.split() for line in open("/proc/net/tcp").readlines()[1:]]  # noqa: SIM115, PTH123
     return any(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
