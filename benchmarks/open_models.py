@@ -82,13 +82,14 @@ class Row:
 
 @dataclass
 class Report:
-    """A model; `failure` is what ended the measurement, if anything did."""
+    """A model; `refused` has sizes that ONNX Runtime takes alone, `failure` says what is wrong."""
 
     model: str
     model_bytes: int
     compilation: Compilation | None = None
     static: Compilation | None = None
     rows: list[Row] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     failure: str = ""
 
     def line(self) -> str:
@@ -145,7 +146,7 @@ class Inputs:
                 if isinstance(dim, int) and dim >= 0:
                     shape.append(dim)
                     continue
-                name = dim if isinstance(dim, str) and dim != "?" else f"{each.name}.{axis}"
+                name = dim if isinstance(dim, str) and dim != "?" else f"{each.name}[{axis}]"
                 own = self._ranges.get(name, self._ranges.get("*", Range()))
                 shape.append(sizes.setdefault(name, own.draw(self._random)))
             arrays[each.name] = self._array(each.name, each.type, shape, integers)
@@ -259,12 +260,16 @@ def _measure(
     with tempfile.TemporaryDirectory() as cache:  # kernels are kept between sizes
         for feeds, expected in accepted(session, inputs, options.sizes):
             given = list(feeds.values())
-            found = model.run(given)
+            shapes = {name: list(array.shape) for name, array in feeds.items()}
+            try:
+                found = model.run(given)
+            except BraidError as error:
+                report.refused.append(f"{shapes}: {error.message}")
+                continue
             candidates = [
                 Candidate("ort", partial(session.run, None, feeds), 0.0, {}),
                 Candidate("open", partial(model.run, given), 0.0, {}),
             ]
-            shapes = {name: list(array.shape) for name, array in feeds.items()}
             if len(report.rows) < options.static:
                 fixed = directory / "static.braid"
                 compiled = compile_alone(path, shapes, fixed, cache)
@@ -279,8 +284,11 @@ def _measure(
             others = others or given
             error = largest_error(found, expected)
             report.rows.append(Row(shapes, error, *medians[:2], planning, *medians[2:]))
-    if len(report.rows) < options.sizes:
-        report.failure = f"ONNX Runtime accepts {len(report.rows)} sizes only"
+    tried = len(report.rows) + len(report.refused)
+    if tried < options.sizes:
+        report.failure = f"ONNX Runtime accepts {tried} sizes only"
+    if report.refused:
+        report.failure = f"refuses {len(report.refused)} sizes, the first {report.refused[0]}"
     if any(row.error > TOLERANCE for row in report.rows):
         report.failure = "results differ"
 
