@@ -1,4 +1,4 @@
-"""Deviations from ONNX's schemas: types and ops imported in addition, attributes ignored."""
+"""Deviations from ONNX's schemas: types, ops, ranks admitted in addition, attributes ignored."""
 
 from collections.abc import Mapping
 
@@ -36,6 +36,12 @@ ADMITTED_OPS: Mapping[tuple[str, str], str] = {
     ("", "LayerNormalization"): "ONNX Runtime writes it into models of opsets before 17",
 }
 """Domain and op type to the reason why models have the op before the opset that introduced it."""
+
+ADMITTED_SCALARS: Mapping[str, str] = {
+    f"Reduce{kind}": "torch.onnx exports reductions of scalars, whose dims PyTorch counts as one"
+    for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+}
+"""Op type to the reason why models apply the op to a tensor of rank 0 along dim 0 or -1."""
 
 IGNORED: Mapping[tuple[str, str], str] = {
     ("BatchNormalization", "momentum"): "only training updates running statistics",

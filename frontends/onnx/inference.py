@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import element_type_of, extents_of
+from braid.frontends.onnx.admitted import ADMITTED_SCALARS
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.opsets import Opsets
 from braid.frontends.onnx.constraints import onnx_data_type
@@ -30,7 +31,7 @@ def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant])
     The function gets the shapes of the inputs, without open dims, and of values only small
     constants of the model: what braid computes at import is unknown to ONNX, which accepts other
     shapes of it. An op with subgraphs is left out, as inferring these needs the graphs around it;
-    so is one without inputs, such as a `Constant`.
+    so is one without inputs, such as a `Constant`, or one of a rank that `admitted` lists.
 
     Raises:
         BraidError: ONNX's inference rejects the node.
@@ -44,6 +45,8 @@ def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant])
         if value is None or name in types:
             continue
         if not isinstance(value.type, TensorType):
+            return
+        if node.op_type in ADMITTED_SCALARS and index == 0 and not extents_of(value):
             return
         types[name] = _type_proto(element_type_of(value), tuple(extents_of(value)))
         known = node.value_if_known(index) if (name, value) in constants else None

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import random
+import statistics
 import subprocess
 import time
 from collections.abc import Callable
@@ -273,10 +274,13 @@ def resident_bytes() -> int:
 
 def test_memory_is_given_back(model: Model) -> None:
     x, s = sample(2**10, 2**12)
-    check(model(x, s), x, s)
-    before = resident_bytes()
-    model.trim()
-    assert before - resident_bytes() > 0.9 * x.nbytes
+    freed: list[int] = []
+    for _ in range(5):  # other threads of this process may allocate as much meanwhile
+        check(model(x, s), x, s)
+        before = resident_bytes()
+        model.trim()
+        freed.append(before - resident_bytes())
+    assert statistics.median(freed) > 0.9 * x.nbytes
     check(model(x[:3], s), x[:3], s)
 
 
