@@ -22,8 +22,8 @@ infeed iota is_finite log log_plus_one logistic map maximum minimum multiply neg
 optimization_barrier or outfeed pad partition_id popcnt power real real_dynamic_slice recv reduce
 reduce_precision reduce_scatter reduce_window remainder replica_id reshape reverse rng
 rng_bit_generator round_nearest_afz round_nearest_even rsqrt scatter select select_and_scatter send
-shift_left shift_right_arithmetic shift_right_logical sign sine slice sort sqrt subtract tan tanh
-transpose triangular_solve tuple uniform_dequantize uniform_quantize while xor
+set_dimension_size shift_left shift_right_arithmetic shift_right_logical sign sine slice sort sqrt
+subtract tan tanh transpose triangular_solve tuple uniform_dequantize uniform_quantize while xor
 """.split()  # noqa: SIM905  twenty lines as a list
 
 _CHLO_OPERATORS = """
@@ -103,6 +103,18 @@ class ApiVersionAttr(TextAttr):
     name = "stablehlo.custom_call_api_version"
 
 
+@irdl_attr_definition
+class TypeExtensionsAttr(TextAttr):
+    """`#stablehlo.bounds<8, ?>` in a type: the largest extent of each dim, `?` where none is."""
+
+    name = "stablehlo.bounds"
+
+    def bounds(self) -> list[int | None]:
+        """Return the bound of each dim; None for any other text."""
+        texts = [text.strip() for text in self.text.data.split(",")]
+        return [int(text) if text.isdecimal() else None for text in texts]
+
+
 class StablehloOp(ForeignOp):
     """Any op of StableHLO, or of CHLO."""
 
@@ -131,6 +143,7 @@ _ATTRIBUTES: list[type[Attribute]] = [
     AlgorithmAttr,
     ResultAccuracyAttr,
     ApiVersionAttr,
+    TypeExtensionsAttr,
 ]
 
 Stablehlo = Dialect(

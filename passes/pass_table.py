@@ -55,6 +55,7 @@ PASSES: dict[str, str] = {
     "merge-prepared-parameters": (
         "braid.passes.parameters.merge_prepared_parameters:MergePreparedParametersPass"
     ),
+    "name-open-dims": "braid.passes.sizes.name_open_dims:NameOpenDimsPass",
     "outline-kernels": "braid.passes.outlining.outline_kernels:OutlineKernelsPass",
     "plan-memory": "braid.passes.storage.plan_memory:PlanMemoryPass",
     "prepare-backends": "braid.passes.preparation.prepare_backends:PrepareBackendsPass",

@@ -33,6 +33,7 @@ from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import ParseError
 
 from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.sizes import sizes_of_type
 from braid.dialects.printing import module_text
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 
@@ -236,7 +237,10 @@ def _function_of(op: Operation, values: Sequence[SSAValue], name: str) -> FuncOp
         del copy.attributes[attribute]
     block.add_ops([copy, ReturnOp(*copy.results)])
     for value in [*block.args, *_values_made(copy)]:
-        Rewriter.replace_value_with_new_type(value, without_sign(value.type))
+        Rewriter.replace_value_with_new_type(value, _upstream_type(value.type))
+    for result, start in zip(reversed(copy.results), reversed(copy.operands), strict=False):
+        if isinstance(result.type, TensorType):  # the initial value may say more of its shape
+            Rewriter.replace_value_with_new_type(result, start.type)
     signature = FunctionType.from_lists(
         [argument.type for argument in block.args], [result.type for result in copy.results]
     )
@@ -250,6 +254,16 @@ def _values_made(op: Operation) -> Iterator[SSAValue]:
         for region in inner.regions:
             for block in region.blocks:
                 yield from list(block.args)
+
+
+def _upstream_type(type: Attribute) -> Attribute:
+    """Return a type that upstream reads: with signless integers, and without named sizes."""
+    plain = without_sign(type)
+    if not isinstance(plain, TensorType):
+        return plain
+    tensor = cast(AnyTensor, plain)
+    is_sized = sizes_of_type(tensor) is not None
+    return TensorType(tensor.element_type, tensor.get_shape()) if is_sized else tensor
 
 
 def without_sign(type: Attribute) -> Attribute:

@@ -20,9 +20,10 @@ from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
-from braid.dialects.braid.sizes import symbols_attribute
+from braid.dialects.braid.sizes import has_open_dims, symbols_attribute
 from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
+from braid.driver.sources.fixed_sizes import fix_sizes
 from braid.driver.sources.open_model import Bounds, Buckets, OpenModel
 from braid.driver.sources.source_model import Parameters, SourceModel
 from braid.frontends.collector import collector_paused
@@ -218,9 +219,8 @@ def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
 
 def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
     if isinstance(source, ModuleOp):
-        _refuse_fixed(fixed)
         verify_module(source)
-        return SourceModel("model", _in_braid(context, source.clone()), {})
+        return SourceModel("model", _in_braid(context, source.clone(), fixed), {})
     if isinstance(source, onnx.ModelProto):
         imported = _imported(source, fixed)
         name = source.graph.name or "model"
@@ -229,9 +229,8 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
         from braid.driver.sources.reading import read_mlir
         from braid.frontends.mlir.files import decode_mlir
 
-        _refuse_fixed(fixed)
         module = read_mlir(context, decode_mlir(source, _BYTES), _BYTES)
-        return SourceModel("model", _in_braid(context, module), {})
+        return SourceModel("model", _in_braid(context, module, fixed), {})
     path = Path(source)
     match path.suffix.lower():
         case ".onnx":
@@ -241,10 +240,9 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
             from braid.driver.sources.reading import read_mlir
             from braid.frontends.mlir.files import read_mlir_text
 
-            _refuse_fixed(fixed)
             module = read_mlir(context, read_mlir_text(path), str(path))
             parameters = parameters_of(module, path)
-            return SourceModel(path.stem, _in_braid(context, module), parameters)
+            return SourceModel(path.stem, _in_braid(context, module, fixed), parameters)
         case suffix:
             raise BraidError(
                 f"'{path}' is a '{suffix}' file, expected a model: .onnx or .mlir"
@@ -256,14 +254,19 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
             )
 
 
-def _in_braid(context: Context, module: ModuleOp) -> ModuleOp:
+def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
     """The module with what other dialects of models there is converted, in place.
 
-    Control flow says how it is counted, as ONNX models say.
+    Open dims get sizes with names, but for those that are `fixed`. Control flow says how it is
+    counted, as ONNX models say.
     """
     dialects = {op_name(op).partition(".")[0] for op in module.walk()}
-    for pipeline in dict.fromkeys(_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects):
+    passes = list(dict.fromkeys(_CONVERSIONS[name] for name in _CONVERSIONS if name in dialects))
+    if has_open_dims(module):
+        passes = ["name-open-dims", *passes]
+    for pipeline in passes:
         run_pipeline(context, module, pipeline, verify=False)
+    fix_sizes(module, fixed)
     write_profile_keys(module)
     return module
 
@@ -329,12 +332,3 @@ def _read_bucketed(
     from braid.driver.sources.buckets import read_bucketed  # imported where there are any
 
     return read_bucketed(source, buckets=buckets, bounds=bounds, fixed=fixed)
-
-
-def _refuse_fixed(fixed: Fixed) -> None:
-    for what in ("shapes", "dims", "constants"):
-        if getattr(fixed, what):
-            raise BraidError(
-                f"{option_text(what)} can only be given for ONNX models",
-                hint="write shapes into the types of the module",
-            )

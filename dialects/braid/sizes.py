@@ -292,6 +292,11 @@ def is_open(module: Operation) -> bool:
     return any(sizes_of_type(type) is not None for type in tensors)
 
 
+def has_open_dims(root: Operation) -> bool:
+    """Return whether a tensor inside of an op has an open dim, whatever its type says of it."""
+    return any(DYNAMIC in type.get_shape() for type in tensor_types(root))
+
+
 def likely_sizes(root: Operation) -> dict[str, int]:
     """Return the value of each symbol inside of an op at which decisions are made.
 

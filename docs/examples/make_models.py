@@ -1,4 +1,6 @@
-"""Writes the two small models of the documentation: model.onnx and rows.onnx."""
+"""Write the small models of the documentation: model.onnx, rows.onnx and layer.mlir."""
+
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -24,8 +26,19 @@ def write(path: str, nodes: list[onnx.NodeProto], x: list, y: list, w: list[Tens
     print("wrote", path)
 
 
+LAYER = """\
+func.func @main(%x: tensor<?x8xf32>, %w: tensor<8x4xf32>) -> tensor<?x4xf32> {
+  %xw = "stablehlo.dot_general"(%x, %w) <{dot_dimension_numbers = #stablehlo.dot<
+      lhs_contracting_dimensions = [1], rhs_contracting_dimensions = [0]>}>
+      : (tensor<?x8xf32>, tensor<8x4xf32>) -> tensor<?x4xf32>
+  %y = "stablehlo.tanh"(%xw) : (tensor<?x4xf32>) -> tensor<?x4xf32>
+  func.return %y : tensor<?x4xf32>
+}
+"""
+
+
 def main() -> None:
-    """A convolution and a classifier on images; a layer on any number of rows."""
+    """A convolution and a classifier on images; a layer on any number of rows, in two forms."""
     node = helper.make_node
     image_nodes = [
         node("Conv", ["x", "filters"], ["conv"], name="conv", pads=[1, 1, 1, 1]),
@@ -39,6 +52,8 @@ def main() -> None:
     write("model.onnx", image_nodes, [1, 3, 32, 32], [1, 10], image_weights)
     row_nodes = [node("MatMul", ["x", "w"], ["xw"]), node("Tanh", ["xw"], ["y"])]
     write("rows.onnx", row_nodes, ["batch", 8], ["batch", 16], weights(w=(8, 16)))
+    Path("layer.mlir").write_text(LAYER)
+    print("wrote layer.mlir")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,18 @@ ADMITTED_OPS: Mapping[tuple[str, str], str] = {
 
 ADMITTED_SCALARS: Mapping[str, str] = {
     f"Reduce{kind}": "torch.onnx exports reductions of scalars, whose dims PyTorch counts as one"
-    for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+    for kind in (
+        "L1",
+        "L2",
+        "LogSum",
+        "LogSumExp",
+        "Max",
+        "Mean",
+        "Min",
+        "Prod",
+        "Sum",
+        "SumSquare",
+    )
 }
 """Op type to the reason why models apply the op to a tensor of rank 0 along dim 0 or -1."""
 

@@ -1,17 +1,18 @@
 """Control flow of other dialects, regions of one block with a terminator, as ops of `scf`."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from xdsl.builder import Builder
 from xdsl.dialects import scf, tensor
-from xdsl.dialects.builtin import i1
+from xdsl.dialects.builtin import TensorType, i1
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.traits import IsTerminator
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import AnyTensor, element_type_of, fits, shape_of
 from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.sizes import extents_of_type
 from braid.passes.conversion.replacement import Replacement
 
 Node = Replacement[Any]
@@ -72,8 +73,11 @@ def _block_of(node: Node, region: Region, argument_types: Sequence[Attribute]) -
     if last is None or not last.has_trait(IsTerminator):
         node.fail("expected regions of one block that ends in a terminator")
     actual = [argument.type for argument in blocks[0].args]
-    if actual != list(argument_types):
+    if not _fit(actual, argument_types):
         node.fail(f"a region takes {_listed(actual)}, expected {_listed(argument_types)}")
+    for argument, type in zip(blocks[0].args, argument_types, strict=True):
+        if argument.type != type:
+            Rewriter.replace_value_with_new_type(argument, type)
     return blocks[0]
 
 
@@ -83,9 +87,21 @@ def _returned(
     """What the terminator of a block returns, which must have `types`, if these are given."""
     values = _last(block).operands
     actual = [value.type for value in values]
-    if types is not None and actual != list(types):
+    if types is not None and not _fit(actual, types):
         node.fail(f"a region returns {_listed(actual)}, expected {_listed(types)}")
     return list(values)
+
+
+def _fit(left: Sequence[Attribute], right: Sequence[Attribute]) -> bool:
+    """Return whether types may be equal, at some sizes of open dims."""
+    return len(left) == len(right) and all(map(_may_equal, left, right))
+
+
+def _may_equal(left: Attribute, right: Attribute) -> bool:
+    if not isinstance(left, TensorType) or not isinstance(right, TensorType):
+        return left == right
+    a, b = cast(AnyTensor, left), cast(AnyTensor, right)
+    return a.element_type == b.element_type and fits(extents_of_type(a), extents_of_type(b))
 
 
 def _listed(types: Sequence[Attribute]) -> str:

@@ -4,16 +4,19 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, Generic, TypeVar, cast
 
+from xdsl.dialects import scf
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid.base import AnyTensor
+from braid.dialects.braid.base import AnyTensor, element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import inherit_names
 from braid.dialects.foreign import ForeignOp
 from braid.passes.conversion.node import ForeignNode
+from braid.passes.sizes.infer_sizes import infer_nested
 from braid.support.errors import UnsupportedError
 
 NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
@@ -53,21 +56,29 @@ class Converters(Generic[NodeT]):
         """
         for module in self._modules:
             import_module(module)
+        open_loops: list[Operation] = []
         for op in ops:
             if not _is_gone(op):
-                self._replace(self._node(op))
+                while open_loops and not open_loops[-1].is_ancestor(op):
+                    infer_nested(open_loops.pop())
+                values = self._replace(self._node(op))
+                owners = dict.fromkeys(value.owner for value in values)
+                open_loops += [each for each in owners if isinstance(each, scf.IfOp | scf.WhileOp)]
+        for op in reversed(open_loops):
+            infer_nested(op)
 
-    def _replace(self, node: NodeT) -> None:
+    def _replace(self, node: NodeT) -> Sequence[SSAValue]:
+        """Put what an op becomes in its place; return the values of its results."""
         values = self._values(node)
         if len(node.op.results) != len(values):
             node.fail(f"expected {len(values)} results, got {len(node.op.results)}")
-        for index, (result, value) in enumerate(zip(node.op.results, values, strict=True)):
-            if value.type != result.type:
-                node.fail(f"result {index} has type {result.type}, expected {value.type}")
+        values = [_as_declared(node, index, value) for index, value in enumerate(values)]
+        for result, value in zip(node.op.results, values, strict=True):
             if value.name_hint is None:
                 value.name_hint = result.name_hint
         inherit_names(node.op, values, node.inserted)
         Rewriter.replace_op(node.op, [], values)
+        return values
 
     def _values(self, node: NodeT) -> Sequence[SSAValue]:
         convert = self._converters.get(node.op.short_name())
@@ -84,6 +95,25 @@ class Converters(Generic[NodeT]):
         except INVALID_OP_ERRORS as error:
             node.fail(f"its fields, regions and types do not fit together: {error}")
         return [converted] if isinstance(converted, SSAValue) else converted
+
+
+def _as_declared(node: ForeignNode[Any], index: int, value: SSAValue) -> SSAValue:
+    """Return a value under the extents that result `index` declares; its others stay as they are.
+
+    Raises BraidError where it cannot have the declared type.
+    """
+    declared = node.op.results[index].type
+    if value.type == declared:
+        return value
+    actual: Attribute = value.type
+    is_possible = isinstance(actual, TensorType) and isinstance(declared, TensorType)
+    shape = cast(AnyTensor, declared).get_shape() if is_possible else ()
+    own = extents_of(value) if is_possible else ()
+    same_elements = is_possible and element_type_of(value) == cast(AnyTensor, declared).element_type
+    if not same_elements or not fits(own, shape):
+        node.fail(f"result {index} has type {declared}, expected {actual}")
+    wanted = [n if n != DYNAMIC else e for n, e in zip(shape, own, strict=True)]
+    return value if DYNAMIC in own else node.with_extents(value, wanted)
 
 
 def _is_gone(op: Operation) -> bool:

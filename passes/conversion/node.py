@@ -14,10 +14,10 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import shape_of
-from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import numpy_from_dense
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import is_sized
 from braid.dialects.foreign import ForeignOp, TextAttr
 from braid.passes.conversion.replacement import Replacement
 
@@ -72,12 +72,15 @@ class ForeignNode(Replacement[ForeignOpT]):
         return cast(DenseIntOrFPElementsAttr[Any], field)
 
     def known(self, value: SSAValue) -> Array | None:
-        """The elements of a constant, None for any other value."""
+        """Return the elements of what is computed of constants alone, None for any other value."""
         owner = value.owner
         if isinstance(owner, BroadcastOp):
             elements = self.known(owner.input)
-            return None if elements is None else np.broadcast_to(elements, shape_of(value))
-        return numpy_from_dense(owner.value) if isinstance(owner, ConstantOp) else None
+            if elements is None or DYNAMIC in shape_of(value):
+                return None
+            return np.broadcast_to(elements, shape_of(value))
+        elements = self.known_values(value)
+        return None if elements is None or is_sized(elements) else elements
 
     def known_operand(self, index: int) -> Array:
         """The elements of operand `index`, which must be a constant."""

@@ -1,22 +1,39 @@
 """What replaces an op of another dialect: ops of braid, built in its place."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, Generic, NoReturn, TypeVar, cast
 
 import numpy as np
 from xdsl.builder import Builder
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, require_dim, shape_of
+from braid.dialects.braid.base import (
+    AnyTensor,
+    TensorOp,
+    element_type_of,
+    extents_of,
+    require_dim,
+    shape_of,
+)
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import i1, to_numpy
+from braid.dialects.braid.dtypes import i1, i64, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp, TransposeOp
+from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import SIZES, as_array, is_sized
+from braid.dialects.braid.sized_ops import SizeValuesOp, slice_of
+from braid.dialects.braid.sizes import assumptions_of
+from braid.passes.conversion.known_values import known_values, sizes_computed
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.option_names import option_text
+from braid.support.sizes.assumptions import Answer, Assumptions
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import product_of
 
 OpT = TypeVar("OpT", bound=Operation)
 
@@ -57,19 +74,87 @@ class Replacement(Generic[OpT]):
         """The element type of the only result."""
         return self.result_type.element_type
 
-    def extents(self, value: SSAValue) -> tuple[int, ...]:
-        """The shape of `value`, which must be known."""
-        shape = shape_of(value)
+    def extents(self, value: SSAValue) -> tuple[Extent, ...]:
+        """Return the shape of `value`, with the sizes of open dims.
+
+        Raises UnsupportedError where nothing says what the size of an open dim is.
+        """
+        shape = extents_of(value)
         if DYNAMIC in shape:
             self.unsupported(
-                f"a value has type {value.type}, expected a static shape",
-                hint="export the model with the sizes of its inputs",
+                f"a value has type {value.type}, and nothing says how large its open dims are",
+                hint="compute its shape from the shapes of inputs, or export the model with sizes",
             )
         return shape
 
+    def numbers(self, value: SSAValue) -> tuple[int, ...]:
+        """Return the shape of `value`; raise UnsupportedError where a dim is open."""
+        return tuple(self.fixed(extent) for extent in self.extents(value))
+
+    def fixed(self, extent: Extent) -> int:
+        """Return an extent that is a number; raise UnsupportedError for a size."""
+        if isinstance(extent, int):
+            return extent
+        self.unsupported(
+            f"an extent has the open size '{extent}', which this op must know",
+            hint=f"fix it: {option_text('dims')} or {option_text('shapes')}",
+        )
+
+    def declared_extents(self, index: int, known: Sequence[Extent | None]) -> tuple[Extent, ...]:
+        """Return the shape of result `index`, whose open dims have the sizes `known`.
+
+        Raises UnsupportedError where a dim is open and its size is None.
+        """
+        shape = cast(AnyTensor, self.op.results[index].type).get_shape()
+        extents: list[Extent] = []
+        for dim, (extent, size) in enumerate(zip(shape, known, strict=True)):
+            if extent == DYNAMIC and size is None:
+                self.unsupported(
+                    f"nothing says how large dim {dim} of its result is",
+                    hint="use the op of a computed shape, which StableHLO calls 'dynamic_…'",
+                )
+            extents.append(size if extent == DYNAMIC and size is not None else extent)
+        return tuple(extents)
+
+    @cached_property
+    def assumptions(self) -> Assumptions:
+        """What the function around the op assumes of its symbols."""
+        parent = self.op.parent_op()
+        while parent is not None and not isinstance(parent, FuncOp):
+            parent = parent.parent_op()
+        return SIZES if parent is None else assumptions_of(parent)
+
+    def known_values(self, value: SSAValue) -> Array | None:
+        """Return the elements of a constant, or numbers and sizes: see `known_values`."""
+        return known_values(value, self.assumptions)
+
+    def size_values(self, index: int) -> tuple[Extent, ...]:
+        """Return operand `index`, whose elements must be constants or sizes, as extents."""
+        array = self.known_values(self.value(index))
+        if array is None:
+            self.unsupported(
+                f"operand {index} is computed from data, expected numbers and sizes of inputs",
+                hint="compute it before the model runs",
+            )
+        return tuple(e if isinstance(e, Size) else int(e) for e in array.reshape(-1).tolist())
+
     def emit(self, op: Operation) -> SSAValue:
-        """Insert an op of one result at the place of this one; the result."""
-        return self.insert(op)[0]
+        """Insert an op of one result at the place of this one, or its value where that is sizes."""
+        array = sizes_computed(op, self.assumptions) if isinstance(op, TensorOp) else None
+        if array is None:
+            return self.insert(op)[0]
+        element_type = element_type_of(op.results[0])
+        op.erase()
+        return self.sizes(array, element_type)
+
+    def sizes(self, array: Array, element_type: Attribute) -> SSAValue:
+        """Return numbers and sizes as integers of a type; see `dialects.braid.size_evaluation`."""
+        if not is_sized(array):
+            return self.constant(array.astype(to_numpy(element_type)))
+        (values,) = self.insert(SizeValuesOp.of(array.reshape(-1).tolist(), array.shape))
+        if element_type == i64:
+            return values
+        return self.insert(elementwise("cast", values, element_type=element_type))[0]
 
     def insert(self, op: Operation) -> Sequence[SSAValue]:
         """Insert an op at the place of this one; its results."""
@@ -90,6 +175,10 @@ class Replacement(Generic[OpT]):
         dtype = to_numpy(element_type_of(like))
         with np.errstate(over="ignore"):
             return self.constant(np.full([1] * len(shape_of(like)), number, dtype))
+
+    def size_scalar(self, size: Extent, like: SSAValue) -> SSAValue:
+        """Return a size in the element type of `like`, with its rank and extents of 1."""
+        return self.sizes(as_array([size], [1] * len(shape_of(like))), element_type_of(like))
 
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
         """Elementwise `name`."""
@@ -112,9 +201,33 @@ class Replacement(Generic[OpT]):
         exponential = self.apply("exp", self.apply("neg", value))
         return self.apply("reciprocal", self.apply("add", exponential, self.scalar(1, value)))
 
-    def reshape(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    def reshape(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
         """`value` in another shape; itself if it has that."""
-        return value if tuple(shape) == shape_of(value) else self.emit(ReshapeOp.get(value, shape))
+        if tuple(shape) == extents_of(value):
+            return value
+        return self.emit(ReshapeOp.get(value, shape))
+
+    def reshape_as_declared(self, value: SSAValue) -> SSAValue:
+        """Return `value` in the shape of the only result, of which one dim may be open."""
+        shape = self.result_type.get_shape()
+        rest = product_of(extent for extent in shape if extent != DYNAMIC)
+        elements = product_of(self.extents(value))
+        is_derived = shape.count(DYNAMIC) == 1 and rest != 0
+        size = self._quotient(elements, rest) if is_derived else None
+        return self.reshape(value, self.declared_extents(0, [size] * len(shape)))
+
+    def _quotient(self, elements: Extent, count: Extent) -> Extent:
+        if SIZES.divides(count, elements) is Answer.NO:
+            self.fail(f"{elements} elements cannot have an extent of {count}")
+        return elements // count
+
+    def with_extents(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
+        """Return `value` under the extents of `shape`, of which each run checks that they hold."""
+        own = list(extents_of(value))
+        for dim, wanted in enumerate(shape):
+            own[dim] = wanted
+            value = self.reshape(value, own)  # one dim at a time: elements are counted
+        return value
 
     def transpose(self, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
         """Dim i of the result is dim `permutation[i]`; `value` itself if nothing moves."""
@@ -122,11 +235,11 @@ class Replacement(Generic[OpT]):
             return value
         return self.emit(TransposeOp.get(value, permutation))
 
-    def broadcast(self, value: SSAValue, shape: Sequence[int]) -> SSAValue:
+    def broadcast(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
         """`value` repeated to `shape` of the same rank; itself if it has that."""
-        return (
-            value if tuple(shape) == shape_of(value) else self.emit(BroadcastOp.get(value, shape))
-        )
+        if tuple(shape) == extents_of(value):
+            return value
+        return self.emit(BroadcastOp.get(value, shape))
 
     def reverse(self, value: SSAValue, dims: Sequence[int]) -> SSAValue:
         """`value` with the elements of these dims in reverse."""
@@ -137,7 +250,7 @@ class Replacement(Generic[OpT]):
             return value
         offsets = [n - 1 if dim in dims else 0 for dim, n in enumerate(shape)]
         strides = [-1 if dim in dims else 1 for dim in range(len(shape))]
-        return self.emit(SliceOp.get(value, offsets, shape, strides))
+        return self.emit(slice_of(value, offsets, shape, strides))
 
     def pad(
         self, value: SSAValue, low: Sequence[int], high: Sequence[int], number: Any = 0
@@ -151,7 +264,7 @@ class Replacement(Generic[OpT]):
             ends = [max(-count, 0) for count in high]
             shape = self.extents(value)
             sizes = [n - a - b for n, a, b in zip(shape, starts, ends, strict=True)]
-            value = self.emit(SliceOp.get(value, starts, sizes))
+            value = self.emit(slice_of(value, starts, sizes))
         return value
 
     def spread(self, value: SSAValue, steps: Sequence[int], number: Any = 0) -> SSAValue:
@@ -165,7 +278,7 @@ class Replacement(Generic[OpT]):
             apart = self.reshape(value, [*shape[: dim + 1], 1, *shape[dim + 1 :]])
             high = [0] * (len(shape) + 1)
             high[dim + 1] = step - 1
-            shape[dim] *= step
+            shape[dim] = shape[dim] * step
             joined = self.reshape(self.pad(apart, [0] * len(high), high, number), shape)
             end = [0] * len(shape)
             end[dim] = 1 - step

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects import tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Operation, SSAValue, Use
 from xdsl.passes import ModulePass
@@ -20,17 +20,28 @@ from braid.analysis.structure.loop_nests import (
     without_sign,
     writes_every_element,
 )
-from braid.dialects.braid.base import element_type_of, shape_of
-from braid.dialects.braid.dtypes import is_element_type, is_stored_only, to_numpy
+from braid.dialects.braid.base import (
+    element_type_of,
+    extents_of,
+    fits,
+    shape_of,
+    tensor_type,
+)
+from braid.dialects.braid.dtypes import i64, is_element_type, is_stored_only, to_numpy
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import inherit_names
+from braid.dialects.braid.size_evaluation import as_array
+from braid.dialects.braid.sizes import has_open_dims
 from braid.passes.conversion.converters import INVALID_OP_ERRORS
+from braid.passes.linalg.index_values import index_value
 from braid.passes.linalg.nests import Nest, elementwise_results, product, reduced
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
 from braid.passes.linalg.scalars import SCALAR_OPS, convert_scalar
 from braid.passes.linalg.tensors import CONVERTERS, splat
 from braid.passes.linalg.windows import convert_windows
+from braid.passes.sizes.infer_sizes import infer_sizes
 from braid.support.errors import UnsupportedError
+from braid.support.sizes.expression import Extent
 
 _COPIES = ("linalg.broadcast", "linalg.copy", "linalg.fill", "linalg.transpose")
 """Ops that write every element of their last operand and read none."""
@@ -75,6 +86,18 @@ class ConvertLinalgToBraidPass(ModulePass):
         for inner in reversed(ops):
             if inner.parent is not None and _is_unused(inner):
                 Rewriter.erase_op(inner)
+        if has_open_dims(op):
+            _finish_indices(op)
+            infer_sizes(op)
+
+
+def _finish_indices(module: ModuleOp) -> None:
+    """Erase computations of sizes that nothing reads any more, and give others their sizes."""
+    for op in reversed([inner for inner in module.walk() if _is_index(inner)]):
+        if not any(result.uses for result in op.results):
+            Rewriter.erase_op(op)
+        elif isinstance(op, tensor.DimOp):
+            _replace_dim(op)
 
 
 def _is_of_tensors(op: Operation) -> bool:
@@ -93,7 +116,7 @@ def _fill_where_read(op: tensor.EmptyOp) -> None:
     readers = [use for use in op.tensor.uses if not _is_overwritten(use)]
     node = UpstreamNode(op)
     try:
-        zeros = splat(node, 0, node.static(op.tensor)) if readers else op.tensor
+        zeros = splat(node, 0, node.shape(op.tensor)) if readers else op.tensor
     except NotConvertedError:
         node.undo()
         return
@@ -116,12 +139,35 @@ def _is_unused(op: Operation) -> bool:
     return is_free and not any(result.uses for result in op.results)
 
 
+def _is_index(op: Operation) -> bool:
+    """Return whether `op` computes a scalar from constants and the sizes of tensors."""
+    is_scalar = isinstance(op, tensor.DimOp) or op_name(op).startswith("arith.")
+    return is_scalar and not any(isinstance(v.type, TensorType) for v in op.results)
+
+
+def _replace_dim(op: tensor.DimOp) -> None:
+    """Replace the size of a tensor that other ops still read by a value of it."""
+    node = UpstreamNode(op)
+    size = index_value(op.result, node.assumptions)
+    if size is not None:
+        values = node.sizes(as_array([size], []), i64)
+        (number,) = node.insert(tensor.ExtractOp(values, [], i64))
+        Rewriter.replace_op(op, arith.IndexCastOp(number, op.result.type))
+
+
 def _convert(op: Operation, nest: TensorNest | None) -> None:
     node = UpstreamNode(op)
     try:
+        if isinstance(op, tensor.EmptyOp):
+            _say_sizes(node, op)
         values = _values(node, nest)
-        if [value.type for value in values] != list(op.result_types):
+        if not all(map(_is_declared, values, op.results)):
             node.leave()
+        if any(DYNAMIC in shape_of(result) for result in op.results):
+            values = [
+                node.with_extents(value, _merged(extents_of(result), extents_of(value)))
+                for value, result in zip(values, op.results, strict=True)
+            ]
     except (NotConvertedError, UnsupportedError, VerifyException, *INVALID_OP_ERRORS):
         node.undo()
         _require_element_types(op)
@@ -131,6 +177,30 @@ def _convert(op: Operation, nest: TensorNest | None) -> None:
             value.name_hint = result.name_hint
     inherit_names(op, values, node.inserted)
     Rewriter.replace_op(op, [], values)
+
+
+def _say_sizes(node: UpstreamNode, op: tensor.EmptyOp) -> None:
+    """Give the type of an empty tensor the sizes of its dynamic dims, where these are known."""
+    sizes = iter(op.dynamic_sizes)
+    shape = shape_of(op.tensor)
+    extents = [node.index(next(sizes)) if extent == DYNAMIC else extent for extent in shape]
+    if DYNAMIC in shape:
+        type = tensor_type(element_type_of(op.tensor), extents)
+        Rewriter.replace_value_with_new_type(op.tensor, type)
+
+
+def _is_declared(value: SSAValue, result: SSAValue) -> bool:
+    """Return whether a value has the type of a result, at some sizes of open dims."""
+    return element_type_of(value) == element_type_of(result) and fits(
+        extents_of(value), extents_of(result)
+    )
+
+
+def _merged(declared: Sequence[Extent], own: Sequence[Extent]) -> list[Extent]:
+    """Return the extents that a type declares, with the sizes of a value in open dims."""
+    return [
+        size if extent == DYNAMIC else extent for extent, size in zip(declared, own, strict=True)
+    ]
 
 
 def _require_element_types(op: Operation) -> None:
@@ -162,18 +232,18 @@ def _values(node: UpstreamNode, nest: TensorNest | None) -> Sequence[SSAValue]:
         number = node.number_in(node.value(0))
         if number is None:
             node.leave()
-        return [splat(node, number, node.static(node.op.results[0]))]
+        return [splat(node, number, node.shape(node.value(1)))]
     if nest is not None:
         return _convert_nest(node, nest)
     if name in SCALAR_OPS:
         for value in node.op.operands:
-            node.static(value)
+            node.shape(value)
         return [convert_scalar(node, node.op, list(node.op.operands))]
     node.leave()
 
 
 def _without_elements(node: UpstreamNode, result: SSAValue) -> SSAValue:
-    return node.constant(np.zeros(node.static(result), to_numpy(element_type_of(result))))
+    return node.constant(np.zeros(shape_of(result), to_numpy(element_type_of(result))))
 
 
 def _convert_nest(node: UpstreamNode, nest: TensorNest) -> Sequence[SSAValue]:

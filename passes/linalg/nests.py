@@ -7,20 +7,21 @@ computed from the operands is a reduction, or a pooling if an operand is read in
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
 from xdsl.ir.affine import AffineConstantExpr, AffineDimExpr, AffineMap
 
 from braid.analysis.structure.loop_nests import TensorNest, op_name
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.passes.linalg.node import UpstreamNode
 from braid.passes.linalg.scalars import SAME_OPS, Scalars, convert_scalar, number
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 _REDUCTIONS = frozenset({"add", "and", "maximum", "minimum", "mul", "or"})
 """The ops of braid that combine values in a reduction."""
@@ -49,23 +50,25 @@ class Combination:
 
 @dataclass(frozen=True)
 class Nest:
-    """A loop nest being converted: extents are static, maps of results have distinct loops."""
+    """A loop nest being converted: extents are known, maps of results have distinct loops."""
 
     node: UpstreamNode
     nest: TensorNest
-    extents: tuple[int, ...]
+    extents: tuple[Extent, ...]
 
     @staticmethod
     def of(node: UpstreamNode, nest: TensorNest) -> "Nest":
         """Return the nest with its extents; raise NotConvertedError for other shapes or maps."""
-        known: dict[int, int] = {}
+        known: dict[int, Extent] = {}
         for value, map in zip((*nest.inputs, *nest.outputs), nest.maps, strict=True):
             if map.num_symbols:
                 node.leave()
             if not isinstance(value.type, TensorType):
                 continue
-            for expr, extent in zip(map.results, node.static(value), strict=True):
-                if isinstance(expr, AffineDimExpr):
+            for expr, extent in zip(map.results, node.shape(value), strict=True):
+                if isinstance(expr, AffineDimExpr) and not isinstance(
+                    known.get(expr.position), int
+                ):
                     known[expr.position] = extent
         if sorted(known) != list(range(len(nest.is_parallel))):
             node.leave()
@@ -118,7 +121,7 @@ class Nest:
     def plain_dims(self, map: AffineMap, value: SSAValue) -> list[int | None]:
         """Return the loop of each dim of an operand, None for a dim of extent 1 indexed by 0."""
         dims: list[int | None] = []
-        for expr, extent in zip(map.results, self.node.static(value), strict=True):
+        for expr, extent in zip(map.results, self.node.shape(value), strict=True):
             match expr:
                 case AffineDimExpr(position) if position not in dims:
                     dims.append(position)
@@ -140,11 +143,20 @@ class Nest:
             return number(self.node, owner.properties["value"], rank)
         dims = self.plain_dims(map, value)
         present = [dim for dim in dims if dim is not None]
-        value = self.node.reshape(value, [self.extents[dim] for dim in present])
+        value = self.in_present(value, dims)
         order = sorted(present)
         value = self.node.transpose(value, [present.index(dim) for dim in order])
         shape = [self.extents[dim] if dim in present else 1 for dim in range(rank)]
         return self.node.reshape(value, shape)
+
+    def in_present(self, value: SSAValue, dims: Sequence[int | None]) -> SSAValue:
+        """Return an operand without the dims that depend on no loop, in the extents of loops."""
+        shape = self.node.shape(value)
+        wanted = [
+            n if dim is None else self.extents[dim] for n, dim in zip(shape, dims, strict=True)
+        ]
+        value = self.node.with_extents(value, wanted)
+        return self.node.reshape(value, [self.extents[dim] for dim in dims if dim is not None])
 
     def scalars(self, count: int | None = None) -> Scalars:
         """Return the used ones of the first `count` arguments of the body, and loop indices."""
@@ -165,7 +177,7 @@ class Nest:
             self.node.leave()
         extent = self.extents[dim]
         shape = [extent if d == dim else 1 for d in range(len(self.extents))]
-        counted = self.node.emit(IotaOp.of(0, TensorType(i64, [extent])))
+        counted = self.node.emit(IotaOp.of(0, tensor_type(i64, [extent])))
         return self.node.reshape(counted, shape)
 
     def combination(self) -> Combination:
@@ -240,7 +252,7 @@ def elementwise_results(own: Nest) -> list[SSAValue]:
     for value, map, output in zip(computed, own.output_maps, own.nest.outputs, strict=True):
         dims = [dim for dim in own.plain_dims(map, output) if dim is not None]
         value = own.node.transpose(own.node.broadcast(value, own.extents), dims)
-        results.append(own.node.reshape(value, shape_of(output)))
+        results.append(own.node.reshape(value, own.node.shape(output)))
     return results
 
 
@@ -276,16 +288,18 @@ def _matrices(
 ) -> SSAValue:
     """Return an operand with one dim for each group of loops."""
     present = [dim for dim in dims if dim is not None]
-    value = own.node.reshape(value, [own.extents[dim] for dim in present])
+    value = own.in_present(value, dims)
     ordered = own.node.transpose(value, [present.index(dim) for group in groups for dim in group])
-    return own.node.reshape(ordered, [prod(own.extents[d] for d in group) for group in groups])
+    return own.node.reshape(
+        ordered, [product_of(own.extents[d] for d in group) for group in groups]
+    )
 
 
 def in_result_dims(own: Nest, value: SSAValue, dims: Sequence[int]) -> SSAValue:
     """Return `value`, whose elements are in the order of loops `dims`, in the result's dims."""
     value = own.node.reshape(value, [own.extents[dim] for dim in dims])
     value = own.node.transpose(value, [dims.index(dim) for dim in own.result_dims])
-    return own.node.reshape(value, shape_of(own.nest.outputs[0]))
+    return own.node.reshape(value, own.node.shape(own.nest.outputs[0]))
 
 
 def reduced(own: Nest, combine: Combination) -> SSAValue:

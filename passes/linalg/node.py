@@ -8,12 +8,14 @@ from xdsl.dialects.linalg.ops import FillOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import dense_is_splat, is_element_type, numpy_from_dense
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp
 from braid.passes.conversion.replacement import Replacement
+from braid.passes.linalg.index_values import index_value
+from braid.support.sizes.expression import Extent
 
 
 class NotConvertedError(Exception):
@@ -41,16 +43,24 @@ class UpstreamNode(Replacement[Operation]):
         """Return a property or attribute of the op, None if it has neither."""
         return self.op.properties.get(name, self.op.attributes.get(name))
 
-    def static(self, value: SSAValue) -> tuple[int, ...]:
-        """Return the shape of a tensor; raise NotConvertedError for a dynamic one.
+    def shape(self, value: SSAValue) -> tuple[Extent, ...]:
+        """Return the shape of a tensor, with the sizes of open dims.
 
-        Raise it also for element types that braid does not have.
+        Raises NotConvertedError where the size of one is unknown, and for element types that braid
+        does not have.
         """
-        if not isinstance(value.type, TensorType) or DYNAMIC in shape_of(value):
+        if not isinstance(value.type, TensorType) or DYNAMIC in extents_of(value):
             self.leave()
         if not is_element_type(element_type_of(value)):
             self.leave()
-        return shape_of(value)
+        return extents_of(value)
+
+    def index(self, value: SSAValue) -> Extent:
+        """Return a scalar that is a number or made of sizes; raise NotConvertedError for data."""
+        found = index_value(value, self.assumptions)
+        if found is None:
+            self.leave()
+        return found
 
     def number_in(self, value: SSAValue) -> float | int | bool | None:
         """Return the constant that all elements of `value` have, None if it is not known.

@@ -6,6 +6,7 @@ from typing import Any, cast
 import numpy as np
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    ArrayAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
     IntegerAttr,
@@ -13,11 +14,16 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import SSAValue
 
+from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.movement import ConcatOp, SliceOp
 from braid.dialects.braid.normalization import SoftmaxOp
+from braid.dialects.braid.sized_ops import pad_of, slice_of
 from braid.passes.linalg.node import UpstreamNode
+from braid.support.sizes.assumptions import Answer
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 
 def _constant(t: UpstreamNode) -> SSAValue:
@@ -27,17 +33,44 @@ def _constant(t: UpstreamNode) -> SSAValue:
     return t.emit(ConstantOp.on(value=cast(Any, value)))
 
 
-def _reshape(t: UpstreamNode) -> SSAValue:
-    t.static(t.value(0))
-    return t.reshape(t.value(0), t.static(t.op.results[0]))
-
-
-def _box(t: UpstreamNode) -> tuple[list[int], list[int], list[int]]:
-    """Return offsets, sizes and strides; raise NotConvertedError if one is dynamic."""
-    lists = [_integers(t, f"static_{name}") for name in ("offsets", "sizes", "strides")]
-    if any(number == DYNAMIC_INDEX for numbers in lists for number in numbers):
+def _collapse(t: UpstreamNode) -> SSAValue:
+    shape, groups = t.shape(t.value(0)), t.attribute("reassociation")
+    if not isinstance(groups, ArrayAttr):
         t.leave()
-    return lists[0], lists[1], lists[2]
+    dims = [[int(each.value.data) for each in group] for group in cast(Any, groups)]
+    return t.reshape(t.value(0), [product_of(shape[dim] for dim in group) for group in dims])
+
+
+def _expand(t: UpstreamNode) -> SSAValue:
+    t.shape(t.value(0))
+    field = t.attribute("static_output_shape")
+    if field is None:
+        return t.reshape(t.value(0), t.shape(t.op.results[0]))
+    (shape,) = _mixed(t, [(_integers(t, "static_output_shape"), list(t.op.operands[1:]))])
+    return t.reshape(t.value(0), shape)
+
+
+def _box(t: UpstreamNode, first: int) -> tuple[list[Extent], list[Extent], list[int]]:
+    """Return offsets, sizes and strides; raise NotConvertedError if one is computed from data.
+
+    `first` is the number of operands that are tensors.
+    """
+    lists = [_integers(t, f"static_{name}") for name in ("offsets", "sizes", "strides")]
+    operands = iter(t.op.operands[first:])
+    parts = [(each, [next(operands) for n in each if n == DYNAMIC_INDEX]) for each in lists]
+    offsets, sizes, strides = _mixed(t, parts)
+    return offsets, sizes, [stride if isinstance(stride, int) else t.leave() for stride in strides]
+
+
+def _mixed(
+    t: UpstreamNode, parts: Sequence[tuple[Sequence[int], Sequence[SSAValue]]]
+) -> list[list[Extent]]:
+    """Return lists of numbers, with the operands in place of those that are dynamic."""
+    found: list[list[Extent]] = []
+    for numbers, operands in parts:
+        rest = iter(operands)
+        found.append([t.index(next(rest)) if n == DYNAMIC_INDEX else n for n in numbers])
+    return found
 
 
 def _integers(t: UpstreamNode, name: str, default: Sequence[int] | None = None) -> list[int]:
@@ -50,19 +83,19 @@ def _integers(t: UpstreamNode, name: str, default: Sequence[int] | None = None) 
 
 
 def _extract_slice(t: UpstreamNode) -> SSAValue:
-    offsets, sizes, strides = _box(t)
-    t.static(t.value(0))
+    offsets, sizes, strides = _box(t, 1)
+    t.shape(t.value(0))
     if min(strides, default=1) < 1:
         t.leave()
-    return t.reshape(
-        t.emit(SliceOp.get(t.value(0), offsets, sizes, strides)), t.static(t.op.results[0])
-    )
+    value = t.emit(slice_of(t.value(0), offsets, sizes, strides))
+    kept = len(shape_of(t.op.results[0]))
+    return t.reshape(value, sizes if kept == len(sizes) else t.shape(t.op.results[0]))
 
 
 def _insert_slice(t: UpstreamNode) -> SSAValue:
     """Concatenate the destination's pieces around the inserted box, from the last dim on."""
-    offsets, sizes, strides = _box(t)
-    whole = t.static(t.value(1))
+    offsets, sizes, strides = _numbers(t, *_box(t, 2))
+    whole = _fixed(t, t.shape(t.value(1)))
     if 0 in sizes:
         return t.value(1)
     if any(stride != 1 for stride in strides):
@@ -75,6 +108,17 @@ def _insert_slice(t: UpstreamNode) -> SSAValue:
         if before or after:
             joined = t.emit(ConcatOp.get([*before, joined, *after], dim))
     return joined
+
+
+def _numbers(
+    t: UpstreamNode, offsets: Sequence[Extent], sizes: Sequence[Extent], strides: Sequence[int]
+) -> tuple[list[int], list[int], list[int]]:
+    return _fixed(t, offsets), _fixed(t, sizes), list(strides)
+
+
+def _fixed(t: UpstreamNode, extents: Sequence[Extent]) -> list[int]:
+    """Return extents that are numbers; raise NotConvertedError for a size."""
+    return [extent if isinstance(extent, int) else t.leave() for extent in extents]
 
 
 def _piece(
@@ -98,13 +142,16 @@ def _piece(
 
 
 def _pad(t: UpstreamNode) -> SSAValue:
-    low, high = _integers(t, "static_low"), _integers(t, "static_high")
-    t.static(t.value(0))
+    static = [_integers(t, f"static_{side}") for side in ("low", "high")]
+    operands = iter(t.op.operands[1:])
+    parts = [(each, [next(operands) for n in each if n == DYNAMIC_INDEX]) for each in static]
+    low, high = _mixed(t, parts)
+    t.shape(t.value(0))
     last = t.op.regions[0].block.last_op
     number = None if last is None else t.number_in(last.operands[0])
-    if number is None or min((*low, *high), default=0) < 0:
+    if number is None or any(t.assumptions.at_most(0, n) is not Answer.YES for n in (*low, *high)):
         t.leave()
-    return t.pad(t.value(0), low, high, number)
+    return t.emit(pad_of(t.value(0), low, high, number))
 
 
 def _concat(t: UpstreamNode) -> SSAValue:
@@ -112,25 +159,24 @@ def _concat(t: UpstreamNode) -> SSAValue:
     if not isinstance(dim, IntegerAttr):
         t.leave()
     for value in t.op.operands:
-        t.static(value)
+        t.shape(value)
     return t.emit(ConcatOp.get(list(t.op.operands), cast(IntegerAttr[Any], dim).value.data))
 
 
 def _cast(t: UpstreamNode) -> SSAValue:
-    if t.value(0).type != t.op.results[0].type:
-        t.leave()
-    return t.value(0)
+    t.shape(t.value(0))
+    return t.value(0)  # its open dims get the extents of the result
 
 
 def _splat(t: UpstreamNode) -> SSAValue:
     number = t.number_in(t.value(0))
-    shape = t.static(t.op.results[0])
+    shape = t.shape(t.op.results[0])
     if number is None:
         t.leave()
     return splat(t, number, shape)
 
 
-def splat(t: UpstreamNode, number: float, shape: Sequence[int]) -> SSAValue:
+def splat(t: UpstreamNode, number: float, shape: Sequence[Extent]) -> SSAValue:
     """Return a tensor whose elements are all `number`, of the op's element type."""
     element_type = cast(TensorType[Any], t.op.results[0].type).element_type
     with np.errstate(over="ignore"):
@@ -140,7 +186,7 @@ def splat(t: UpstreamNode, number: float, shape: Sequence[int]) -> SSAValue:
 
 def _softmax(t: UpstreamNode) -> SSAValue:
     dim = t.attribute("dimension")
-    t.static(t.value(0))
+    t.shape(t.value(0))
     if not isinstance(dim, IntegerAttr):
         t.leave()
     return t.emit(SoftmaxOp.get(t.value(0), cast(IntegerAttr[Any], dim).value.data))
@@ -158,8 +204,8 @@ def _tiles(t: UpstreamNode, rank: int) -> tuple[list[int], list[int], list[int]]
 
 def _pack(t: UpstreamNode) -> SSAValue:
     """Pad to whole tiles, split each tiled dim in two, and move the inner dims last."""
-    value, result = t.value(0), t.static(t.op.results[0])
-    shape = t.static(value)
+    value, result = t.value(0), _fixed(t, t.shape(t.op.results[0]))
+    shape = _fixed(t, t.shape(value))
     rank = len(shape)
     dims, sizes, outer = _tiles(t, rank)
     tile = dict(zip(dims, sizes, strict=True))
@@ -182,8 +228,8 @@ def _pack(t: UpstreamNode) -> SSAValue:
 
 def _unpack(t: UpstreamNode) -> SSAValue:
     """Undo `_pack`: move the inner dims back, merge them, and cut off the padding."""
-    value, result = t.value(0), t.static(t.op.results[0])
-    shape = t.static(value)
+    value, result = t.value(0), _fixed(t, t.shape(t.op.results[0]))
+    shape = _fixed(t, t.shape(value))
     rank = len(result)
     dims, sizes, outer = _tiles(t, rank)
     tile = dict(zip(dims, sizes, strict=True))
@@ -208,9 +254,9 @@ CONVERTERS: Mapping[str, Callable[[UpstreamNode], SSAValue]] = {
     "linalg.softmax": _softmax,
     "linalg.unpack": _unpack,
     "tensor.cast": _cast,
-    "tensor.collapse_shape": _reshape,
+    "tensor.collapse_shape": _collapse,
     "tensor.concat": _concat,
-    "tensor.expand_shape": _reshape,
+    "tensor.expand_shape": _expand,
     "tensor.extract_slice": _extract_slice,
     "tensor.insert_slice": _insert_slice,
     "tensor.pad": _pad,

@@ -1,7 +1,6 @@
 """Conversion of loop nests that read an operand in sliding windows: convolution, pooling."""
 
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import BlockArgument, Operation, SSAValue
@@ -17,7 +16,11 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.sized_ops import slice_of
+from braid.dialects.braid.sizes import may_be_at_most
 from braid.passes.linalg.nests import Nest, Window, in_result_dims
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 _POOLS = {"add": "add", "maximum": "max", "minimum": "max"}
 
@@ -38,7 +41,7 @@ def _places(own: Nest, argument: BlockArgument) -> list[Window | int | None]:
     """Return a window or loop for each dim of an operand, None for extent 1 indexed by 0."""
     value, map = own.operand(argument)
     places: list[Window | int | None] = []
-    for expr, extent in zip(map.results, own.node.static(value), strict=True):
+    for expr, extent in zip(map.results, own.node.shape(value), strict=True):
         match expr:
             case AffineDimExpr(position):
                 places.append(position)
@@ -88,18 +91,15 @@ def _image(
 
     Elements at the end of a dim that no window reaches are cut off.
     """
-    shape = own.node.static(value)
+    shape = own.node.shape(value)
     sizes = [
         _reached(own, place) if isinstance(place, Window) else extent
         for place, extent in zip(places, shape, strict=True)
     ]
-    if any(size > extent for size, extent in zip(sizes, shape, strict=True)):
+    if not all(map(may_be_at_most, sizes, shape)):
         own.node.leave()
-    value = own.node.pad(
-        value,
-        [0] * len(shape),
-        [size - extent for size, extent in zip(sizes, shape, strict=True)],
-    )
+    if tuple(sizes) != shape:
+        value = own.node.emit(slice_of(value, [0] * len(shape), sizes))
     kept = [number for number, place in enumerate(places) if place is not None]
     value = own.node.reshape(value, [sizes[number] for number in kept])
     here = [places[number] for number in kept]
@@ -107,7 +107,7 @@ def _image(
     return own.node.transpose(value, [*(here.index(dim) for dim in leading), *windows])
 
 
-def _reached(own: Nest, window: Window) -> int:
+def _reached(own: Nest, window: Window) -> Extent:
     """Return the extent of a dim that the window covers in all of its positions."""
     outer, inner = own.extents[window.outer], own.extents[window.inner]
     if 0 in (outer, inner):
@@ -118,9 +118,9 @@ def _reached(own: Nest, window: Window) -> int:
 def _merged(own: Nest, value: SSAValue, groups: Sequence[Sequence[int]], rest: int) -> SSAValue:
     """Return `value` with each group of its leading dims merged; `rest` dims follow them."""
     count = sum(map(len, groups))
-    shape = own.node.static(value)
+    shape = own.node.shape(value)
     assert len(shape) == count + rest
-    merged = [prod(own.extents[dim] for dim in group) for group in groups]
+    merged = [product_of(own.extents[dim] for dim in group) for group in groups]
     return own.node.reshape(value, [*merged, *shape[count:]])
 
 
@@ -160,7 +160,7 @@ def _convolution(own: Nest, left: SSAValue, right: SSAValue) -> SSAValue:
             pad_low=zeros,
             pad_high=zeros,
             dilations=[window.dilation for window in windows],
-            groups=prod(own.extents[dim] for dim in groups),
+            groups=own.node.fixed(product_of(own.extents[dim] for dim in groups)),
         )
     )
     return in_result_dims(own, y, [*batch, *groups, *features, *outer])
@@ -184,7 +184,7 @@ def _pooling(own: Nest, kind: str, argument: BlockArgument, casts: Sequence[Oper
     pool = PoolOp.get(
         _mirrored(own, kind, x),
         _POOLS[kind],
-        [own.extents[window.inner] for window in windows],
+        [own.node.fixed(own.extents[window.inner]) for window in windows],
         strides=[window.stride for window in windows],
         pad_low=zeros,
         pad_high=zeros,

@@ -7,7 +7,9 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from braid.dialects.braid.profile_keys import write_profile_keys
+from braid.dialects.braid.sizes import has_open_dims
 from braid.dialects.stablehlo import StablehloOp
+from braid.passes.sizes.infer_sizes import infer_sizes
 from braid.passes.stablehlo.node import CONVERTERS
 
 
@@ -15,7 +17,8 @@ from braid.passes.stablehlo.node import CONVERTERS
 class ConvertStablehloToBraidPass(ModulePass):
     """Rewrites the ops of StableHLO as braid's, and its control flow as `scf`.
 
-    Shapes are static, and reductions have regions of one op. Products and convolutions, which
+    Shapes are known, but for sizes of inputs (`name-open-dims`), and what is computed of these.
+    Reductions have regions of one op. Products and convolutions, which
     name their dims, get transposes around them, most of which layouts remove. Raises
     UnsupportedError for an op, or a form of one, that has no counterpart, and BraidError for one
     that is not valid.
@@ -37,4 +40,6 @@ class ConvertStablehloToBraidPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         """Converts every op of StableHLO in `op`, in place."""
         CONVERTERS.convert([inner for inner in op.walk() if isinstance(inner, StablehloOp)])
+        if has_open_dims(op):
+            infer_sizes(op)
         write_profile_keys(op)

@@ -5,7 +5,7 @@ from functools import partial
 from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, require_dim, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, require_dim, shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import (
     bytes_of,
@@ -19,6 +19,7 @@ from braid.dialects.braid.dtypes import (
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.movement import BroadcastOp, ReshapeOp
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.support.sizes.expression import Extent
 
 _SAME = {
     "abs": "abs",
@@ -152,14 +153,14 @@ def compare(t: StablehloNode) -> SSAValue:
 def select(t: StablehloNode) -> SSAValue:
     """The condition may be one bool for all elements."""
     chosen = t.value(1)
-    return t.apply("select", t.repeat(t.value(0), shape_of(chosen)), chosen, t.value(2))
+    return t.apply("select", t.repeat(t.value(0), extents_of(chosen)), chosen, t.value(2))
 
 
 @converter("clamp")
 def clamp(t: StablehloNode) -> SSAValue:
     """No less than operand 0, no more than operand 2, which may be numbers."""
     x = t.value(1)
-    low, high = (t.repeat(t.value(index), shape_of(x)) for index in (0, 2))
+    low, high = (t.repeat(t.value(index), extents_of(x)) for index in (0, 2))
     return t.clamp(x, low, high)
 
 
@@ -235,9 +236,9 @@ def convert(t: StablehloNode) -> SSAValue:
 def batch_norm(t: StablehloNode) -> SSAValue:
     """`(x - mean) / sqrt(variance + epsilon) * scale + offset` by features."""
     x, dim = t.value(0), t.integer("feature_index")
-    shape = [1] * len(shape_of(x))
+    shape: list[Extent] = [1] * len(shape_of(x))
     require_dim(dim, len(shape))
-    shape[dim] = shape_of(x)[dim]
+    shape[dim] = extents_of(x)[dim]
     scale, offset, mean, variance = (t.reshape(t.value(i), shape) for i in range(1, 5))
     padded = t.apply("add", variance, t.scalar(t.number("epsilon"), variance))
     factor = t.apply("mul", scale, t.apply("rsqrt", padded))

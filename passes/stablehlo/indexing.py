@@ -1,30 +1,46 @@
 """Ops of StableHLO that read and write at computed places."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of, shape_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp, GatherOp
 from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.dialects.braid.size_evaluation import as_array
+from braid.dialects.braid.sized_ops import slice_of
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.support.sizes.expression import Extent
 
 
 @converter("dynamic_slice")
 def dynamic_slice(t: StablehloNode) -> SSAValue:
-    """One dim after the other; starts are moved so that the slice is inside."""
-    value = t.value(0)
-    for dim, (extent, size) in enumerate(
-        zip(t.extents(value), t.integers("slice_sizes"), strict=True)
-    ):
-        if size < extent:
-            start = _start(t, 1 + dim, extent, size)
-            places = t.apply("add", _counted(t, size, start), start)
+    """Starts are scalars."""
+    sizes = t.integers("slice_sizes")
+    starts = [t.value(1 + dim) for dim in range(len(sizes))]
+    return slice_at(t, t.value(0), range(len(sizes)), starts, sizes)
+
+
+def slice_at(
+    t: StablehloNode,
+    value: SSAValue,
+    dims: Iterable[int],
+    starts: Sequence[SSAValue],
+    sizes: Sequence[Extent],
+) -> SSAValue:
+    """Return `sizes` elements of `value` along `dims`, one dim after the other.
+
+    Starts have one element each, and are moved so that the slice is inside.
+    """
+    for dim, start, size in zip(dims, starts, sizes, strict=True):
+        extent = t.extents(value)[dim]
+        if size != extent:
+            first = _start(t, start, extent, size)
+            places = t.apply("add", _counted(t, size, first), first)
             value = t.emit(GatherOp.get(value, places, dim))
     return value
 
@@ -36,13 +52,18 @@ def dynamic_update_slice(t: StablehloNode) -> SSAValue:
     shape, sizes = t.extents(value), t.extents(update)
     if 0 in sizes:
         return value
+    if any(not isinstance(size, int) and size != n for size, n in zip(sizes, shape, strict=True)):
+        t.unsupported(
+            f"its update has the open sizes {list(sizes)}, and its operand {list(shape)}",
+            hint="pad the update, and select by an iota which elements it covers",
+        )
     covered: SSAValue | None = None
     for dim, (extent, size) in enumerate(zip(shape, sizes, strict=True)):
         if size == extent:
             continue
-        start = _start(t, 2 + dim, extent, size)
+        start = _start(t, t.value(2 + dim), extent, size)
         here = t.apply("sub", _counted(t, extent, start), start)
-        first, last = t.scalar(0, here), t.scalar(size - 1, here)
+        first, last = t.scalar(0, here), t.size_scalar(size - 1, here)
         inside = t.apply("and", t.apply("ge", here, first), t.apply("le", here, last))
         update = t.emit(GatherOp.get(update, t.clamp(here, first, last), dim))
         along = t.reshape(inside, [extent if d == dim else 1 for d in range(len(shape))])
@@ -55,15 +76,26 @@ def dynamic_update_slice(t: StablehloNode) -> SSAValue:
 @converter("gather")
 def gather(t: StablehloNode) -> SSAValue:
     """Where indexed dims are of size 1 in the slices, and the others whole."""
+    return _gather(t, t.integers("slice_sizes"))
+
+
+@converter("dynamic_gather")
+def dynamic_gather(t: StablehloNode) -> SSAValue:
+    """Convert a gather whose slices have the sizes in operand 2."""
+    return _gather(t, t.size_values(2))
+
+
+def _gather(t: StablehloNode, sizes: Sequence[Extent]) -> SSAValue:
     data = t.value(0)
-    sizes = t.integers("slice_sizes")
     indexed, collapsed = _gather_dims(t, "start_index_map"), _gather_dims(t, "collapsed_slice_dims")
     batch = _gather_dims(t, "operand_batching_dims")
     shape = t.extents(data)
     # A start in a dim that a slice has whole can only be 0.
-    starting = [n for n, dim in enumerate(indexed) if sizes[dim] == 1 or sizes[dim] < shape[dim]]
-    if starting:
-        indexed = [indexed[number] for number in starting]
+    starting = [n for n, dim in enumerate(indexed) if sizes[dim] == 1 or sizes[dim] != shape[dim]]
+    chosen = [indexed[number] for number in starting]
+    if _vector(t) == 0 and len(shape_of(t.value(1))) <= 1 and not batch:
+        return _one_slice(t, sizes, starting, chosen, collapsed)
+    indexed = chosen or indexed
     for dim, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
         if size != (1 if dim in indexed or dim in batch else extent):
             t.unsupported(
@@ -78,11 +110,32 @@ def gather(t: StablehloNode) -> SSAValue:
     read = _batch_in_place(t, read, index_batch, outer)
     kept = [dim for dim in range(len(sizes)) if dim not in collapsed and dim not in batch]
     # Dims of the slices that are indexed and kept have size 1; the others are in order.
-    shaped = t.reshape(read, [*shape_of(read)[:outer], *(sizes[dim] for dim in kept)])
+    shaped = t.reshape(read, [*extents_of(read)[:outer], *(sizes[dim] for dim in kept)])
     offsets = _gather_dims(t, "offset_dims")
     result_rank = len(t.result_type.get_shape())
     places = [*(dim for dim in range(result_rank) if dim not in offsets), *offsets]
     return t.transpose(shaped, [places.index(dim) for dim in range(result_rank)])
+
+
+def _one_slice(
+    t: StablehloNode,
+    sizes: Sequence[Extent],
+    numbers: Sequence[int],
+    indexed: Sequence[int],
+    collapsed: Sequence[int],
+) -> SSAValue:
+    """Return the only slice of a gather, of any size, without the dims that are `collapsed`."""
+    tuple_ = t.reshape(t.value(1), [len(_gather_dims(t, "start_index_map"))])
+    starts = [t.emit(SliceOp.get(tuple_, [number], [1])) for number in numbers]
+    value = slice_at(t, t.value(0), indexed, starts, [sizes[dim] for dim in indexed])
+    extents = [extent for dim, extent in enumerate(t.extents(value)) if dim not in collapsed]
+    return t.reshape(value, extents)
+
+
+def _vector(t: StablehloNode) -> int:
+    """Return the dim of the starts along which the parts of one start are."""
+    found = re.search(r"\bindex_vector_dim = ([0-9]+)", t.text("dimension_numbers"))
+    return int(found[1]) if found else 0
 
 
 def _gather_dims(t: StablehloNode, part: str) -> list[int]:
@@ -90,29 +143,27 @@ def _gather_dims(t: StablehloNode, part: str) -> list[int]:
 
 
 def _index_tuples(
-    t: StablehloNode, extents: Sequence[int], numbers: Sequence[int]
+    t: StablehloNode, extents: Sequence[Extent], numbers: Sequence[int]
 ) -> tuple[SSAValue, list[int]]:
     """The starts as `[batching…, others…, tuple]`, clamped; and which dims batch, without it.
 
     Of a tuple only the numbers in these places are taken, which have `extents`.
     """
-    starts = _index(t, t.value(1), max(extents, default=0))
-    shape = shape_of(starts)
-    vector = re.search(r"\bindex_vector_dim = ([0-9]+)", t.text("dimension_numbers"))
-    vector = int(vector[1]) if vector else 0
+    starts = _index(t, t.value(1), extents)
+    shape = extents_of(starts)
+    vector = _vector(t)
     if vector == len(shape):
         starts = t.reshape(starts, [*shape, 1])
-    limits = np.array([extent - 1 for extent in extents], to_numpy(element_type_of(starts)))
     batching = _gather_dims(t, "start_indices_batching_dims")
     others = [dim for dim in range(len(shape_of(starts))) if dim != vector and dim not in batching]
     ordered = t.transpose(starts, [*batching, *others, vector])
     rank = len(shape_of(ordered))
-    if numbers and len(numbers) < shape_of(ordered)[-1]:
-        outer = [*shape_of(ordered)[:-1], 1]
-        taken = [SliceOp.get(ordered, [0] * (rank - 1) + [n], outer) for n in numbers]
-        parts = [t.emit(each) for each in taken]
+    if numbers and len(numbers) < t.fixed(extents_of(ordered)[-1]):
+        outer = [*extents_of(ordered)[:-1], 1]
+        parts = [t.emit(slice_of(ordered, [0] * (rank - 1) + [n], outer)) for n in numbers]
         ordered = parts[0] if len(parts) == 1 else t.emit(ConcatOp.get(parts, rank - 1))
-    highest = t.constant(limits.reshape([1] * (len(shape_of(ordered)) - 1) + [-1]))
+    limits = as_array([extent - 1 for extent in extents], [1] * (rank - 1) + [len(extents)])
+    highest = t.sizes(limits, element_type_of(ordered))
     order = [dim - (dim > vector) for dim in (*batching, *others)]
     return t.clamp(ordered, t.scalar(0, ordered), highest), order
 
@@ -123,18 +174,19 @@ def _batch_in_place(t: StablehloNode, read: SSAValue, order: Sequence[int], oute
     return t.transpose(read, [*(order.index(dim) for dim in range(outer)), *range(outer, rank)])
 
 
-def _start(t: StablehloNode, operand: int, extent: int, size: int) -> SSAValue:
+def _start(t: StablehloNode, value: SSAValue, extent: Extent, size: Extent) -> SSAValue:
     """The start of a slice of `size`, which is moved inside of `extent`; its shape is `[1]`."""
-    start = t.reshape(_index(t, t.value(operand), extent), [1])
-    return t.clamp(start, t.scalar(0, start), t.scalar(extent - size, start))
+    start = t.reshape(_index(t, value, [extent]), [1])
+    return t.clamp(start, t.scalar(0, start), t.size_scalar(extent - size, start))
 
 
-def _index(t: StablehloNode, value: SSAValue, extent: int) -> SSAValue:
-    """Indices in a type that has all numbers up to `extent`: theirs may be too narrow."""
-    is_wide = extent <= np.iinfo(to_numpy(element_type_of(value))).max
-    return value if is_wide else t.cast(value, i64)
+def _index(t: StablehloNode, value: SSAValue, extents: Sequence[Extent]) -> SSAValue:
+    """Indices in a type that has all numbers up to `extents`: theirs may be too narrow."""
+    most = np.iinfo(to_numpy(element_type_of(value))).max
+    is_wide = all(isinstance(extent, int) and extent <= most for extent in extents)
+    return value if is_wide or element_type_of(value) == i64 else t.cast(value, i64)
 
 
-def _counted(t: StablehloNode, count: int, like: SSAValue) -> SSAValue:
+def _counted(t: StablehloNode, count: Extent, like: SSAValue) -> SSAValue:
     """The numbers below `count`, in the type of `like`."""
-    return t.emit(IotaOp.of(0, TensorType(element_type_of(like), [count])))
+    return t.emit(IotaOp.of(0, tensor_type(element_type_of(like), [count])))

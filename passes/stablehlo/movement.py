@@ -1,14 +1,22 @@
 """Ops of StableHLO that move elements, and constants."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import require_dim, shape_of
+from braid.dialects.braid.base import fits, require_dim, tensor_type
 from braid.dialects.braid.constants import ConstantOp, IotaOp
-from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense, to_numpy
-from braid.dialects.braid.elementwise import elementwise
+from braid.dialects.braid.dtypes import dense_is_splat, numpy_from_dense
+from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.movement import ConcatOp, SliceOp
+from braid.dialects.braid.size_evaluation import as_array
+from braid.dialects.braid.sized_ops import pad_of, slice_of
+from braid.passes.stablehlo.assertions import assume_asserted
+from braid.passes.stablehlo.indexing import slice_at
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.operators import ceildiv
 
 
 @converter("constant")
@@ -25,20 +33,45 @@ def constant(t: StablehloNode) -> SSAValue:
 @converter("iota")
 def iota(t: StablehloNode) -> SSAValue:
     """Every element is its own index along a dim."""
-    return t.emit(IotaOp.of(t.integer("iota_dimension"), t.result_type))
+    extents = t.declared_extents(0, [None] * t.result_type.get_num_dims())
+    return t.emit(IotaOp.of(t.integer("iota_dimension"), tensor_type(t.element_type, extents)))
+
+
+@converter("dynamic_iota")
+def dynamic_iota(t: StablehloNode) -> SSAValue:
+    """Convert an `iota` of the shape in operand 0."""
+    type = tensor_type(t.element_type, t.size_values(0))
+    return t.emit(IotaOp.of(t.integer("iota_dimension"), type))
 
 
 @converter("broadcast_in_dim")
 def broadcast_in_dim(t: StablehloNode) -> SSAValue:
     """Dim i of the operand is dim `broadcast_dimensions[i]` of the result."""
     x, places = t.value(0), t.integers("broadcast_dimensions")
+    known: list[Extent | None] = [None] * t.result_type.get_num_dims()
+    for dim, place in enumerate(places):
+        require_dim(place, len(known))
+        extent = t.extents(x)[dim]
+        known[place] = None if extent == 1 else extent
+    return _in_dims(t, x, places, t.declared_extents(0, known))
+
+
+@converter("dynamic_broadcast_in_dim")
+def dynamic_broadcast_in_dim(t: StablehloNode) -> SSAValue:
+    """Convert a `broadcast_in_dim` to the shape in operand 1."""
+    return _in_dims(t, t.value(0), t.integers("broadcast_dimensions"), t.size_values(1))
+
+
+def _in_dims(
+    t: StablehloNode, x: SSAValue, places: Sequence[int], wanted: Sequence[Extent]
+) -> SSAValue:
+    """Return `x` with dim i as dim `places[i]` of the shape `wanted`, repeated in all others."""
     order = sorted(range(len(places)), key=lambda dim: places[dim])
-    shape = [1] * t.result_type.get_num_dims()
-    for place in places:
-        require_dim(place, len(shape))
+    shape: list[Extent] = [1] * len(wanted)
     for dim in order:
-        shape[places[dim]] = shape_of(x)[dim]
-    return t.broadcast(t.reshape(t.transpose(x, order), shape), t.result_type.get_shape())
+        require_dim(places[dim], len(shape))
+        shape[places[dim]] = t.extents(x)[dim]
+    return t.broadcast(t.reshape(t.transpose(x, order), shape), wanted)
 
 
 @converter("broadcast")
@@ -46,15 +79,30 @@ def broadcast(t: StablehloNode) -> SSAValue:
     """New dims stand in front."""
     x = t.value(0)
     sizes = t.integers("broadcast_sizes")
-    return t.broadcast(
-        t.reshape(x, [1] * len(sizes) + list(shape_of(x))), t.result_type.get_shape()
-    )
+    extents = t.extents(x)
+    return t.broadcast(t.reshape(x, [1] * len(sizes) + list(extents)), [*sizes, *extents])
 
 
 @converter("reshape")
 def reshape(t: StablehloNode) -> SSAValue:
     """The shape is that of the result's type."""
-    return t.reshape(t.value(0), t.result_type.get_shape())
+    return t.reshape_as_declared(t.value(0))
+
+
+@converter("dynamic_reshape")
+def dynamic_reshape(t: StablehloNode) -> SSAValue:
+    """Convert a reshape to the shape in operand 1."""
+    return t.reshape(t.value(0), t.size_values(1))
+
+
+@converter("set_dimension_size")
+def set_dimension_size(t: StablehloNode) -> SSAValue:
+    """Cut a dim to its first elements; the size is that of an operand, which is no data."""
+    (size,), dim = t.size_values(1), t.integer("dimension")
+    extents = list(t.extents(t.value(0)))
+    require_dim(dim, len(extents))
+    extents[dim] = size
+    return t.emit(slice_of(t.value(0), [0] * len(extents), extents))
 
 
 @converter("transpose")
@@ -78,6 +126,40 @@ def slice_(t: StablehloNode) -> SSAValue:
     return t.emit(SliceOp.get(t.value(0), starts, sizes, strides))
 
 
+@converter("real_dynamic_slice")
+def real_dynamic_slice(t: StablehloNode) -> SSAValue:
+    """Convert a slice whose starts, limits and strides are operands.
+
+    Starts may be data where the limits are these starts and numbers or sizes.
+    """
+    strides = [t.fixed(stride) for stride in t.size_values(3)]
+    if any(stride < 1 for stride in strides):
+        t.fail(f"its strides are {strides}, expected at least 1")
+    distances = _distances(t)
+    if distances is not None and all(stride == 1 for stride in strides):
+        rank = len(strides)
+        starts = [t.emit(SliceOp.get(t.value(1), [dim], [1])) for dim in range(rank)]
+        return slice_at(t, t.value(0), range(rank), starts, distances)
+    starts, limits = t.size_values(1), t.size_values(2)
+    bounds = zip(starts, limits, strides, strict=True)
+    sizes = [ceildiv(limit - start, stride) for start, limit, stride in bounds]
+    return t.emit(slice_of(t.value(0), starts, sizes, strides))
+
+
+def _distances(t: StablehloNode) -> list[Extent] | None:
+    """Return limits less starts, where the starts are data and the limits a sum with them."""
+    starts, total = t.value(1), t.value(2).owner
+    if t.known_values(starts) is not None or not isinstance(total, ElementwiseOp):
+        return None
+    if total.ROW.name != "add" or starts not in total.operands:
+        return None
+    other = total.operands[1 if total.operands[0] == starts else 0]
+    array = t.known_values(other)
+    if array is None or array.ndim != 1:
+        return None
+    return [e if isinstance(e, Size) else int(e) for e in array.tolist()]
+
+
 @converter("reverse")
 def reverse(t: StablehloNode) -> SSAValue:
     """The elements of some dims, the last one first."""
@@ -93,10 +175,21 @@ def pad(t: StablehloNode) -> SSAValue:
     return t.pad(t.spread(t.value(0), steps, number), low, high, number)
 
 
+@converter("dynamic_pad")
+def dynamic_pad(t: StablehloNode) -> SSAValue:
+    """Convert a pad whose counts, none of them negative, are operands."""
+    number = t.known_number(1)
+    low, high, interior = (t.size_values(index) for index in (2, 3, 4))
+    steps = [t.fixed(count) + 1 for count in interior]
+    if any(isinstance(count, int) and count < 0 for count in (*low, *high)):
+        t.unsupported("it takes elements away", hint="slice its operand instead")
+    return t.emit(pad_of(t.spread(t.value(0), steps, number), low, high, number))
+
+
 @converter("bitcast_convert")
 def bitcast(t: StablehloNode) -> SSAValue:
     """Between types of one width."""
-    if shape_of(t.value(0)) != t.result_type.get_shape():
+    if not fits(t.extents(t.value(0)), t.result_type.get_shape()):
         t.unsupported(
             "the width of its elements changes", hint="bitcast between types of one width"
         )
@@ -105,10 +198,10 @@ def bitcast(t: StablehloNode) -> SSAValue:
 
 @converter("get_dimension_size")
 def dimension_size(t: StablehloNode) -> SSAValue:
-    """An extent, which is known."""
+    """Convert to an extent: a number, or a size."""
     shape, dim = t.extents(t.value(0)), t.integer("dimension")
     require_dim(dim, len(shape))
-    return t.constant(np.array(shape[dim], to_numpy(t.element_type)))
+    return t.sizes(as_array([shape[dim]], []), t.element_type)
 
 
 _MARKS = {"Sharding", "annotate_device_placement", "SPMDFullToShardShape", "SPMDShardToFullShape"}
@@ -117,8 +210,11 @@ _MARKS = {"Sharding", "annotate_device_placement", "SPMDFullToShardShape", "SPMD
 
 @converter("custom_call")
 def custom_call(t: StablehloNode) -> list[SSAValue]:
-    """Only marks, which have no meaning on one device."""
+    """Convert marks, which have no meaning on one device, and what JAX asserts of shapes."""
     name = t.text("call_target_name")
+    if name == "shape_assertion":
+        assume_asserted(t)
+        return []
     if name not in _MARKS:
         t.unsupported(
             f"calls '{name}', of which braid knows nothing",

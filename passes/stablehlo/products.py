@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Sequence
-from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import i32
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import fits, shape_of
+from braid.dialects.braid.base import extents_of, fits, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.matmul import MatmulOp
+from braid.dialects.braid.sizes import may_equal
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.support.sizes.expression import Extent
+from braid.support.sizes.operators import product_of
 
 
 @converter("dot_general")
@@ -39,10 +41,10 @@ def dot_general(t: StablehloNode) -> SSAValue:
 def dot(t: StablehloNode) -> SSAValue:
     """Convert a dot, which contracts the last dim on the left with the first on the right."""
     left, right = (list(t.extents(t.value(index))) for index in (0, 1))
-    if not left or not right or left[-1] != right[0]:
+    if not left or not right or not may_equal(left[-1], right[0]):
         t.fail(f"operands have extents {left} and {right}")
-    a = t.reshape(t.cast(t.value(0), t.element_type), [prod(left[:-1]), left[-1]])
-    b = t.reshape(t.cast(t.value(1), t.element_type), [right[0], prod(right[1:])])
+    a = t.reshape(t.cast(t.value(0), t.element_type), [product_of(left[:-1]), left[-1]])
+    b = t.reshape(t.cast(t.value(1), t.element_type), [right[0], product_of(right[1:])])
     if t.element_type == i1:
         t.unsupported("it is of bools", hint="write it as a dot_general")
     return t.reshape(t.emit(MatmulOp.on(a, b)), [*left[:-1], *right[1:]])
@@ -53,8 +55,8 @@ def _others(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
     return [dim for dim in range(len(shape_of(t.value(index)))) if dim not in dims]
 
 
-def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[int]:
-    return [shape_of(t.value(index))[dim] for dim in dims]
+def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[Extent]:
+    return [extents_of(t.value(index))[dim] for dim in dims]
 
 
 def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> SSAValue:
@@ -66,7 +68,7 @@ def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> 
     if any(len(group) > 1 for group in groups):
         t.extents(value)
     ordered = t.transpose(value, [dim for group in groups for dim in group])
-    return t.reshape(ordered, [prod(_extents(t, index, group)) for group in groups])
+    return t.reshape(ordered, [product_of(_extents(t, index, group)) for group in groups])
 
 
 def _orders(t: StablehloNode) -> list[list[int]]:
@@ -142,7 +144,7 @@ def _is_empty(
     t: StablehloNode, x: SSAValue, w: SSAValue, low: Sequence[int], high: Sequence[int]
 ) -> bool:
     """Return whether a window is larger than its input, so that the result is empty."""
-    shape, window = t.extents(x)[2:], t.extents(w)[2:]
+    shape, window = t.numbers(x)[2:], t.numbers(w)[2:]
     dilations = t.integers("rhs_dilation", [1] * len(window))
     fields = zip(shape, low[2:], high[2:], window, dilations, strict=True)
     return any(n + a + b < (k - 1) * d + 1 for n, a, b, k, d in fields)

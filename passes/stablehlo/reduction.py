@@ -2,7 +2,7 @@
 
 from xdsl.ir import Block, SSAValue
 
-from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.reduction import ReduceOp, neutral_of
 from braid.dialects.stablehlo import ReturnOp, StablehloOp
@@ -25,7 +25,7 @@ def reduce(t: StablehloNode) -> SSAValue:
     """Over some dims, which go away, from an initial value on, in the type of the result."""
     kind = combination(t)
     x, dims = t.cast(t.value(0), t.element_type), t.integers("dimensions")
-    kept = [extent for dim, extent in enumerate(shape_of(x)) if dim not in dims]
+    kept = [extent for dim, extent in enumerate(extents_of(x)) if dim not in dims]
     y = t.reshape(t.emit(ReduceOp.get(x, kind, dims)), kept)
     return with_initial(t, kind, y)
 
@@ -57,7 +57,7 @@ def with_initial(t: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
     """`value` combined with the initial value, operand 1."""
     if is_neutral(t, kind):
         return value
-    return t.apply(kind, value, t.repeat(t.value(1), shape_of(value)))
+    return t.apply(kind, value, t.repeat(t.value(1), extents_of(value)))
 
 
 def is_neutral(t: StablehloNode, kind: str) -> bool:

@@ -1,16 +1,16 @@
 """Reductions of windows of StableHLO."""
 
 from collections.abc import Sequence
-from math import prod
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import element_type_of, shape_of
+from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.passes.stablehlo.reduction import combination, is_neutral, with_initial
+from braid.support.sizes.operators import product_of
 
 _POOLS = {"add": "add", "maximum": "max", "minimum": "max"}
 
@@ -51,7 +51,7 @@ def _windows(
         return x
     others = [dim for dim in range(len(shape)) if dim not in windowed]
     order = [*others, *windowed]
-    extents = [1, prod(shape[dim] for dim in others), *(shape[dim] for dim in windowed)]
+    extents = [1, product_of(shape[dim] for dim in others), *(shape[dim] for dim in windowed)]
     pool = PoolOp.get(
         _mirrored(t, kind, t.reshape(t.transpose(x, order), extents)),
         _POOLS[kind],
@@ -62,7 +62,7 @@ def _windows(
         dilations=[dilations[dim] for dim in windowed],
     )
     y = _mirrored(t, kind, t.emit(pool))
-    shaped = t.reshape(y, [*(shape[dim] for dim in others), *shape_of(y)[2:]])
+    shaped = t.reshape(y, [*(shape[dim] for dim in others), *extents_of(y)[2:]])
     return t.transpose(shaped, [order.index(dim) for dim in range(len(order))])
 
 

@@ -8,7 +8,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from braid.dialects.braid.profile_keys import write_profile_keys
+from braid.dialects.braid.sizes import has_open_dims
 from braid.dialects.tosa import TosaOp
+from braid.passes.sizes.infer_sizes import infer_sizes
 from braid.passes.tosa.node import CONVERTERS, is_const_shape
 
 
@@ -41,4 +43,6 @@ class ConvertTosaToBraidPass(ModulePass):
         for inner in filter(is_const_shape, ops):
             if not inner.results[0].uses:
                 Rewriter.erase_op(inner)
+        if has_open_dims(op):
+            infer_sizes(op)
         write_profile_keys(op)

@@ -2,10 +2,10 @@
 
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.indexing import GatherNdOp
-from braid.dialects.braid.movement import ConcatOp, PadOp, SliceOp
+from braid.dialects.braid.movement import ConcatOp, PadOp
+from braid.dialects.braid.sized_ops import slice_of
 from braid.passes.tosa.node import TosaNode, converter
 
 
@@ -17,8 +17,8 @@ def constant(t: TosaNode) -> SSAValue:
 
 @converter("reshape")
 def reshape(t: TosaNode) -> SSAValue:
-    """The shape is that of the result's type."""
-    return t.reshape(t.value(0), t.result_type.get_shape())
+    """The shape is that of the result's type, of which one dim may be open."""
+    return t.reshape_as_declared(t.value(0))
 
 
 @converter("transpose")
@@ -36,7 +36,11 @@ def concat(t: TosaNode) -> SSAValue:
 @converter("slice")
 def slice_(t: TosaNode) -> SSAValue:
     """`size` elements from `start` on."""
-    return t.emit(SliceOp.get(t.value(0), t.known_integers(1), t.known_integers(2)))
+    starts, sizes = t.known_integers(1), t.known_integers(2)
+    extents = zip(starts, sizes, t.extents(t.value(0)), strict=True)
+    # -1 is the rest of a dim.
+    counts = [n - start if size == -1 else size for start, size, n in extents]
+    return t.emit(slice_of(t.value(0), starts, counts))
 
 
 @converter("reverse")
@@ -56,16 +60,16 @@ def pad(t: TosaNode) -> SSAValue:
 def tile(t: TosaNode) -> SSAValue:
     """Every dim gets a new one in front, along which it is repeated."""
     x = t.value(0)
-    shape = shape_of(x)
+    shape, counts = t.extents(x), t.known_integers(1)
     spread = [extent for n in shape for extent in (1, n)]
-    target = list(spread)
-    target[::2] = t.known_integers(1)
-    return t.reshape(t.broadcast(t.reshape(x, spread), target), t.result_type.get_shape())
+    target = [extent for pair in zip(counts, shape, strict=True) for extent in pair]
+    repeated = t.broadcast(t.reshape(x, spread), target)
+    return t.reshape(repeated, [count * n for count, n in zip(counts, shape, strict=True)])
 
 
 @converter("gather")
 def gather(t: TosaNode) -> SSAValue:
     """`values[n, indices[n, w], c]` at `[n, w, c]`."""
     indices = t.value(1)
-    tuples = t.reshape(indices, [*shape_of(indices), 1])
+    tuples = t.reshape(indices, [*t.extents(indices), 1])
     return t.emit(GatherNdOp.get(t.value(0), tuples, batch_dims=1))

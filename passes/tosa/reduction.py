@@ -5,7 +5,6 @@ from functools import partial
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
-from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.reduction import ReduceOp
 from braid.passes.tosa.node import TosaNode, converter
 
@@ -34,5 +33,5 @@ def argmax(t: TosaNode) -> SSAValue:
     t.require_nan_propagation()
     axis = t.integer("axis")
     found = t.emit(ArgReduceOp.get(t.value(0), "max", axis))
-    kept = [extent for dim, extent in enumerate(shape_of(found)) if dim != axis]
+    kept = [extent for dim, extent in enumerate(t.extents(found)) if dim != axis]
     return t.cast(t.reshape(found, kept), t.element_type)

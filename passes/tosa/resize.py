@@ -43,11 +43,12 @@ def resize(t: TosaNode) -> SSAValue:
         value = t.cast(value, t.element_type)
     for dim in (1, 2):
         numerator, denominator = numbers[2 * dim - 2 : 2 * dim]
-        require_table(t.result_type.get_shape()[dim], f"dim {dim}, where outputs are read")
-        reached = np.arange(t.result_type.get_shape()[dim]) * denominator + offsets[dim - 1]
-        positions = _Positions(
-            reached // numerator, reached % numerator, numerator, shape_of(value)[dim]
-        )
+        results = [None if axis in (1, 2) else n for axis, n in enumerate(t.extents(value))]
+        count = t.fixed(t.declared_extents(0, results)[dim])
+        require_table(count, f"dim {dim}, where outputs are read")
+        reached = np.arange(count) * denominator + offsets[dim - 1]
+        extent = t.fixed(t.extents(value)[dim])
+        positions = _Positions(reached // numerator, reached % numerator, numerator, extent)
         interpolate = _bilinear if mode == "BILINEAR" else _nearest
         value = interpolate(t, value, dim, positions)
     return value

@@ -40,7 +40,7 @@ def convolution(t: TosaNode) -> SSAValue:
 def depthwise_convolution(t: TosaNode) -> SSAValue:
     """Weights are `[KH, KW, C, M]`: M results for each channel."""
     weight = _weight(t)
-    height, width, channels, multiplier = shape_of(weight)
+    height, width, channels, multiplier = t.numbers(weight)
     ordered = t.transpose(weight, [2, 3, 0, 1])
     grouped = t.reshape(ordered, [channels * multiplier, 1, height, width])
     return _with_bias(t, _convolve(t, grouped, groups=channels))
@@ -97,7 +97,7 @@ def without_zero_point(t: TosaNode, value: SSAValue, zero_point: int) -> SSAValu
 def _with_bias(t: TosaNode, value: SSAValue) -> SSAValue:
     bias = t.cast(t.value(2), element_type_of(value))
     rank = len(shape_of(value))
-    shaped = t.reshape(bias, [1, shape_of(bias)[0], *[1] * (rank - 2)])
+    shaped = t.reshape(bias, [1, t.extents(bias)[0], *[1] * (rank - 2)])
     return channels_last(t, t.apply("add", value, shaped))
 
 
@@ -120,7 +120,8 @@ def average_pool(t: TosaNode) -> SSAValue:
         )
     # 16 bits may not hold the sum.
     total = _pool(t, "add", t.cast(x, f32) if element_type in (f16, bf16) else x)
-    counts = _window_sizes(t, shape_of(x)[2:], shape_of(total)[2:])
+    extents, results = (map(t.fixed, t.extents(value)[2:]) for value in (x, total))
+    counts = _window_sizes(t, list(extents), list(results))
     divisor = t.constant(counts[None, None].astype(to_numpy(element_type_of(total))))
     return channels_last(t, t.cast(t.apply("div", total, divisor), element_type))
 

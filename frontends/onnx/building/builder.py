@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i64
+from xdsl.dialects.builtin import TensorType, i1, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
@@ -14,13 +14,13 @@ from braid.dialects.braid.dtypes import from_numpy, is_stored_only, to_numpy
 from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.sized_ops import SizeValuesOp
-from braid.frontends.onnx.building.size_values import (
+from braid.dialects.braid.size_evaluation import (
     evaluate_sizes,
     fixed_shape,
     is_integral,
     is_sized,
 )
+from braid.dialects.braid.sized_ops import SizeValuesOp
 from braid.support.sizes.expression import Extent, Size
 
 
@@ -148,9 +148,12 @@ class Builder:
         return op.evaluate(*known)
 
     def _evaluated_sizes(self, op: TensorOp, operands: Sequence[Array]) -> Sequence[Array] | None:
-        """Return the results where they are integers; floats are also computed by the model."""
+        """Return the results where they are integers; the model computes floats and bools too."""
         values = evaluate_sizes(op, operands)
-        if values is None or all(map(is_integral, values)):
+        undecided = any(element_type_of(r) == i1 for r in op.results) and any(
+            map(is_sized, values or ())
+        )
+        if values is None or (all(map(is_integral, values)) and not undecided):
             return values
         self._sizes.update(zip(op.results, values, strict=True))
         return None

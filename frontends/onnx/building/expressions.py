@@ -18,10 +18,10 @@ from braid.dialects.braid.movement import (
     TransposeOp,
 )
 from braid.dialects.braid.reduction import ReduceOp
+from braid.dialects.braid.size_evaluation import as_array
 from braid.dialects.braid.sized_ops import pad_of, slice_of
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
-from braid.frontends.onnx.building.size_values import as_array
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 

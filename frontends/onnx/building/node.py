@@ -9,9 +9,9 @@ from xdsl.ir import Attribute, SSAValue
 
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import is_sized
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.opsets import domain_of
-from braid.frontends.onnx.building.size_values import is_sized
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.support.option_names import option_text

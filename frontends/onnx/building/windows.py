@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx.building.node import Node
-from braid.frontends.onnx.building.size_values import fixed
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import ceildiv
 

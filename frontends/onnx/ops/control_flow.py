@@ -17,11 +17,11 @@ from braid.dialects.braid.attribute_names import PROFILE_KEYS
 from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.scattering import ScatterNdOp
+from braid.dialects.braid.size_evaluation import as_array
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import broadcast, concat, reshape, with_extents
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import as_array
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.sizes.expression import Extent, Size
 

@@ -14,6 +14,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterNdOp
+from braid.dialects.braid.size_evaluation import fixed, fixed_shape
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
@@ -28,7 +29,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 from braid.frontends.onnx.building.windows import (
     WindowAttributes,
     declared_windows,

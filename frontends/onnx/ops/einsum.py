@@ -9,6 +9,7 @@ from math import prod
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
+from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
@@ -16,7 +17,6 @@ from braid.frontends.onnx.building.expressions import drop_dims, matmul, reshape
 from braid.frontends.onnx.building.expressions import reduce as reduce_dims
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed_shape
 from braid.support.sizes.expression import Extent
 
 Labels = tuple[str | int, ...]

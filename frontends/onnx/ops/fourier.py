@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import fixed, fixed_shape
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -22,7 +23,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 
 
 @importer("DFT")

@@ -11,6 +11,7 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import from_numpy, i1, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.size_evaluation import fixed
 from braid.dialects.braid.size_limits import MOST_NUMBERS
 from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sorting import TopKOp
@@ -25,7 +26,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed
 from braid.support.sizes.expression import Extent
 
 _REDUCTIONS = {"none": "none", "add": "add", "mul": "mul", "max": "maximum", "min": "minimum"}

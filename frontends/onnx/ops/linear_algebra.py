@@ -11,6 +11,7 @@ from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import i64
 from braid.dialects.braid.indexing import GatherElementsOp
+from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -25,7 +26,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed_shape
 
 
 @importer("MatMul")

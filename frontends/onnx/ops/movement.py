@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import LARGEST_EXTENT, SIZES, fixed
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
 from braid.dialects.braid.sizes import may_equal, total
@@ -26,7 +27,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import LARGEST_EXTENT, SIZES, fixed
 from braid.support.sizes.assumptions import Answer
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import (

@@ -10,6 +10,7 @@ from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
+from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -26,7 +27,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed
 from braid.frontends.onnx.ops.convolution import per_channel
 from braid.frontends.onnx.ops.reduction import p_norm
 

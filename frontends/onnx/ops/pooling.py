@@ -14,6 +14,7 @@ from braid.dialects.braid.pooling import PoolOp
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scattering import ScatterElementsOp
+from braid.dialects.braid.size_evaluation import fixed, fixed_shape
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.windows import Windows
 from braid.frontends.onnx.building.builder import Builder
@@ -30,7 +31,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 from braid.frontends.onnx.building.windows import (
     WindowAttributes,
     declared_windows,

@@ -11,6 +11,7 @@ from braid.dialects.braid.dtypes import f32, from_numpy, is_float, is_stored_onl
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
+from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
@@ -27,7 +28,6 @@ from braid.frontends.onnx.building.expressions import (
 from braid.frontends.onnx.building.narrow_types import decoded, encoded
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed_shape
 from braid.frontends.onnx.ops.convolution import convolve, with_channel_bias
 from braid.support.sizes.operators import product_of
 

@@ -9,6 +9,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of, fits
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.size_evaluation import as_array, fixed_shape
 from braid.dialects.braid.sized_ops import slice_of
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -27,7 +28,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import as_array, fixed_shape
 from braid.frontends.onnx.ops.activation import hard_sigmoid, sigmoid, softplus, where_negative
 from braid.frontends.onnx.ops.control_flow import counted_loop
 from braid.support.sizes.expression import Extent

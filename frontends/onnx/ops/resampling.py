@@ -8,11 +8,11 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.resampling import Resampling
 from braid.dialects.braid.resize import ResizeOp
+from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import normalized
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed
 from braid.frontends.onnx.ops.open_resampling import resampled
 from braid.support.sizes.expression import Extent
 

@@ -11,6 +11,7 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.dtypes import i64, to_numpy
 from braid.dialects.braid.indexing import GatherNdOp
+from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -27,7 +28,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed_shape
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.indexing import GatherOp
+from braid.dialects.braid.size_evaluation import as_array, fixed, fixed_shape
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
@@ -20,7 +21,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import as_array, fixed, fixed_shape
 from braid.frontends.onnx.ops.control_flow import (
     counted_loop,
     loop_keys,

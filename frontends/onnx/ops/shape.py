@@ -8,12 +8,12 @@ from xdsl.ir import SSAValue
 from braid.dialects.braid.base import element_type_of, extents_of, tensor_type
 from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import bytes_of, is_float, to_numpy
+from braid.dialects.braid.size_evaluation import SIZES, as_array, fixed, is_sized, scalar_of
 from braid.dialects.braid.size_limits import require_table
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
 from braid.frontends.onnx.building.expressions import apply, broadcast, reshape, scalar, size_scalar
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import SIZES, as_array, fixed, is_sized, scalar_of
 from braid.support.sizes import scalars as size_scalars
 from braid.support.sizes.operators import ceildiv, maximum, product_of
 

@@ -10,6 +10,7 @@ from braid.dialects.braid.base import element_type_of, extents_of
 from braid.dialects.braid.dtypes import f32, i64, to_numpy
 from braid.dialects.braid.indexing import GatherElementsOp, GatherOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import fixed, fixed_shape
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -21,7 +22,6 @@ from braid.frontends.onnx.building.expressions import (
 )
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
-from braid.frontends.onnx.building.size_values import fixed, fixed_shape
 
 DOMAIN = "ai.onnx.ml"
 

@@ -142,7 +142,7 @@ func.func @unranked(%x: tensor<*xf32>) -> tensor<*xf32> {
 // -----
 
 func.func @open_dim(%x: tensor<?x4xf32>) -> tensor<?x4xf32> {
-  // expected-error @+1 {{'stablehlo.reverse': a value has type tensor<?x4xf32>, expected a static shape}}
+  // expected-error @+1 {{'stablehlo.reverse': a value has type tensor<?x4xf32>, and nothing says how large its open dims are}}
   %y = "stablehlo.reverse"(%x) <{dimensions = array<i64: 0>}> : (tensor<?x4xf32>) -> tensor<?x4xf32>
   func.return %y : tensor<?x4xf32>
 }

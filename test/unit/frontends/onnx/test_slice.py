@@ -5,8 +5,8 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+from braid.dialects.braid.size_evaluation import fixed
 from braid.frontends.onnx import import_onnx
-from braid.frontends.onnx.building.size_values import fixed
 from braid.frontends.onnx.ops.movement import sliced
 from braid.support.errors import BraidError
 

@@ -8,7 +8,7 @@ integers again. An op that is not in the tables here is left to the model.
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, cast
 
 import numpy as np
@@ -30,8 +30,24 @@ from braid.dialects.braid.relayout import Array
 from braid.support.errors import UnsupportedError
 from braid.support.option_names import option_text
 from braid.support.sizes.assumptions import Answer, Assumptions
-from braid.support.sizes.expression import Extent, Size, terms_of
-from braid.support.sizes.operators import maximum, minimum
+from braid.support.sizes.expression import (
+    Atom,
+    Extent,
+    Size,
+    SizeError,
+    all_factors,
+    substitute,
+    terms_of,
+)
+from braid.support.sizes.operators import (
+    Condition,
+    Select,
+    is_at_most,
+    is_equal,
+    maximum,
+    minimum,
+    select,
+)
 from braid.support.sizes.program import is_int64
 from braid.support.sizes.scalars import Scalar, apply, convert, number, of_size, rounded
 
@@ -65,21 +81,27 @@ def is_sized(array: Array) -> bool:
     return array.dtype == object
 
 
-def evaluate_sizes(op: TensorOp, operands: Sequence[Array]) -> list[Array] | None:
-    """Return the results of an op on numbers and sizes, None where they are left to the model."""
+def evaluate_sizes(
+    op: TensorOp, operands: Sequence[Array], known: Assumptions = SIZES
+) -> list[Array] | None:
+    """Return the results of an op on numbers and sizes, None where they are left to the model.
+
+    What is `known` of the symbols decides which way a quotient is rounded, and comparisons. Bools
+    are `int` and sizes of 0 and 1.
+    """
     kinds = [element_type_of(value) for value in (*op.operands, *op.results)]
     if any(kind in _WIDTHS for kind in kinds):
         return _floats(op, operands)
     if not all(element_type_of(value) in _INTEGERS for value in op.results):
-        return _compared(op, operands)
+        return _decided(op, operands, known)
     if isinstance(op, ElementwiseOp):
         function = _ELEMENTWISE.get(op.ROW.name)
         if op.ROW.name == "select" and not is_sized(operands[0]):
             return [np.where(operands[0].astype(bool), operands[1], operands[2])]
-        found = None if function is None else _map(function, operands)
+        found = None if function is None else _map(partial(function, known), operands)
         return None if found is None else [found]
     if isinstance(op, ReduceOp):
-        return _reduced(op, operands[0])
+        return _reduced(op, operands[0], known)
     if isinstance(op, _MOVEMENT):
         return list(op.evaluate(*operands))
     return None
@@ -142,22 +164,17 @@ _MOVEMENT = (BroadcastOp, ConcatOp, GatherOp, ReshapeOp, SliceOp, TransposeOp)
 """Ops whose meaning in numpy moves elements of any kind."""
 
 
-def _quotient(a: Extent, b: Extent) -> Extent | None:
-    """Return the quotient, which ONNX rounds toward zero: down, where nothing is negative.
-
-    It has no value where the divisor is zero, as in the model.
-    """
-    is_known = b != 0 and _at_most(0, a) and _at_most(0, b)
-    return a // b if is_known else None
+_Rule = Callable[..., Extent | None]
+"""What an op makes of each element, from what is assumed of symbols and the operands."""
 
 
-def _remainder(a: Extent, b: Extent) -> Extent | None:
-    is_known = b != 0 and _at_most(0, a) and _at_most(0, b)
-    return a % b if is_known else None
+def _plain(function: Callable[..., Extent]) -> _Rule:
+    """Return the rule of a function that need not know anything of the symbols."""
 
+    def rule(known: Assumptions, *values: Extent) -> Extent:
+        return function(*values)
 
-def _at_most(a: Extent, b: Extent) -> bool:
-    return SIZES.at_most(a, b) is Answer.YES
+    return rule
 
 
 def _negative(a: Extent) -> Extent:
@@ -168,64 +185,145 @@ def _same(a: Extent) -> Extent:
     return a
 
 
-def _largest(a: Extent, b: Extent) -> Extent:
-    return SIZES.simplified(maximum(a, b))
+def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
+    return select(is_equal(condition, 0), b, a)
 
 
-def _least(a: Extent, b: Extent) -> Extent:
-    return SIZES.simplified(minimum(a, b))
+def _quotient(known: Assumptions, a: Extent, b: Extent) -> Extent | None:
+    """Return the quotient, which models round toward zero: down, where nothing is negative.
+
+    It has no value where the divisor is zero, as in the model.
+    """
+    return a // b if b != 0 and _at_most(known, 0, a) and _at_most(known, 0, b) else None
 
 
-_ELEMENTWISE: dict[str, Callable[..., Extent | None]] = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
+def _remainder(known: Assumptions, a: Extent, b: Extent) -> Extent | None:
+    return a % b if b != 0 and _at_most(known, 0, a) and _at_most(known, 0, b) else None
+
+
+def _at_most(known: Assumptions, a: Extent, b: Extent) -> bool:
+    return known.at_most(a, b) is Answer.YES
+
+
+def _largest(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return known.simplified(maximum(a, b))
+
+
+def _least(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return known.simplified(minimum(a, b))
+
+
+def _sign(known: Assumptions, a: Extent) -> Extent | None:
+    return select(is_equal(a, 0), 0, 1) if _at_most(known, 0, a) else None
+
+
+_ELEMENTWISE: dict[str, _Rule] = {
+    "add": _plain(operator.add),
+    "sub": _plain(operator.sub),
+    "mul": _plain(operator.mul),
     "div": _quotient,
     "rem": _remainder,
-    "neg": _negative,
+    "neg": _plain(_negative),
     "maximum": _largest,
     "minimum": _least,
-    "cast": _same,
+    "cast": _plain(_same),
+    "sign": _sign,
+    "select": _plain(_chosen),
 }
 """On integers of 64 bits, which extents of tensors never leave."""
 
 
-def _equal(a: Extent, b: Extent) -> bool | None:
-    return _TRUTH[SIZES.equal(a, b)]
+def _equal(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return _bool(known.equal(a, b), is_equal(a, b))
 
 
-def _not_equal(a: Extent, b: Extent) -> bool | None:
-    is_equal = _equal(a, b)
-    return None if is_equal is None else not is_equal
+def _no_more(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return _bool(known.at_most(a, b), is_at_most(a, b))
 
 
-def _less_or_equal(a: Extent, b: Extent) -> bool | None:
-    return _TRUTH[SIZES.at_most(a, b)]
+def _bool(answer: Answer, condition: Condition | bool) -> Extent:
+    """Return 1 or 0 for an answer, or the size that is 1 where the condition holds."""
+    return select(condition, 1, 0) if answer is Answer.UNKNOWN else int(answer is Answer.YES)
 
 
-def _less(a: Extent, b: Extent) -> bool | None:
-    return _less_or_equal(a + 1, b)
+def _not_equal(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return 1 - _equal(known, a, b)
 
 
-_TRUTH = {Answer.YES: True, Answer.NO: False, Answer.UNKNOWN: None}
+def _less(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return 1 - _no_more(known, b, a)
 
-_QUESTIONS: dict[str, Callable[[Extent, Extent], bool | None]] = {
+
+def _no_less(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return _no_more(known, b, a)
+
+
+def _more(known: Assumptions, a: Extent, b: Extent) -> Extent:
+    return 1 - _no_more(known, a, b)
+
+
+def _or(a: Extent, b: Extent) -> Extent:
+    return a + b - a * b
+
+
+def _xor(a: Extent, b: Extent) -> Extent:
+    return a + b - 2 * a * b
+
+
+def _not(a: Extent) -> Extent:
+    return 1 - a
+
+
+_LOGIC: dict[str, _Rule] = {
     "eq": _equal,
     "ne": _not_equal,
-    "le": _less_or_equal,
+    "le": _no_more,
     "lt": _less,
-    "ge": lambda a, b: _less_or_equal(b, a),
-    "gt": lambda a, b: _less(b, a),
+    "ge": _no_less,
+    "gt": _more,
+    "and": _plain(operator.mul),
+    "or": _plain(_or),
+    "xor": _plain(_xor),
+    "not": _plain(_not),
 }
+"""Bools as numbers and sizes of 0 and 1."""
 
 
-def _compared(op: TensorOp, operands: Sequence[Array]) -> list[Array] | None:
-    """Return the answers to a comparison, None where one of them is not known."""
-    question = _QUESTIONS.get(op.ROW.name) if isinstance(op, ElementwiseOp) else None
-    if question is None:
+def _decided(op: TensorOp, operands: Sequence[Array], known: Assumptions) -> list[Array] | None:
+    """Return bools: a plain array where all of them are decided, else one of sizes of 0 and 1."""
+    if isinstance(op, _MOVEMENT):
+        return list(op.evaluate(*operands))
+    rule = _LOGIC.get(op.ROW.name) if isinstance(op, ElementwiseOp) else None
+    found = None if rule is None else _map(partial(rule, known), operands)
+    if found is None:
         return None
-    found = _map(question, operands)
-    return None if found is None else [found.astype(np.bool_)]
+    return [found if is_sized(found) else found.astype(np.bool_)]
+
+
+def _in_cases(function: Callable[..., Extent | None], *values: Extent) -> Extent | None:
+    """Return a function of sizes, by the two cases of a condition in them where that is shorter.
+
+    Models compute quotients that are rounded down by comparisons of quotients and remainders that
+    are rounded toward zero; where nothing is negative, the cases are alike.
+    """
+    selects = [atom for value in values for atom in all_factors(value) if isinstance(atom, Select)]
+    for condition in dict.fromkeys(atom.condition for atom in selects):
+        alike = [atom for atom in selects if atom.condition == condition]
+        try:
+            cases: list[dict[Atom, Extent]] = [
+                {atom: atom.chosen for atom in alike},
+                {atom: atom.otherwise for atom in alike},
+            ]
+            chosen, otherwise = (
+                function(*(substitute(value, parts) for value in values)) for parts in cases
+            )
+        except SizeError:
+            continue  # one of the cases has no value
+        if chosen is not None and chosen == otherwise:
+            return chosen
+        if isinstance(chosen, int) and isinstance(otherwise, int):
+            return select(condition, chosen, otherwise)
+    return function(*values)
 
 
 def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> Array | None:
@@ -233,7 +331,7 @@ def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> A
 
     Nor where 64 bits may not hold it: what the model computes wraps around, and sizes do not.
     """
-    found = _mapped(function, operands)
+    found = _mapped(partial(_in_cases, function), operands)
     results = found.reshape(-1).tolist()
     if any(result is None or _may_wrap(result) for result in results):
         return None
@@ -265,17 +363,18 @@ def as_array(extents: Sequence[Extent], shape: Sequence[int]) -> Array:
     return array.reshape(shape)
 
 
-_COMBINES: dict[str, Callable[[Any, Any], Any]] = {
-    "add": operator.add,
-    "mul": operator.mul,
+_COMBINES: dict[str, _Rule] = {
+    "add": _plain(operator.add),
+    "mul": _plain(operator.mul),
     "maximum": _largest,
     "minimum": _least,
 }
 
 
-def _reduced(op: ReduceOp, operand: Array) -> list[Array] | None:
+def _reduced(op: ReduceOp, operand: Array, known: Assumptions) -> list[Array] | None:
     """Return a reduction over all dims of a vector."""
     combine = _COMBINES.get(op.kind.data)
     if combine is None or operand.ndim != 1 or not operand.size or op.dims.get_values() != (0,):
         return None
-    return [as_array([reduce(combine, operand.tolist())], [1])]
+    found = reduce(partial(combine, known), operand.tolist())
+    return None if found is None else [as_array([found], [1])]
