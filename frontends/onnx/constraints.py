@@ -61,6 +61,7 @@ class Signature:
     inputs: Values
     outputs: Values
     attributes: Mapping[str, AttributeSchema]
+    is_deprecated: bool
 
 
 @cache
@@ -83,6 +84,7 @@ def signature(op_type: str, domain: str, opset: int) -> Signature | None:
             )
             for name, attribute in schema.attributes.items()
         },
+        schema.deprecated and (domain, op_type) not in ADMITTED_OPS,
     )
 
 
@@ -110,6 +112,11 @@ def check_given(node: Node, known: Signature) -> None:
         BraidError: ONNX does not allow the node.
 
     """
+    if known.is_deprecated:
+        node.invalid(
+            f"ONNX has no such op any more in opset {node.domain_opset}",
+            hint="convert the model to this opset: onnx.version_converter.convert_version",
+        )
     _check_counts(node, known)
     _check_attributes(node, known)
     bound: dict[str, Attribute] = {}
@@ -118,7 +125,7 @@ def check_given(node: Node, known: Signature) -> None:
         if value is not None:
             _check_type(node, f"input {index} ('{formal.name}')", formal, value, bound)
         elif index < known.inputs.least and not formal.is_optional:
-            node.fail(f"input {index} ('{formal.name}') is missing")
+            node.invalid(f"input {index} ('{formal.name}') is missing")
     node.bound_types = bound
 
 
@@ -158,7 +165,7 @@ def _check_counts(node: Node, known: Signature) -> None:
                 if len(names) < values.least
                 else f"at most {values.most}"
             )
-            node.fail(f"it has {len(names)} {kind}, expected {expected}")
+            node.invalid(f"it has {len(names)} {kind}, expected {expected}")
 
 
 def _check_attributes(node: Node, known: Signature) -> None:
@@ -168,32 +175,32 @@ def _check_attributes(node: Node, known: Signature) -> None:
         schema = known.attributes.get(attribute.name)
         if schema is None:
             names = ", ".join(f"'{name}'" for name in sorted(known.attributes))
-            node.fail(
+            node.invalid(
                 f"ONNX has no attribute '{attribute.name}' of this op in opset {node.domain_opset}",
                 hint=f"its attributes are {names or 'none'}",
             )
         if attribute.name in seen:
-            node.fail(f"attribute '{attribute.name}' is given twice")
+            node.invalid(f"attribute '{attribute.name}' is given twice")
         seen.add(attribute.name)
         if attribute.ref_attr_name:
-            node.fail(
+            node.invalid(
                 f"attribute '{attribute.name}' refers to '{attribute.ref_attr_name}', an "
                 "attribute of a function, but its node is not in a function"
             )
         if attribute.type != schema.kind:
-            node.fail(
+            node.invalid(
                 f"attribute '{attribute.name}' has type {_kind(attribute.type)}, expected "
                 f"{kinds.Name(schema.kind)}"
             )
         choices = CHOICES.get((node.op_type, attribute.name))
         if choices is not None and attribute.s.decode(errors="replace") not in choices:
-            node.fail(
+            node.invalid(
                 f"{attribute.name} is '{attribute.s.decode(errors='replace')}', expected one of "
                 f"{', '.join(filter(None, choices))}"
             )
     for name, schema in known.attributes.items():
         if schema.is_required and name not in seen:
-            node.fail(f"attribute '{name}' is missing")
+            node.invalid(f"attribute '{name}' is missing")
 
 
 def _kind(kind: int) -> str:
@@ -210,7 +217,7 @@ def _check_type(
         node.op_type, name
     ):
         names = sorted(t[len("tensor(") : -1] for t in formal.types if t.startswith("tensor("))
-        node.fail(
+        node.invalid(
             f"{what} has element type {name}, which ONNX does not allow in opset "
             f"{node.domain_opset}",
             hint=f"expected one of {', '.join(names)}; convert it with a Cast",
@@ -219,7 +226,7 @@ def _check_type(
         return
     first = bound.setdefault(formal.variable, kind)
     if first != kind:
-        node.fail(
+        node.invalid(
             f"{what} has element type {name}, but another value of the same type variable "
             f"'{formal.variable}' has {onnx_type(first)}",
             hint="convert one of them with a Cast",

@@ -16,7 +16,7 @@ from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.frontends.onnx.building.builder import FOLDED_ELEMENTS, Builder
-from braid.frontends.onnx.building.node import DeclaredSizes, Node
+from braid.frontends.onnx.building.node import DeclaredSizes, InvalidModelError, Node
 from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.building.registry import Importer
 from braid.frontends.onnx.constraints import check_given, check_made, signature
@@ -60,7 +60,6 @@ class GraphImporter:
 
         `scope` maps the names the graph may use, its inputs among them, and is extended.
         """
-        self._check_single_assignment(graph)
         for value in itertools.chain(graph.value_info, graph.output):
             if tensor_type_of(value).HasField("shape"):
                 sizes = declared_shape(value)
@@ -75,36 +74,23 @@ class GraphImporter:
             self._import_node(node, scope)
         results = [self._result(output.name, scope) for output in graph.output]
         for output, value in zip(graph.output, results, strict=True):
-            self._check_element_type(output, value)
+            self._check_element_type(f"output '{output.name}'", output, value)
         return results
 
-    def _check_element_type(self, output: ValueInfoProto, value: SSAValue) -> None:
+    def _check_element_type(self, what: str, info: ValueInfoProto, value: SSAValue) -> None:
         """Raise BraidError for another type than the graph declares: its users rely on that."""
-        declared = output.type.tensor_type.elem_type
+        declared = info.type.tensor_type.elem_type
         actual: Attribute | None = getattr(value.type, "element_type", None)
         if not declared or actual is None:
             return
-        expected = self._file.tensors.dtype(declared, output.name)
+        expected = self._file.tensors.dtype(declared, info.name)
         found = to_numpy(actual)
         if found != expected:
-            raise BraidError(
-                f"output '{output.name}' is declared as {expected}, but the graph makes {found}",
+            raise InvalidModelError(
+                f"{what} is declared as {expected}, but is {found}",
                 location=self._file.location,
-                hint="declare the type that the graph makes, or end the graph with a Cast",
+                hint="declare the type that it has, or convert it with a Cast",
             )
-
-    def _check_single_assignment(self, graph: GraphProto) -> None:
-        """A name has one meaning in a graph; an initializer may be the default of an input."""
-        made = (name for node in graph.node for name in node.output if name)
-        names = Counter(itertools.chain((tensor.name for tensor in graph.initializer), made))
-        given = {value.name for value in graph.input} - {t.name for t in graph.initializer}
-        for name, count in names.items():
-            if count > 1 or name in given:
-                raise BraidError(
-                    f"'{name}' is defined several times in graph '{graph.name}'",
-                    location=self._file.location,
-                    hint="give each input, initializer and output of a node a name of its own",
-                )
 
     def _initializer(self, name: str, array: Array) -> SSAValue:
         is_integer = np.issubdtype(array.dtype, np.integer) or array.dtype == np.bool_
@@ -117,6 +103,8 @@ class GraphImporter:
             names = [value.name for value in graph.input]
             if len(names) != len(inputs):
                 node.fail(f"subgraph has {len(names)} inputs, expected {len(inputs)}")
+            for declared, value in zip(graph.input, inputs, strict=True):
+                self._check_element_type(f"input '{declared.name}' of its graph", declared, value)
             inner: Scope = dict(zip(names, inputs, strict=True))
             return self.import_graph(graph, ChainMap(inner, scope))
 

@@ -28,6 +28,7 @@ from braid.frontends.onnx.building.builder import Builder, ParameterStore
 from braid.frontends.onnx.fixed_inputs import Fixed, FixedInputs, fix_inputs, shape_text
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import DeclaredShape, ModelFile
+from braid.frontends.onnx.structure import check_structure
 from braid.frontends.onnx.supported import check_supported
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.option_names import option_text
@@ -73,6 +74,7 @@ def import_onnx(
         parameters = ParameterStore()
         builder = Builder(block, parameters)
         check_supported(file)
+        check_structure(file)
         importer = GraphImporter(builder, file)
         builder.inputs = dict(zip(block.args, inputs.shapes, strict=True))
         scope: Scope = {name: argument for argument, name in builder.inputs.items()}

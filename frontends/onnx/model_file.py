@@ -3,6 +3,7 @@
 import mmap
 from pathlib import Path
 
+import onnx
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TypeProto, ValueInfoProto
 
@@ -11,7 +12,7 @@ from braid.frontends.onnx.building.tensors import TensorReader
 from braid.frontends.onnx.functions import functions_by_key
 from braid.frontends.onnx.limits import check_limits
 from braid.frontends.onnx.wire import skeleton
-from braid.support.errors import BraidError, SourceLocation
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.support.input_files import map_regular
 
 
@@ -78,6 +79,12 @@ def _check_is_model(proto: ModelProto, location: SourceLocation) -> None:
         raise BraidError(f"not an ONNX model: it has {missing}", location=location)
     if not proto.graph.output:
         raise BraidError("the model has no outputs", location=location)
+    if proto.ir_version > onnx.IR_VERSION:
+        raise UnsupportedError(
+            f"the model has IR version {proto.ir_version}, expected at most {onnx.IR_VERSION}",
+            location=location,
+            hint="install a newer onnx package",
+        )
 
 
 DeclaredShape = tuple[int | str, ...]

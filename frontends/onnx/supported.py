@@ -101,10 +101,13 @@ def subgraphs(node: NodeProto) -> list[GraphProto]:
 
 
 def names_used(node: NodeProto) -> set[str]:
-    """Return the names of values that a node reads, also in its subgraphs."""
+    """Return the names of values that a node reads, also in its subgraphs from around these."""
     names = set(node.input)
     for graph in subgraphs(node):
+        read = {output.name for output in graph.output}
         for inner in graph.node:
-            names |= names_used(inner)
-        names |= {output.name for output in graph.output}
+            read |= names_used(inner)
+        own = {name for inner in graph.node for name in inner.output}
+        own |= {value.name for value in (*graph.input, *graph.initializer)}
+        names |= read - own
     return names

@@ -50,10 +50,6 @@ FAILING: dict[str, tuple[GraphProto, str]] = {
         graph("e", [node("NonZero", ["x"], ["n"]), node("Cast", ["n"], ["ey"], to=FLOAT)]),
         r"node 'n' \(NonZero\): input 0 \('x'\) is computed while the model runs",
     ),
-    "element type": (
-        graph("e", [node("Cast", ["x"], ["ey"], to=TensorProto.DOUBLE)]),
-        "it gives tensor<2x8xf64>|declared as float32",
-    ),
     "nested": (
         graph(
             "e",

@@ -25,6 +25,13 @@ DeclaredSizes = tuple[int | None, ...]
 """The sizes of dims that a graph declares; None for those that it leaves open."""
 
 
+class InvalidModelError(BraidError):
+    """Raised for what is wrong at all shapes: names, counts, element types and attributes.
+
+    It is an error of the model also in a branch that is never taken.
+    """
+
+
 class Node:
     """A node being imported; `inputs` are None where an optional input is omitted.
 
@@ -76,6 +83,10 @@ class Node:
     def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
         """Raises BraidError about this node."""
         raise BraidError(f"{self}: {message}", location=self._location, hint=hint)
+
+    def invalid(self, message: str, *, hint: str | None = None) -> NoReturn:
+        """Raise InvalidModelError about this node."""
+        raise InvalidModelError(f"{self}: {message}", location=self._location, hint=hint)
 
     def unsupported(self, message: str, *, hint: str | None = None) -> NoReturn:
         """Raises UnsupportedError about this node."""

@@ -1,7 +1,7 @@
 """`If`: both branches, or the one that is known to be taken.
 
 A branch that cannot be imported is often one that is never taken: for another sample rate, rank or
-size. It becomes an error where it is taken.
+size. It becomes an error where it is taken. What is wrong with it at all shapes is one at once.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from braid.dialects.braid.names import names_of
 from braid.dialects.braid.sizes import extents_of_type
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import broadcast
-from braid.frontends.onnx.building.node import Node
+from braid.frontends.onnx.building.node import InvalidModelError, Node
 from braid.frontends.onnx.building.registry import importer
 from braid.frontends.onnx.ops.control_flow import extracted, insert_with_keys
 from braid.support.diagnostics import Diagnostic, emit
@@ -75,6 +75,10 @@ def _branches(b: Builder, node: Node, graphs: Sequence[GraphProto]) -> list[_Bra
         return _with_failing(b, node, kept, index, errors[0].message)
     if branches[0].types == branches[1].types:
         return branches
+    kinds = [[_element_type(type) for type in branch.types] for branch in branches]
+    if kinds[0] != kinds[1]:
+        listed = [", ".join(map(str, each)) for each in kinds]
+        node.invalid(f"the branches give elements of {listed[0]} and of {listed[1]}")
     listed = [", ".join(map(str, branch.types)) for branch in branches]
     if b.requires_branches:
         for branch in branches:
@@ -97,6 +101,8 @@ def _imported(b: Builder, node: Node, graph: GraphProto) -> _Branch | BraidError
         with b.inside(block):
             results = node.import_subgraph(graph, [])
             b.insert(scf.YieldOp(*results))
+    except InvalidModelError:
+        raise
     except BraidError as error:
         return error
     return _Branch(block, [value.type for value in results])
@@ -116,6 +122,10 @@ def _misfit(node: Node, branches: Sequence[_Branch]) -> int:
         for branch in branches
     ]
     return 0 if fits == [False, True] else 1
+
+
+def _element_type(type: Attribute) -> Attribute:
+    return cast(AnyTensor, type).element_type if isinstance(type, TensorType) else type
 
 
 def _fits(shape: Sequence[int | None], type: Attribute) -> bool:

@@ -23,7 +23,8 @@ from braid.frontends.onnx.building.expressions import broadcast, concat, reshape
 from braid.frontends.onnx.building.node import Node
 from braid.frontends.onnx.building.registry import importer
 from braid.support.errors import BraidError, UnsupportedError
-from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
+from braid.support.sizes.expression import Extent, Size, symbols_of
 
 Body = Callable[[SSAValue, Sequence[SSAValue]], tuple[Sequence[SSAValue], Sequence[SSAValue]]]
 """A body takes the iteration's number (`tensor<i64>`) and the carried values, and returns the next
@@ -110,8 +111,15 @@ def next_carried(
 ) -> list[SSAValue]:
     """Return the values `after` an iteration with the types that they have `before` it.
 
-    Raises UnsupportedError where a carried value changes its type.
+    Raises UnsupportedError where a carried value changes its shape, and BraidError where it changes
+    its element type.
     """
+    require_element_types(node, names, before, after)
+    for name, first, last in zip(names, before, after, strict=True):
+        if not _may_stay(extents_of(first), extents_of(last)):
+            node.unsupported(
+                f"carried value '{name}' changes its type from {first.type} to {last.type}"
+            )
     values = [with_extents(b, v, extents_of(o)) for v, o in zip(after, before, strict=True)]
     for name, first, last in zip(names, before, values, strict=True):
         if first.type != last.type:
@@ -119,6 +127,25 @@ def next_carried(
                 f"carried value '{name}' changes its type from {first.type} to {last.type}"
             )
     return values
+
+
+def _may_stay(before: Sequence[Extent], after: Sequence[Extent]) -> bool:
+    """Return whether shapes are the same at sizes of which none is 0."""
+    positive = {name: Assumed(minimum=1) for name in symbols_of(*before, *after)}
+    known = Assumptions.of(positive)
+    return len(before) == len(after) and not any(
+        known.equal(a, b) is Answer.NO for a, b in zip(before, after, strict=True)
+    )
+
+
+def require_element_types(
+    node: Node, names: Sequence[str], before: Sequence[SSAValue], after: Sequence[SSAValue]
+) -> None:
+    """Raise InvalidModelError where a carried value has other elements after an iteration."""
+    for name, first, last in zip(names, before, after, strict=True):
+        kinds = [element_type_of(value) for value in (first, last)]
+        if kinds[0] != kinds[1]:
+            node.invalid(f"carried value '{name}' has elements of {kinds[0]}, then of {kinds[1]}")
 
 
 def _with_slice(b: Builder, collection: SSAValue, at: SSAValue, value: SSAValue) -> SSAValue:
@@ -155,6 +182,8 @@ _BUFFER = (
 def loop(b: Builder, node: Node) -> Sequence[SSAValue]:
     """Inputs: trip count and condition, either of which may be left out, and carried values."""
     require_outputs(node, len(node.graph("body").output) - 1)
+    for index in (0, 1):
+        node.require_scalar(index)
     condition = node.optional(1)
     known = None if condition is None else b.known(condition)
     starts_true = condition is None or (known is not None and bool(known.item()))
@@ -226,6 +255,8 @@ def _unrolled(
     for number in range(UNROLLED_ITERATIONS if most is None else most):
         inputs = [b.constant(np.array(number, np.int64)), condition, *values]
         condition, *results = node.import_subgraph(graph, inputs)
+        names = [value.name for value in graph.input[2:]]
+        require_element_types(node, names, values, results[: len(values)])
         values = results[: len(values)]
         collected.append([reshape(b, v, [1, *extents_of(v)]) for v in results[len(values) :]])
         goes_on = b.known(condition)

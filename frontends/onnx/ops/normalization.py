@@ -11,6 +11,7 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.size_evaluation import fixed
+from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -97,6 +98,11 @@ def group_normalization(b: Builder, node: Node) -> SSAValue:
     """Normalized over groups of channels; scales are per group before opset 21."""
     x, groups = node.input(0), node.integer("num_groups")
     batch, channels, *spatial = extents_of(x)
+    count = groups if node.opset < 21 else channels
+    for name, index in (("scale", 1), ("bias", 2)):
+        shape = extents_of(node.input(index))
+        if len(shape) != 1 or not may_equal(shape[0], count):
+            node.fail(f"its {name} has shape {list(shape)}, expected [{count}]")
     grouped = reshape(b, x, [batch, groups, channels // groups, *spatial])
     vectors = [node.input(i) for i in (1, 2)]
     shapes = [[1, groups, extents_of(v)[0] // groups, *[1] * len(spatial)] for v in vectors]

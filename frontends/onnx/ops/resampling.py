@@ -103,7 +103,7 @@ def _scaled_extent(extent: Extent, scale: float) -> Extent:
     return extent * numerator // divisor
 
 
-@importer("Resize", "Upsample", since=10)
+@importer("Resize", since=10)
 def resize_by_scales(b: Builder, node: Node) -> SSAValue:
     """Before opset 11: scales are an input, positions are scaled without an offset."""
     scales = node.known(1)
