@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 
 from braid.analysis.interpreter import interpret as interpret_function
 from braid.driver.read_source import Constants, Dims, ModelSource, Shapes, read_source
@@ -16,6 +17,7 @@ from braid.passes.infrastructure.context import make_context
 from braid.passes.sizes.bind_sizes import bind_sizes
 from braid.runtime.buffers import dim_sizes
 from braid.runtime.executors import InterpreterExecutor
+from braid.runtime.interruption import run_checker
 from braid.runtime.model import Model
 from braid.support.forks import compiling
 
@@ -54,7 +56,14 @@ def interpret(
 
     def evaluate(arrays: Sequence[Array]) -> list[Array]:
         module = at_sizes(**dim_sizes(inputs, arrays))
-        return interpret_function(module, arrays, function=function, parameters=model.parameters)
+        check = run_checker()
+
+        def observe(op: Operation, operands: Sequence[Any], results: Sequence[Any]) -> None:
+            check()
+
+        return interpret_function(
+            module, arrays, function=function, parameters=model.parameters, observer=observe
+        )
 
     return Model(inputs, outputs, InterpreterExecutor(inputs, outputs, evaluate))
 

@@ -58,13 +58,18 @@ def check_input(spec: TensorSpec, value: NDArray[Any]) -> NDArray[Any]:
     """Return the input as a contiguous array whose elements are aligned, a copy if it is not.
 
     Raises:
-        BraidError: its dtype or shape is not that of the spec.
+        BraidError: its dtype or shape is not that of the spec, or there is no memory for a copy.
 
     """
     check_kind(spec, value)
     if value.flags.carray:
         return value
-    return np.require(value, requirements=["C", "A"])
+    try:
+        return np.require(value, requirements=["C", "A"])
+    except MemoryError as error:
+        raise BraidError(
+            f"out of memory: a contiguous copy of input '{spec.name}' takes {value.nbytes} bytes"
+        ) from error
 
 
 def check_kind(spec: TensorSpec, value: Buffer) -> None:

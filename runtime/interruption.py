@@ -7,7 +7,7 @@ catches what they raise and raises it again after the run.
 
 import ctypes
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -28,6 +28,13 @@ def limited_runs(seconds: float | None) -> Generator[None]:
         yield
     finally:
         _SECONDS.reset(token)
+
+
+def run_checker() -> Callable[[], None]:
+    """Return a function that raises BraidError once a run that begins now takes too long."""
+    interruption = Interruption()
+    interruption.begin()
+    return interruption.check
 
 
 @dataclass

@@ -121,6 +121,8 @@ def concatenate(t: StablehloNode) -> SSAValue:
 def slice_(t: StablehloNode) -> SSAValue:
     """Every `strides`-th element from `start_indices` on, before `limit_indices`."""
     starts, strides = t.integers("start_indices"), t.integers("strides")
+    if any(stride < 1 for stride in strides):
+        t.fail(f"its strides are {strides}, expected at least 1")
     bounds = zip(starts, t.integers("limit_indices"), strides, strict=True)
     sizes = [len(range(start, limit, stride)) for start, limit, stride in bounds]
     return t.emit(SliceOp.get(t.value(0), starts, sizes, strides))

@@ -63,7 +63,7 @@ def bench(
     from braid.tools.commands.streaming import measure_stream
     from braid.tools.terminal.outputs import check_outputs, write_files
 
-    check_outputs(json_file)
+    check_outputs(json_file, model=model)
     given, sizes = read_inputs(inputs), parse_at(at)
     opened = open_model(model, replace(options, cache=False), interpret=interpret)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)

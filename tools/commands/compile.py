@@ -73,7 +73,7 @@ def compile_model(
     check_options(given_options(context), what)
     output = written.output or default_output(model, what)
     check_binary(output, what)
-    check_outputs(*files_written(output, what), reports.memory_json)
+    check_outputs(*files_written(output, what), reports.memory_json, model=model)
     if reports.verify_decisions:
         from braid.passes.infrastructure.decision_checks import verifying_decisions
 

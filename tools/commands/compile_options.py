@@ -108,7 +108,14 @@ def what_to_emit(
 
 
 def default_output(model: Path, emit: str) -> Path | None:
-    """The file to write without `-o`: named after the model, here; None for text on stdout."""
+    """Return the file to write without `-o`: named after the model, here; None for text on stdout.
+
+    Raises:
+        BraidError: the model has no name: it is a directory.
+
+    """
+    if not model.name:
+        raise BraidError(f"'{model}' is a directory, expected a model: .onnx or .mlir")
     suffix = _SUFFIXES.get(emit)
     return None if suffix is None else Path(model.with_suffix(suffix).name)
 

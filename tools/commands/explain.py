@@ -109,7 +109,7 @@ def explain(
     """
     from braid.tools.terminal.outputs import check_outputs
 
-    check_outputs(views.html, views.trace)
+    check_outputs(views.html, views.trace, model=model)
     sizes = parse_at(at)
     if views.measure is not None and not views.devices:
         raise BraidError("--measure is for --devices")

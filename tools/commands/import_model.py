@@ -41,7 +41,7 @@ def import_model(
     from braid.tools.terminal.printing import module_text
 
     weights = _weights_beside(output)
-    check_outputs(output, weights)
+    check_outputs(output, weights, model=None if model.suffix == ".mlir" else model)
     context = make_context()
     source = read_source(
         context,

@@ -39,7 +39,7 @@ def inspect(
     """
     from braid.tools.terminal.outputs import check_outputs
 
-    check_outputs(json_file)
+    check_outputs(json_file, model=model)
     if model.suffix.lower() == ARTIFACT_SUFFIX:
         manifest = _manifest(model)
         _write(json_file, asdict(manifest))

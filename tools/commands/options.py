@@ -34,7 +34,7 @@ InputOption = Annotated[
 RandomOption = Annotated[
     bool, typer.Option("--random", help="Take random values for inputs that are not given.")
 ]
-SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of the random values.")]
+SeedOption = Annotated[int, typer.Option(metavar="N", min=0, help="Seed of the random values.")]
 AtOption = Annotated[
     list[str] | None,
     typer.Option(

@@ -127,11 +127,12 @@ def import_records(file: FileArgument) -> None:
 
     Records that the store has already, and repeated ones of the file, are skipped.
     """
-    from braid.support.input_files import reason
+    from braid.support.input_files import read_regular, reason
     from braid.support.records.record_store import default_store
 
     try:
-        text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8-sig")
+        is_given = str(file) == "-"
+        text = sys.stdin.read() if is_given else read_regular(file).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BraidError(f"cannot read '{file}': {reason(error)}") from error
     lines = enumerate(text.split("\n"), 1)  # other ends of lines may stand in texts

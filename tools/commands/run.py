@@ -90,7 +90,7 @@ def run(
     from braid.tools.commands.models import open_dims, open_model, ranges_of_inputs
     from braid.tools.terminal.outputs import check_directory, check_outputs
 
-    check_outputs(profile, trace)
+    check_outputs(profile, trace, model=model)
     if output_dir is not None:
         check_directory(output_dir)
     given, sizes = read_inputs(inputs), parse_at(at)

@@ -53,7 +53,7 @@ def simulate(
     from braid.tools.explain.views import Page
     from braid.tools.terminal.outputs import check_outputs, write_files
 
-    check_outputs(output, html)
+    check_outputs(output, html, model=stream)
     machine = load_target(target)
     backend = machine.default_backend
     loaded = _load(stream, machine, options)

@@ -14,19 +14,26 @@ from braid.support.errors import BraidError
 STANDARD_OUTPUT = Path("-")
 
 
-def check_outputs(*paths: Path | None) -> None:
+def check_outputs(*paths: Path | None, model: Path | None = None) -> None:
     """Find what will keep outputs from being written; None stands for one that nobody wants.
 
     Raises:
-        BraidError: a file cannot be written, or two outputs are the same file.
+        BraidError: a file cannot be written, two outputs are the same file, or one is the file of
+            the `model` that is read.
 
     """
     taken: set[Path] = set()
+    read = None if model is None else resolved(model)
     for path in paths:
         if path is None or path == STANDARD_OUTPUT:
             continue
         check_writable(path)
         target = resolved(path)
+        if target == read and target.is_file():
+            raise BraidError(
+                f"'{path}' is the model, and would be overwritten",
+                hint="give the output a name of its own",
+            )
         if target in taken:
             raise BraidError(
                 f"two outputs would be written to '{path}'", hint="give each a name of its own"

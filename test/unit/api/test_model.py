@@ -269,3 +269,19 @@ def test_elements_are_aligned(model: braid.Model, x: np.ndarray, expected: Expec
     result = np.frombuffer(bytearray(elements + 1), np.float32, elements // 4, 1).reshape(shape)
     with pytest.raises(BraidError, match="not contiguous, aligned and writeable"):
         model(x, out=(result, np.empty((), x.dtype)))
+
+
+def test_interpreted_results_are_the_callers_own() -> None:
+    """Ops that move no elements give views of inputs in numpy, and of each other."""
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    of = "tensor<2x3xf32>"
+    text = f"""func.func @main(%x: {of}) -> ({of}, {of}, tensor<3x2xf32>) {{
+  %y = braid.transpose %x {{permutation = array<i64: 1, 0>}} : ({of}) -> tensor<3x2xf32>
+  func.return %x, %x, %y : {of}, {of}, tensor<3x2xf32>
+}}"""
+    results = braid.interpret(text.encode())(x)
+    kept = [result.copy() for result in results]
+    x[:] = -1
+    results[0][:] = -2
+    np.testing.assert_array_equal(results[1], kept[1])
+    np.testing.assert_array_equal(results[2], kept[2])

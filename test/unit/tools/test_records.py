@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import sqlite3
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from braid.targets.machines.calibration import Calibration, keep_calibration
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.identity import processor_name
 from braid.tools.app import app
+from braid.tools.cli import main
 from braid.tuning.record_check import family_versions
 from braid.tuning.search import LevelResult, Stop
 
@@ -188,3 +190,12 @@ def test_check_of_a_damaged_store() -> None:
         status, output = check()
         assert status == 1 and str(path) in output, output
         assert path.read_bytes() == content, "nothing is repaired"
+
+
+def test_records_come_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A device may never end, and a pipe may have no writer."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path, kind in (("/dev/zero", "a device"), (str(pipe), "a pipe"), ("/", "a directory")):
+        assert main(["records", "import", path]) == 1
+        assert f"it is {kind}, expected a file" in capsys.readouterr().err
