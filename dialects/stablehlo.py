@@ -4,6 +4,8 @@ xDSL has a part of the dialect; here, all ops are read. The custom form is for u
 see `read_mlir`. Source: OpenXLA, "StableHLO Specification".
 """
 
+import re
+
 from xdsl.ir import Attribute, Dialect, OpTraits
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import Parser
@@ -103,6 +105,9 @@ class ApiVersionAttr(TextAttr):
     name = "stablehlo.custom_call_api_version"
 
 
+_BOUND = re.compile(r"\d{1,18}", re.ASCII)
+
+
 @irdl_attr_definition
 class TypeExtensionsAttr(TextAttr):
     """`#stablehlo.bounds<8, ?>` in a type: the largest extent of each dim, `?` where none is."""
@@ -110,9 +115,9 @@ class TypeExtensionsAttr(TextAttr):
     name = "stablehlo.bounds"
 
     def bounds(self) -> list[int | None]:
-        """Return the bound of each dim; None for any other text."""
+        """Return the bound of each dim; None for any other text, and beyond 18 digits."""
         texts = [text.strip() for text in self.text.data.split(",")]
-        return [int(text) if text.isdecimal() else None for text in texts]
+        return [int(text) if _BOUND.fullmatch(text) else None for text in texts]
 
 
 class StablehloOp(ForeignOp):

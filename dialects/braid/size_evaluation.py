@@ -177,6 +177,37 @@ def _plain(function: Callable[..., Extent]) -> _Rule:
     return rule
 
 
+def _in_cases(rule: _Rule) -> _Rule:
+    """Return a rule that distinguishes the two cases of a condition where that is shorter.
+
+    Models compute quotients that are rounded down by comparisons of quotients and remainders that
+    are rounded toward zero; where nothing is negative, the cases are alike.
+    """
+
+    def in_cases(known: Assumptions, *values: Extent) -> Extent | None:
+        factors = [atom for value in values for atom in all_factors(value)]
+        selects = [atom for atom in factors if isinstance(atom, Select)]
+        for condition in dict.fromkeys(atom.condition for atom in selects):
+            alike = [atom for atom in selects if atom.condition == condition]
+            cases: list[dict[Atom, Extent]] = [
+                {atom: atom.chosen for atom in alike},
+                {atom: atom.otherwise for atom in alike},
+            ]
+            try:
+                chosen, otherwise = (
+                    rule(known, *(substitute(value, parts) for value in values)) for parts in cases
+                )
+            except SizeError:
+                continue  # one of the cases has no value
+            if chosen is not None and chosen == otherwise:
+                return chosen
+            if isinstance(chosen, int) and isinstance(otherwise, int):
+                return select(condition, chosen, otherwise)
+        return rule(known, *values)
+
+    return in_cases
+
+
 def _negative(a: Extent) -> Extent:
     return 0 - a
 
@@ -227,8 +258,8 @@ _ELEMENTWISE: dict[str, _Rule] = {
     "maximum": _largest,
     "minimum": _least,
     "cast": _plain(_same),
-    "sign": _sign,
-    "select": _plain(_chosen),
+    "sign": _in_cases(_sign),
+    "select": _in_cases(_plain(_chosen)),
 }
 """On integers of 64 bits, which extents of tensors never leave."""
 
@@ -275,16 +306,19 @@ def _not(a: Extent) -> Extent:
 
 
 _LOGIC: dict[str, _Rule] = {
-    "eq": _equal,
-    "ne": _not_equal,
-    "le": _no_more,
-    "lt": _less,
-    "ge": _no_less,
-    "gt": _more,
-    "and": _plain(operator.mul),
-    "or": _plain(_or),
-    "xor": _plain(_xor),
-    "not": _plain(_not),
+    name: _in_cases(rule)
+    for name, rule in {
+        "eq": _equal,
+        "ne": _not_equal,
+        "le": _no_more,
+        "lt": _less,
+        "ge": _no_less,
+        "gt": _more,
+        "and": _plain(operator.mul),
+        "or": _plain(_or),
+        "xor": _plain(_xor),
+        "not": _plain(_not),
+    }.items()
 }
 """Bools as numbers and sizes of 0 and 1."""
 
@@ -300,38 +334,12 @@ def _decided(op: TensorOp, operands: Sequence[Array], known: Assumptions) -> lis
     return [found if is_sized(found) else found.astype(np.bool_)]
 
 
-def _in_cases(function: Callable[..., Extent | None], *values: Extent) -> Extent | None:
-    """Return a function of sizes, by the two cases of a condition in them where that is shorter.
-
-    Models compute quotients that are rounded down by comparisons of quotients and remainders that
-    are rounded toward zero; where nothing is negative, the cases are alike.
-    """
-    selects = [atom for value in values for atom in all_factors(value) if isinstance(atom, Select)]
-    for condition in dict.fromkeys(atom.condition for atom in selects):
-        alike = [atom for atom in selects if atom.condition == condition]
-        try:
-            cases: list[dict[Atom, Extent]] = [
-                {atom: atom.chosen for atom in alike},
-                {atom: atom.otherwise for atom in alike},
-            ]
-            chosen, otherwise = (
-                function(*(substitute(value, parts) for value in values)) for parts in cases
-            )
-        except SizeError:
-            continue  # one of the cases has no value
-        if chosen is not None and chosen == otherwise:
-            return chosen
-        if isinstance(chosen, int) and isinstance(otherwise, int):
-            return select(condition, chosen, otherwise)
-    return function(*values)
-
-
 def _map(function: Callable[..., Extent | None], operands: Sequence[Array]) -> Array | None:
     """Return a function of each element, None where it has no value for one of them.
 
     Nor where 64 bits may not hold it: what the model computes wraps around, and sizes do not.
     """
-    found = _mapped(partial(_in_cases, function), operands)
+    found = _mapped(function, operands)
     results = found.reshape(-1).tolist()
     if any(result is None or _may_wrap(result) for result in results):
         return None

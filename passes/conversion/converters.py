@@ -18,6 +18,7 @@ from braid.dialects.foreign import ForeignOp
 from braid.passes.conversion.node import ForeignNode
 from braid.passes.sizes.infer_sizes import infer_nested
 from braid.support.errors import UnsupportedError
+from braid.support.sizes.expression import SizeError
 
 NodeT = TypeVar("NodeT", bound=ForeignNode[Any])
 Converter = Callable[[NodeT], SSAValue | Sequence[SSAValue]]
@@ -92,6 +93,8 @@ class Converters(Generic[NodeT]):
             converted = convert(node)
         except VerifyException as error:
             node.fail(str(error))
+        except SizeError as error:
+            node.fail(error.message)
         except INVALID_OP_ERRORS as error:
             node.fail(f"its fields, regions and types do not fit together: {error}")
         return [converted] if isinstance(converted, SSAValue) else converted

@@ -1,6 +1,7 @@
 """What a module computes about its own shapes, while it is converted."""
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -22,25 +23,13 @@ _DEEPEST = 64
 """So many ops are looked through; what is computed of sizes is rarely more than one op away."""
 
 
-def known_values(value: SSAValue, known: Assumptions, depth: int = _DEEPEST) -> Array | None:
+def known_values(value: SSAValue, known: Assumptions) -> Array | None:
     """Return the elements of `value` where they are constants, or numbers and sizes, else None.
 
     Sizes are in an array of objects, and bools among them are sizes of 0 and 1: see
     `dialects.braid.size_evaluation`. `known` is what is assumed of the symbols.
     """
-    owner = value.owner
-    if isinstance(owner, ConstantOp):
-        return numpy_from_dense(owner.value)
-    if isinstance(owner, SizeValuesOp):
-        return as_array(owner.values.get_values(), shape_of(value))
-    if not isinstance(owner, TensorOp) or len(owner.results) != 1 or not depth:
-        return None
-    operands = _operands(owner, known, depth - 1)
-    if operands is None:
-        return None
-    if any(map(is_sized, operands)):
-        return _of_sizes(owner, operands, known)
-    return np.asarray(owner.evaluate(*operands)[0])
+    return _Evaluation(known).values(value, _DEEPEST)
 
 
 def sizes_computed(op: TensorOp, known: Assumptions) -> Array | None:
@@ -52,39 +41,55 @@ def sizes_computed(op: TensorOp, known: Assumptions) -> Array | None:
         return None
     if isinstance(op, ElementwiseOp) and op.ROW.name == "cast":
         return None  # it stands behind `braid.size_values`, which gives i64
-    operands = _operands(op, known, _DEEPEST)
-    array = None if operands is None else _of_sizes(op, operands, known)
+    array = _Evaluation(known).result(op, _DEEPEST)
     is_undecided = array is not None and is_sized(array) and element_type_of(op.results[0]) == i1
-    return None if is_undecided else array
+    return array if array is not None and not is_undecided else None
 
 
 def _is_sized_value(value: SSAValue) -> bool:
     """Return whether a value is made of sizes, or is decided by such."""
-    owner = value.owner
     for _ in range(_DEEPEST):
+        owner = value.owner
         if isinstance(owner, SizeValuesOp):
             return True
-        is_scalar = isinstance(owner, ElementwiseOp) and math.prod(shape_of(value)) == 1
-        if not is_scalar or not isinstance(owner, ElementwiseOp):
+        if not isinstance(owner, ElementwiseOp) or math.prod(shape_of(value)) > _MOST_ELEMENTS:
             return False
-        owner = owner.operands[0].owner
+        value = owner.operands[0]
     return False
 
 
-def _operands(op: TensorOp, known: Assumptions, depth: int) -> list[Array] | None:
-    """Return the elements of all operands, None where one is unknown or large."""
-    shapes = [shape_of(value) for value in (*op.operands, *op.results)]
-    if any(DYNAMIC in shape or math.prod(shape) > _MOST_ELEMENTS for shape in shapes):
-        return None
-    operands: list[Array] = []
-    for value in op.operands:
-        elements = known_values(value, known, depth)
-        if elements is None:
+@dataclass(frozen=True)
+class _Evaluation:
+    """What is assumed of symbols, and the values that were asked for: each is computed once."""
+
+    known: Assumptions
+    found: dict[SSAValue, Array | None] = field(default_factory=dict[SSAValue, "Array | None"])
+
+    def values(self, value: SSAValue, depth: int) -> Array | None:
+        """Return the elements of a value, looking through `depth` ops."""
+        if value not in self.found:
+            self.found[value] = self._values(value, depth)
+        return self.found[value]
+
+    def _values(self, value: SSAValue, depth: int) -> Array | None:
+        owner = value.owner
+        if isinstance(owner, ConstantOp):
+            return numpy_from_dense(owner.value)
+        if isinstance(owner, SizeValuesOp):
+            return as_array(owner.values.get_values(), shape_of(value))
+        is_single = isinstance(owner, TensorOp) and len(owner.results) == 1
+        return self.result(owner, depth - 1) if is_single and depth else None
+
+    def result(self, op: TensorOp, depth: int) -> Array | None:
+        """Return the elements of an op's result, None where an operand is unknown or large."""
+        shapes = [shape_of(value) for value in (*op.operands, *op.results)]
+        if any(DYNAMIC in shape or math.prod(shape) > _MOST_ELEMENTS for shape in shapes):
             return None
-        operands.append(elements)
-    return operands
-
-
-def _of_sizes(op: TensorOp, operands: list[Array], known: Assumptions) -> Array | None:
-    values = evaluate_sizes(op, operands, known)
-    return np.asarray(values[0]) if values is not None and is_integral(values[0]) else None
+        operands = [self.values(value, depth) for value in op.operands]
+        elements = [operand for operand in operands if operand is not None]
+        if len(elements) != len(operands):
+            return None
+        if not any(map(is_sized, elements)):
+            return np.asarray(op.evaluate(*elements)[0])
+        values = evaluate_sizes(op, elements, self.known)
+        return np.asarray(values[0]) if values is not None and is_integral(values[0]) else None

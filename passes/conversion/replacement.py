@@ -20,7 +20,7 @@ from braid.dialects.braid.base import (
     shape_of,
 )
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import i1, i64, to_numpy
+from braid.dialects.braid.dtypes import i1, i64, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, TransposeOp
@@ -136,6 +136,8 @@ class Replacement(Generic[OpT]):
                 f"operand {index} is computed from data, expected numbers and sizes of inputs",
                 hint="compute it before the model runs",
             )
+        if element_type_of(self.value(index)) == i1 or is_float(element_type_of(self.value(index))):
+            self.fail(f"operand {index} has type {self.value(index).type}, expected integers")
         return tuple(e if isinstance(e, Size) else int(e) for e in array.reshape(-1).tolist())
 
     def emit(self, op: Operation) -> SSAValue:

@@ -1,0 +1,69 @@
+// RUN: %braid-opt %s -p 'name-open-dims,convert-stablehlo-to-braid' --split-input-file | filecheck %s
+
+// A size that is data, and one that a shape is made of.
+// CHECK-LABEL: @sizes
+// CHECK: braid.size_values {values = #braid.sizes<["\22input0[0]\22"]>} : tensor<i64>
+// CHECK: braid.reshape %x {{.*}} -> tensor<?x2x4xf32, #braid.sizes<["\22input0[0]\22"]>>
+func.func @sizes(%x: tensor<?x8xf32>) -> (tensor<i32>, tensor<?x2x4xf32>) {
+  %n = "stablehlo.get_dimension_size"(%x) <{dimension = 0 : i64}> : (tensor<?x8xf32>) -> tensor<i32>
+  %n1 = "stablehlo.reshape"(%n) : (tensor<i32>) -> tensor<1xi32>
+  %c = "stablehlo.constant"() <{value = dense<[2, 4]> : tensor<2xi32>}> : () -> tensor<2xi32>
+  %s = "stablehlo.concatenate"(%n1, %c) <{dimension = 0 : i64}> : (tensor<1xi32>, tensor<2xi32>) -> tensor<3xi32>
+  %y = "stablehlo.dynamic_reshape"(%x, %s) : (tensor<?x8xf32>, tensor<3xi32>) -> tensor<?x2x4xf32>
+  func.return %n, %y : tensor<i32>, tensor<?x2x4xf32>
+}
+
+// -----
+
+// Operands of an elementwise op have one size: the second is brought to that of the first.
+// CHECK-LABEL: @one_size
+// CHECK: %[[B:.*]] = braid.reshape %b : {{.*}} -> tensor<?xf32, #braid.sizes<["\22input0[0]\22"]>>
+// CHECK: braid.add %a, %[[B]] :
+func.func @one_size(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %y = "stablehlo.add"(%a, %b) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}
+
+// -----
+
+// JAX's assertions bound a symbol, and make two of them one.
+// CHECK-LABEL: @assertions
+// CHECK-SAME: %a: tensor<?xf32, #braid.sizes<["\22input0[0]\22"]>>
+// CHECK-SAME: %b: tensor<?xf32, #braid.sizes<["\22input0[0]\22"]>>
+// CHECK-SAME: braid.symbols = {"input0[0]" = #braid.symbol<{min = 2 : i64}>}
+// CHECK-NOT: custom_call
+func.func @assertions(%a: tensor<?xf32>, %b: tensor<?xf32>) -> tensor<?xf32> {
+  %n = "stablehlo.get_dimension_size"(%a) <{dimension = 0 : i64}> : (tensor<?xf32>) -> tensor<i32>
+  %m = "stablehlo.get_dimension_size"(%b) <{dimension = 0 : i64}> : (tensor<?xf32>) -> tensor<i32>
+  %none = "stablehlo.constant"() <{value = dense<0> : tensor<i32>}> : () -> tensor<i32>
+  %two = "stablehlo.constant"() <{value = dense<2> : tensor<i32>}> : () -> tensor<i32>
+  %less = "stablehlo.subtract"(%n, %two) : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %some = "stablehlo.compare"(%less, %none) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  "stablehlo.custom_call"(%some, %n) <{call_target_name = "shape_assertion", has_side_effect = true}> : (tensor<i1>, tensor<i32>) -> ()
+  %same = "stablehlo.compare"(%m, %n) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  "stablehlo.custom_call"(%same, %n) <{call_target_name = "shape_assertion", has_side_effect = true}> : (tensor<i1>, tensor<i32>) -> ()
+  %y = "stablehlo.multiply"(%a, %b) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}
+
+// -----
+
+// Slices and paddings by sizes, and a slice of a known size at a start that is data.
+// CHECK-LABEL: @slices
+// CHECK: braid.sized_slice %x {offsets = #braid.sizes<["0"]>, sizes = #braid.sizes<["\22input0[0]\22 - 1"]>
+// CHECK: braid.sized_pad %x {{.*}} high = #braid.sizes<["\22input0[0]\22 - 1"]>
+// CHECK: braid.gather %x, %{{.*}} -> tensor<3xf32>
+func.func @slices(%x: tensor<?xf32>, %i: tensor<1xi32>) -> (tensor<?xf32>, tensor<?xf32>, tensor<3xf32>) {
+  %n = "stablehlo.get_dimension_size"(%x) <{dimension = 0 : i64}> : (tensor<?xf32>) -> tensor<i32>
+  %n1 = "stablehlo.reshape"(%n) : (tensor<i32>) -> tensor<1xi32>
+  %none = "stablehlo.constant"() <{value = dense<0> : tensor<1xi32>}> : () -> tensor<1xi32>
+  %one = "stablehlo.constant"() <{value = dense<1> : tensor<1xi32>}> : () -> tensor<1xi32>
+  %three = "stablehlo.constant"() <{value = dense<3> : tensor<1xi32>}> : () -> tensor<1xi32>
+  %zero = "stablehlo.constant"() <{value = dense<0.0> : tensor<f32>}> : () -> tensor<f32>
+  %less = "stablehlo.subtract"(%n1, %one) : (tensor<1xi32>, tensor<1xi32>) -> tensor<1xi32>
+  %a = "stablehlo.real_dynamic_slice"(%x, %none, %less, %one) : (tensor<?xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?xf32>
+  %b = "stablehlo.dynamic_pad"(%x, %zero, %none, %less, %none) : (tensor<?xf32>, tensor<f32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?xf32>
+  %end = "stablehlo.add"(%i, %three) : (tensor<1xi32>, tensor<1xi32>) -> tensor<1xi32>
+  %c = "stablehlo.real_dynamic_slice"(%x, %i, %end, %one) : (tensor<?xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<3xf32>
+  func.return %a, %b, %c : tensor<?xf32>, tensor<?xf32>, tensor<3xf32>
+}
