@@ -23,13 +23,12 @@ def check_outputs(*paths: Path | None, model: Path | None = None) -> None:
 
     """
     taken: set[Path] = set()
-    read = None if model is None else resolved(model)
     for path in paths:
         if path is None or path == STANDARD_OUTPUT:
             continue
         check_writable(path)
         target = resolved(path)
-        if target == read and target.is_file():
+        if model is not None and _is_same(target, model):
             raise BraidError(
                 f"'{path}' is the model, and would be overwritten",
                 hint="give the output a name of its own",
@@ -40,6 +39,14 @@ def check_outputs(*paths: Path | None, model: Path | None = None) -> None:
             )
         if target.is_file() or not target.exists():  # a device takes several
             taken.add(target)
+
+
+def _is_same(target: Path, model: Path) -> bool:
+    """Return whether both are one file; whoever reads the model says why it cannot be read."""
+    try:
+        return target.is_file() and target.samefile(model)
+    except (OSError, ValueError):
+        return False
 
 
 def check_directory(path: Path) -> None:
