@@ -36,12 +36,15 @@ from braid.support.sizes.expression import (
     Size,
     SizeError,
     all_factors,
+    of_atom,
     substitute,
     terms_of,
 )
 from braid.support.sizes.operators import (
     Condition,
+    FloorDiv,
     Select,
+    ceildiv,
     is_at_most,
     is_equal,
     maximum,
@@ -217,19 +220,47 @@ def _same(a: Extent) -> Extent:
 
 
 def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
+    """Return a select by a bool, which is often itself a select of 0 and 1."""
+    factors = all_factors(condition)
+    for atom in (atom for atom in factors if isinstance(atom, Select)):
+        cases = [substitute(condition, {atom: part}) for part in (atom.chosen, atom.otherwise)]
+        if all(isinstance(case, int) for case in cases):
+            first, second = (a if case else b for case in cases)
+            rounded = _rounded_up(atom.condition)
+            if rounded is not None and second - first in (1, -1):
+                return first + (second - first) * rounded
+            return select(atom.condition, first, second)
     return select(is_equal(condition, 0), b, a)
 
 
+def _rounded_up(condition: Condition) -> Extent | None:
+    """Return a ceildiv b - a floordiv b, which is 0 where a mod b is, where that is the condition.
+
+    It is 1 elsewhere: a quotient that is corrected by cases is one that is rounded the other way.
+    """
+    for atom in all_factors(condition.size) if condition.is_zero else ():
+        if isinstance(atom, FloorDiv) and isinstance(atom.divisor, int) and atom.divisor > 0:
+            rest = atom.numerator - atom.divisor * of_atom(atom)
+            if condition.size in (rest, 0 - rest):
+                return ceildiv(atom.numerator, atom.divisor) - of_atom(atom)
+    return None
+
+
 def _quotient(known: Assumptions, a: Extent, b: Extent) -> Extent | None:
-    """Return the quotient, which models round toward zero: down, where nothing is negative.
+    """Return the quotient, which models round toward zero; None where its sign is unknown.
 
     It has no value where the divisor is zero, as in the model.
     """
-    return a // b if b != 0 and _at_most(known, 0, a) and _at_most(known, 0, b) else None
+    if b == 0 or not _at_most(known, 0, b):
+        return None
+    if _at_most(known, 0, a):
+        return a // b
+    return 0 - (0 - a) // b if _at_most(known, a, 0) else None
 
 
 def _remainder(known: Assumptions, a: Extent, b: Extent) -> Extent | None:
-    return a % b if b != 0 and _at_most(known, 0, a) and _at_most(known, 0, b) else None
+    quotient = _quotient(known, a, b)
+    return None if quotient is None else a - b * quotient
 
 
 def _at_most(known: Assumptions, a: Extent, b: Extent) -> bool:
@@ -245,7 +276,12 @@ def _least(known: Assumptions, a: Extent, b: Extent) -> Extent:
 
 
 def _sign(known: Assumptions, a: Extent) -> Extent | None:
-    return select(is_equal(a, 0), 0, 1) if _at_most(known, 0, a) else None
+    for sign, size in ((1, a), (-1, 0 - a)):
+        if _at_most(known, 1, size):
+            return sign
+        if _at_most(known, 0, size):
+            return select(is_equal(a, 0), 0, sign)
+    return None
 
 
 _ELEMENTWISE: dict[str, _Rule] = {

@@ -125,10 +125,10 @@ def _is_gone(op: Operation) -> bool:
 
 
 def _require_tensors(node: ForeignNode[Any]) -> None:
-    """What braid computes with; types of the dialect itself are the converters' concern."""
-    dialect = node.op.name.partition(".")[0]
-    types = [*node.op.operand_types, *node.op.result_types]
-    for type in (type for type in types if not type.name.startswith(f"{dialect}.")):
+    """Fail for what braid does not compute with, but for operands that only say something."""
+    operands = enumerate(node.op.operand_types)
+    types = [type for index, type in operands if index not in node.shape_operands]
+    for type in (*types, *node.op.result_types):
         if not isinstance(type, TensorType):
             node.unsupported(
                 f"a value has type {type}, expected a tensor of a known rank",

@@ -1,6 +1,6 @@
 """One op of another dialect while it is converted: what its fields and operands say."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -26,6 +26,11 @@ ForeignOpT = TypeVar("ForeignOpT", bound=ForeignOp)
 
 class ForeignNode(Replacement[ForeignOpT]):
     """An op of another dialect, with what it says about itself."""
+
+    @property
+    def shape_operands(self) -> Collection[int]:
+        """Return which operands are no tensors but lists of extents."""
+        return ()
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> list[int]:
         """A field that is a list of integers; `default` where it is missing."""

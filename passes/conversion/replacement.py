@@ -26,7 +26,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, TransposeOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import SIZES, as_array, is_sized
-from braid.dialects.braid.sized_ops import SizeValuesOp, slice_of
+from braid.dialects.braid.sized_ops import SizeValuesOp, pad_of, slice_of
 from braid.dialects.braid.sizes import assumptions_of
 from braid.passes.conversion.known_values import known_values, sizes_computed
 from braid.support.errors import BraidError, UnsupportedError
@@ -268,6 +268,28 @@ class Replacement(Generic[OpT]):
             sizes = [n - a - b for n, a, b in zip(shape, starts, ends, strict=True)]
             value = self.emit(slice_of(value, starts, sizes))
         return value
+
+    def padded(
+        self, value: SSAValue, low: Sequence[Extent], high: Sequence[Extent], number: Any = 0
+    ) -> tuple[SSAValue, list[int], list[int]]:
+        """Return `value` and how much an op around it has to pad, which can do so by numbers.
+
+        It cannot where a count is negative or a size: these are done before. Fails for a size that
+        may be negative.
+        """
+        counts = [count for count in (*low, *high) if isinstance(count, int)]
+        if len(counts) < len(low) + len(high):
+            for count in (*low, *high):
+                if self.assumptions.at_most(0, count) is not Answer.YES:
+                    self.unsupported(
+                        f"it pads by '{count}', which may be negative",
+                        hint="slice its operand instead, or constrain the sizes of inputs",
+                    )
+            return self.emit(pad_of(value, low, high, number)), [0] * len(low), [0] * len(high)
+        before, after = counts[: len(low)], counts[len(low) :]
+        if min(counts, default=0) < 0:
+            return self.pad(value, before, after, number), [0] * len(low), [0] * len(high)
+        return value, before, after
 
     def spread(self, value: SSAValue, steps: Sequence[int], number: Any = 0) -> SSAValue:
         """`value` with its elements `steps` apart in each dim, and `number` between them."""

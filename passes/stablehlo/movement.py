@@ -15,6 +15,7 @@ from braid.dialects.braid.sized_ops import pad_of, slice_of
 from braid.passes.stablehlo.assertions import assume_asserted
 from braid.passes.stablehlo.indexing import slice_at
 from braid.passes.stablehlo.node import StablehloNode, converter
+from braid.passes.stablehlo.windows import dynamic_reduce_window
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import ceildiv
 
@@ -217,6 +218,8 @@ def custom_call(t: StablehloNode) -> list[SSAValue]:
     if name == "shape_assertion":
         assume_asserted(t)
         return []
+    if name == "stablehlo.dynamic_reduce_window":
+        return [dynamic_reduce_window(t)]
     if name not in _MARKS:
         t.unsupported(
             f"calls '{name}', of which braid knows nothing",

@@ -108,6 +108,16 @@ def _raw_orders(t: StablehloNode) -> list[list[int]]:
 @converter("convolution")
 def convolution(t: StablehloNode) -> SSAValue:
     """Any order of dims; dilated inputs get zeros between their elements."""
+    return _convolution(t, t.integers("padding", [0] * 2 * (len(shape_of(t.value(0))) - 2)))
+
+
+@converter("dynamic_conv")
+def dynamic_convolution(t: StablehloNode) -> SSAValue:
+    """Convert a convolution whose padding is an operand."""
+    return _convolution(t, t.size_values(2))
+
+
+def _convolution(t: StablehloNode, pads: Sequence[Extent]) -> SSAValue:
     if t.integer("batch_group_count") != 1:
         t.unsupported("its batch is in groups", hint="slice the batch, and concatenate the results")
     input, weight, result = _orders(t)
@@ -120,10 +130,7 @@ def convolution(t: StablehloNode) -> SSAValue:
     reversal = t.integers("window_reversal", [0] * spatial)
     w = t.reverse(w, [2 + dim for dim, is_reversed in enumerate(reversal) if is_reversed])
     x = t.spread(x, [1, 1, *t.integers("lhs_dilation", ones)])
-    pads = t.integers("padding", [0] * 2 * spatial)
-    low, high = [0, 0, *pads[::2]], [0, 0, *pads[1::2]]
-    if min(pads, default=0) < 0:
-        x, low, high = t.pad(x, low, high), [0] * len(low), [0] * len(high)
+    x, low, high = t.padded(x, [0, 0, *pads[::2]], [0, 0, *pads[1::2]])
     if 0 in t.result_type.get_shape() and _is_empty(t, x, w, low, high):
         return t.constant(np.zeros(t.result_type.get_shape(), to_numpy(t.element_type)))
     y = t.emit(

@@ -1,5 +1,7 @@
 """Reductions of StableHLO whose region is one op."""
 
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 
 from braid.dialects.braid.base import extents_of
@@ -41,6 +43,26 @@ def combination(t: StablehloNode) -> str:
             hint="compute the elements before the reduction, and reduce them by one of these",
         )
     kind = _KINDS[op.short_name()]
+    return ON_BOOLS.get(kind, kind) if t.is_bool(t.value(0)) else kind
+
+
+def called_combination(t: StablehloNode) -> str:
+    """Return what the function that `t` calls combines two elements with."""
+    called = t.op.field("called_computations")
+    names = [each.string_value() for each in called] if isinstance(called, ArrayAttr) else []
+    module = t.op.get_toplevel_object()
+    functions = [
+        op for op in module.walk() if isinstance(op, FuncOp) and op.sym_name.data in names[:1]
+    ]
+    ops = list(functions[0].body.block.ops) if functions else []
+    # It stands before or behind the call, and may have been converted.
+    kind = ops[0].name.partition(".")[2] if len(ops) == 2 else ""
+    kind = _KINDS.get(kind, kind)
+    if kind not in _KINDS.values() or set(ops[0].operands) != set(functions[0].args):
+        t.unsupported(
+            f"it combines elements by the function {', '.join(names) or 'of no name'}",
+            hint=f"use one of {', '.join(sorted(_KINDS))}",
+        )
     return ON_BOOLS.get(kind, kind) if t.is_bool(t.value(0)) else kind
 
 

@@ -1,5 +1,7 @@
 """One op of TOSA while it is converted: its fields."""
 
+from collections.abc import Collection
+
 import numpy as np
 from xdsl.ir import SSAValue
 
@@ -8,9 +10,16 @@ from braid.dialects.tosa import TosaOp
 from braid.passes.conversion.converters import Converters
 from braid.passes.conversion.node import ForeignNode
 
+_SHAPE_OPERANDS = {"pad": (1,), "reshape": (1,), "resize": (1, 2, 3), "slice": (1, 2), "tile": (1,)}
+
 
 class TosaNode(ForeignNode[TosaOp]):
     """An op of TOSA, with what it says about itself."""
+
+    @property
+    def shape_operands(self) -> Collection[int]:
+        """Return which operands have a `!tosa.shape`."""
+        return _SHAPE_OPERANDS.get(self.op.short_name(), ())
 
     def known(self, value: SSAValue) -> Array | None:
         """The elements of a constant or of a list of extents, None for any other value."""

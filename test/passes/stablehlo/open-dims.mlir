@@ -67,3 +67,30 @@ func.func @slices(%x: tensor<?xf32>, %i: tensor<1xi32>) -> (tensor<?xf32>, tenso
   %c = "stablehlo.real_dynamic_slice"(%x, %i, %end, %one) : (tensor<?xf32>, tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<3xf32>
   func.return %a, %b, %c : tensor<?xf32>, tensor<?xf32>, tensor<3xf32>
 }
+
+// -----
+
+// A convolution and windows whose padding is an operand: numbers are the op's, sizes a pad before.
+// CHECK-LABEL: @windows
+// CHECK: braid.conv {{.*}} pad_low = array<i64: 1>
+// CHECK: braid.sized_pad {{.*}} -> tensor<1x1x?xf32, #braid.sizes<["2 * \22input0[2]\22"]>>
+// CHECK: braid.pool {{.*}} kind = "max"
+func.func @windows(%x: tensor<1x1x?xf32>, %w: tensor<1x1x3xf32>) -> (tensor<1x1x?xf32>, tensor<1x1x?xf32>) {
+  %p = "stablehlo.constant"() <{value = dense<1> : tensor<1x2xi32>}> : () -> tensor<1x2xi32>
+  %c = "stablehlo.dynamic_conv"(%x, %w, %p) <{batch_group_count = 1 : i64, feature_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, input_feature_dimension = 1, input_spatial_dimensions = [2], kernel_output_feature_dimension = 0, kernel_input_feature_dimension = 1, kernel_spatial_dimensions = [2], output_batch_dimension = 0, output_feature_dimension = 1, output_spatial_dimensions = [2]>}> : (tensor<1x1x?xf32>, tensor<1x1x3xf32>, tensor<1x2xi32>) -> tensor<1x1x?xf32>
+  %n = "stablehlo.get_dimension_size"(%x) <{dimension = 2 : i64}> : (tensor<1x1x?xf32>) -> tensor<i32>
+  %n11 = "stablehlo.reshape"(%n) : (tensor<i32>) -> tensor<1x1xi32>
+  %none = "stablehlo.constant"() <{value = dense<0> : tensor<2x2xi32>}> : () -> tensor<2x2xi32>
+  %zero = "stablehlo.constant"() <{value = dense<0> : tensor<1x1xi32>}> : () -> tensor<1x1xi32>
+  %last = "stablehlo.concatenate"(%zero, %n11) <{dimension = 1 : i64}> : (tensor<1x1xi32>, tensor<1x1xi32>) -> tensor<1x2xi32>
+  %pads = "stablehlo.concatenate"(%none, %last) <{dimension = 0 : i64}> : (tensor<2x2xi32>, tensor<1x2xi32>) -> tensor<3x2xi32>
+  %least = "stablehlo.constant"() <{value = dense<0xFF800000> : tensor<f32>}> : () -> tensor<f32>
+  %ones = "stablehlo.constant"() <{value = dense<1> : tensor<3xi32>}> : () -> tensor<3xi32>
+  %window = "stablehlo.constant"() <{value = dense<[1, 1, 2]> : tensor<3xi32>}> : () -> tensor<3xi32>
+  %m = "stablehlo.custom_call"(%c, %least, %window, %ones, %ones, %ones, %pads) <{call_target_name = "stablehlo.dynamic_reduce_window", called_computations = [@largest]}> : (tensor<1x1x?xf32>, tensor<f32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3x2xi32>) -> tensor<1x1x?xf32>
+  func.return %c, %m : tensor<1x1x?xf32>, tensor<1x1x?xf32>
+}
+func.func @largest(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
+  %y = "stablehlo.maximum"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  func.return %y : tensor<f32>
+}

@@ -149,3 +149,12 @@ func.func @bools(%x: tensor<4xi1>) -> tensor<4xi1> {
   %y = tosa.sub %x, %x : (tensor<4xi1>, tensor<4xi1>) -> tensor<4xi1>
   func.return %y : tensor<4xi1>
 }
+
+// -----
+
+func.func @shape(%x: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %s = "tosa.const_shape"() <{values = dense<[2, 3]> : tensor<2xindex>}> : () -> !tosa.shape<2>
+  // expected-error @+1 {{'tosa.add': a value has type !tosa.shape<2>, expected a tensor of a known rank}}
+  %y = "tosa.add"(%x, %s) : (tensor<2x3xf32>, !tosa.shape<2>) -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
