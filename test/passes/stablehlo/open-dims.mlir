@@ -74,7 +74,7 @@ func.func @slices(%x: tensor<?xf32>, %i: tensor<1xi32>) -> (tensor<?xf32>, tenso
 // CHECK-LABEL: @windows
 // CHECK: braid.conv {{.*}} pad_low = array<i64: 1>
 // CHECK: braid.sized_pad {{.*}} -> tensor<1x1x?xf32, #braid.sizes<["2 * \22input0[2]\22"]>>
-// CHECK: braid.pool {{.*}} kind = "max"
+// CHECK: braid.pool {{.*}}{kind = "max"
 func.func @windows(%x: tensor<1x1x?xf32>, %w: tensor<1x1x3xf32>) -> (tensor<1x1x?xf32>, tensor<1x1x?xf32>) {
   %p = "stablehlo.constant"() <{value = dense<1> : tensor<1x2xi32>}> : () -> tensor<1x2xi32>
   %c = "stablehlo.dynamic_conv"(%x, %w, %p) <{batch_group_count = 1 : i64, feature_group_count = 1 : i64, dimension_numbers = #stablehlo.conv<raw input_batch_dimension = 0, input_feature_dimension = 1, input_spatial_dimensions = [2], kernel_output_feature_dimension = 0, kernel_input_feature_dimension = 1, kernel_spatial_dimensions = [2], output_batch_dimension = 0, output_feature_dimension = 1, output_spatial_dimensions = [2]>}> : (tensor<1x1x?xf32>, tensor<1x1x3xf32>, tensor<1x2xi32>) -> tensor<1x1x?xf32>
