@@ -225,7 +225,7 @@ def _chosen(condition: Extent, a: Extent, b: Extent) -> Extent:
     for atom in (atom for atom in factors if isinstance(atom, Select)):
         cases = [substitute(condition, {atom: part}) for part in (atom.chosen, atom.otherwise)]
         if all(isinstance(case, int) for case in cases):
-            first, second = (a if case else b for case in cases)
+            first, second = (b if case == 0 else a for case in cases)
             rounded = _rounded_up(atom.condition)
             if rounded is not None and second - first in (1, -1):
                 return first + (second - first) * rounded

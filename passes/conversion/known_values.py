@@ -77,8 +77,9 @@ class _Evaluation:
             return numpy_from_dense(owner.value)
         if isinstance(owner, SizeValuesOp):
             return as_array(owner.values.get_values(), shape_of(value))
-        is_single = isinstance(owner, TensorOp) and len(owner.results) == 1
-        return self.result(owner, depth - 1) if is_single and depth else None
+        if not isinstance(owner, TensorOp) or len(owner.results) != 1 or not depth:
+            return None
+        return self.result(owner, depth - 1)
 
     def result(self, op: TensorOp, depth: int) -> Array | None:
         """Return the elements of an op's result, None where an operand is unknown or large."""

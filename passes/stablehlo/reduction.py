@@ -1,8 +1,10 @@
 """Reductions of StableHLO whose region is one op."""
 
-from xdsl.dialects.builtin import ArrayAttr
+from typing import cast
+
+from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, SSAValue
+from xdsl.ir import Attribute, Block, SSAValue
 
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.dtypes import to_numpy
@@ -49,7 +51,8 @@ def combination(t: StablehloNode) -> str:
 def called_combination(t: StablehloNode) -> str:
     """Return what the function that `t` calls combines two elements with."""
     called = t.op.field("called_computations")
-    names = [each.string_value() for each in called] if isinstance(called, ArrayAttr) else []
+    entries = cast("ArrayAttr[Attribute]", called) if isinstance(called, ArrayAttr) else ()
+    names = [each.string_value() for each in entries if isinstance(each, SymbolRefAttr)]
     module = t.op.get_toplevel_object()
     functions = [
         op for op in module.walk() if isinstance(op, FuncOp) and op.sym_name.data in names[:1]
