@@ -22,16 +22,6 @@ func.func @said(%a: tensor<?xf32, #braid.sizes<["\22input1[0]\22"]>>, %b: tensor
 
 // -----
 
-// Names of the model, and bounds of StableHLO.
-// CHECK-LABEL: @bounded
-// CHECK-SAME: tensor<?x?xf32, #braid.sizes<["\22tokens[0]\22", "\22tokens[1]\22"]>> {braid.name = "tokens"}
-// CHECK-SAME: braid.symbols = {"tokens[0]" = #braid.symbol<{max = 16 : i64}>}
-func.func @bounded(%a: tensor<?x?xf32, #stablehlo.bounds<16, ?>> {braid.name = "tokens"}) {
-  func.return
-}
-
-// -----
-
 // Results have what follows from operands; the function says the same.
 // CHECK-LABEL: @ops
 // CHECK-SAME: -> tensor<?xf32, #braid.sizes<["8 * \22input0[0]\22"]>>

@@ -94,3 +94,14 @@ func.func @largest(%a: tensor<f32>, %b: tensor<f32>) -> tensor<f32> {
   %y = "stablehlo.maximum"(%a, %b) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   func.return %y : tensor<f32>
 }
+
+// -----
+
+// Names of the model, and bounds of StableHLO.
+// CHECK-LABEL: @bounded
+// CHECK-SAME: tensor<?x?xf32, #braid.sizes<["\22tokens[0]\22", "\22tokens[1]\22"]>> {braid.name = "tokens"}
+// CHECK-SAME: braid.symbols = {"tokens[0]" = #braid.symbol<{max = 16 : i64}>}
+func.func @bounded(%a: tensor<?x?xf32, #stablehlo.bounds<16, ?>> {braid.name = "tokens"}) -> tensor<?x?xf32, #stablehlo.bounds<16, ?>> {
+  %y = "stablehlo.abs"(%a) : (tensor<?x?xf32, #stablehlo.bounds<16, ?>>) -> tensor<?x?xf32, #stablehlo.bounds<16, ?>>
+  func.return %y : tensor<?x?xf32, #stablehlo.bounds<16, ?>>
+}
