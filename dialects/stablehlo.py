@@ -32,7 +32,7 @@ _CHLO_OPERATORS = """
 acos acosh asin asinh atan atanh conj cosh digamma erf erf_inv erfc is_inf is_neg_inf is_pos_inf
 lgamma ragged_dot sinh square tan top_k
 """.split()  # noqa: SIM905  three lines as a list
-"""Those of CHLO, a dialect above StableHLO, that exporters write."""
+"""Exporters write these ops of CHLO, a dialect above StableHLO."""
 
 
 @irdl_attr_definition
@@ -51,14 +51,14 @@ class DotDimsAttr(TextAttr):
 
 @irdl_attr_definition
 class GatherDimsAttr(TextAttr):
-    """What the dims of a `gather` are."""
+    """The attribute says which part each dim of a `gather` plays."""
 
     name = "stablehlo.gather"
 
 
 @irdl_attr_definition
 class ScatterDimsAttr(TextAttr):
-    """What the dims of a `scatter` are."""
+    """The attribute says which part each dim of a `scatter` plays."""
 
     name = "stablehlo.scatter"
 
@@ -86,14 +86,14 @@ class PrecisionAttr(TextAttr):
 
 @irdl_attr_definition
 class AlgorithmAttr(TextAttr):
-    """How precisely a product is computed."""
+    """The attribute says how precisely a product is computed."""
 
     name = "stablehlo.dot_algorithm"
 
 
 @irdl_attr_definition
 class ResultAccuracyAttr(TextAttr):
-    """How precisely an elementary function is computed."""
+    """The attribute says how precisely an elementary function is computed."""
 
     name = "stablehlo.result_accuracy"
 

@@ -48,7 +48,7 @@ class TensorNest:
     op: GenericOp
     of: Operation
     is_copy: bool = True
-    """Whether `op` is a generic form, whose operands are the arguments of a function of its own."""
+    """If set, `op` is a generic form, whose operands are arguments of a function of its own."""
 
     @property
     def inputs(self) -> tuple[SSAValue, ...]:

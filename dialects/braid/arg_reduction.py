@@ -24,7 +24,7 @@ from braid.dialects.braid.dtypes import i1, i64, is_float
 from braid.dialects.braid.reduction import neutral_of, reduce_stage
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument, Literal, Position, Scalar
-from braid.dialects.braid.sizes import may_be_at_most
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.structure import Access, OperandSource, Stage, StageSource, Structure
 
 

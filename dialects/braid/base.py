@@ -19,14 +19,9 @@ from braid.dialects.braid.boxes import Box, sizes
 from braid.dialects.braid.dtypes import i1, is_element_type, is_stored_only
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_facts import may_equal
 from braid.dialects.braid.size_limits import require_extents
-from braid.dialects.braid.sizes import (
-    SizedLayoutAttr,
-    extents_of_type,
-    may_equal,
-    sized_type,
-    verify_sizes,
-)
+from braid.dialects.braid.sizes import SizedLayoutAttr, extents_of_type, sized_type, verify_sizes
 from braid.dialects.braid.structure import Structure, structure_fault
 from braid.dialects.braid.tiling import IterationDim, Reads, Tile, domain_of, structured_reads
 from braid.support.sizes.expression import Extent
@@ -116,7 +111,7 @@ class TensorOp(IRDLOperation, ABC):
         return [IterationDim(extent) for extent in self.result_type().get_shape()]
 
     def tile(self, box: Box) -> Tile | None:
-        """How the iterations `box` are computed; None where parts like it cannot be.
+        """Return how the iterations `box` are computed; None where parts like it cannot be.
 
         Dims of the iteration domain behind those of `box` are whole.
         """
@@ -199,7 +194,7 @@ class StructuredOp(TensorOp, ABC):
         return {}
 
     def _computes(self, tile: Tile, box: Box, structure: Structure, reads: Reads) -> bool:
-        """Whether the op on the slices is this one's loop nest on the box.
+        """Return whether the op on the slices is this one's loop nest on the box.
 
         It makes more where a dim cannot be cut, as the row of a softmax, or something else where
         a body knows the extents.

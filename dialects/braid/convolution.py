@@ -34,8 +34,8 @@ from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply
+from braid.dialects.braid.size_facts import may_equal
 from braid.dialects.braid.size_limits import require_extents
-from braid.dialects.braid.sizes import may_equal
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -112,7 +112,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
 
     @property
     def zeros(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """How many of the first and last elements along each spatial dim are known to be zeros."""
+        """Return how many first and last elements of each spatial dim are known to be zeros."""
         none = (0,) * (len(shape_of(self.input)) - 2)
         low, high = (
             none if known is None else known.get_values()
@@ -121,7 +121,7 @@ class ConvOp(AccumulatingOp, WindowedOp, StructuredOp):
         return low, high
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         x, w, groups = extents_of(self.input), shape_of(self.weight), self.groups.value.data
         require(len(x) >= 3, f"the input has rank {len(x)}, expected at least 3")
         require(len(w) == len(x), f"the weight has rank {len(w)}, expected {len(x)}")

@@ -29,7 +29,7 @@ from braid.dialects.braid.dtypes import bytes_of, f32, i1, is_float, is_stored_o
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply, Argument
-from braid.dialects.braid.sizes import take_as_equal
+from braid.dialects.braid.size_facts import take_as_equal
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
 from braid.support.sizes.expression import Extent, ExtentT
 from braid.support.sizes.operators import is_equal, select

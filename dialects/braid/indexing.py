@@ -26,7 +26,7 @@ from braid.dialects.braid.dtypes import i1, i64
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument, Load, Position, Scalar
-from braid.dialects.braid.sizes import may_be_at_most
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.structure import Access, OperandSource, Stage, Structure, parallel
 from braid.dialects.braid.tiling import Tile
 from braid.support.sizes.expression import Extent

@@ -22,7 +22,7 @@ from braid.dialects.braid.elementwise import repeated_map, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Apply
-from braid.dialects.braid.sizes import may_equal
+from braid.dialects.braid.size_facts import may_equal
 from braid.dialects.braid.structure import (
     Access,
     OperandSource,
@@ -55,7 +55,7 @@ class MatmulOp(AccumulatingOp, StructuredOp):
     output = result_def(TensorType)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         a, b = extents_of(self.lhs), extents_of(self.rhs)
         require(len(a) >= 2, f"the left operand has rank {len(a)}, expected at least 2")
         require(len(a) == len(b), f"operands have ranks {len(a)} and {len(b)}")

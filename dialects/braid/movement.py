@@ -1,6 +1,6 @@
 """Ops that move elements without computing: transpose, broadcast, reshape, slice, pad, concat."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 import numpy as np
@@ -42,7 +42,7 @@ from braid.dialects.braid.elementwise import repeated_map
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.scalar import Argument
-from braid.dialects.braid.sizes import may_equal, total
+from braid.dialects.braid.size_facts import may_equal, total
 from braid.dialects.braid.slicing import padded_extents, require_padding_value, require_sliced
 from braid.dialects.braid.structure import (
     Access,
@@ -98,7 +98,7 @@ class TransposeOp(StructuredOp):
         return TransposeOp.on(input, permutation=integers(permutation))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         shape, permutation = extents_of(self.input), self.permutation.get_values()
         require(
             sorted(permutation) == list(range(len(shape))),
@@ -197,6 +197,22 @@ class ReshapeOp(DeclaredShapeOp):
         """The same elements; None where these are not a box of the operand."""
         needed = reshaped(box, shape_of(self.output), shape_of(self.input))
         return None if needed is None else Tile((needed,))
+
+
+def reshape_dim_by_dim(
+    value: SSAValue, shape: Sequence[Extent], emit: Callable[[ReshapeOp], SSAValue]
+) -> SSAValue:
+    """Return `value` under the extents of `shape`, of which each run checks that they are its own.
+
+    `emit` inserts each reshape. One dim is reshaped at a time, since a run counts elements. Raises
+    VerifyException where an extent can be no other one's value.
+    """
+    for dim, wanted in enumerate(shape):
+        own = list(extents_of(value))
+        if own[dim] != wanted:
+            own[dim] = wanted
+            value = emit(ReshapeOp.get(value, own))
+    return value
 
 
 @irdl_op_definition
@@ -310,7 +326,7 @@ class PadOp(StructuredOp):
         return PadOp.on(input, low=integers(low), high=integers(high), value=number)
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         low, high = self.low.get_values(), self.high.get_values()
         extents = padded_extents(extents_of(self.input), low, high)
         require_padding_value(self.value, self.input)
@@ -356,7 +372,7 @@ class ConcatOp(TensorOp):
         return ConcatOp.on(*inputs, dim=IntegerAttr(dim, i64))
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the type of the result; raise VerifyException as the class says."""
         shapes, dim = [list(extents_of(value)) for value in self.inputs], self.dim.value.data
         require(bool(shapes), "expected at least one operand")
         require(0 <= dim < len(shapes[0]), f"dim is {dim}, expected 0 to {len(shapes[0]) - 1}")

@@ -49,8 +49,8 @@ from braid.dialects.braid.resampling import (
     filter_steps,
     resampling_taps,
 )
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.size_limits import require_table
-from braid.dialects.braid.sizes import may_be_at_most
 from braid.dialects.braid.tiling import Tile
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.expression import Extent

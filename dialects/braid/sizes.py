@@ -5,10 +5,7 @@ a type says, as a layout does: `tensor<?x768xf32, #braid.sizes<["batch * sequenc
 is copied therefore keeps its sizes, and text that is parsed again has them.
 """
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
 
@@ -33,7 +30,7 @@ from xdsl.utils.exceptions import VerifyException
 from braid.dialects.braid.attribute_names import SYMBOLS
 from braid.dialects.braid.layout import DYNAMIC, InvalidLayout, Layout
 from braid.support.likely_sizes import LIKELY_SEQUENCE, likely_size
-from braid.support.sizes.assumptions import Answer, Assumed, Assumptions
+from braid.support.sizes.assumptions import Assumed, Assumptions
 from braid.support.sizes.expression import Extent, Size, SizeError, symbol, symbols_of
 from braid.support.sizes.reading import parse_size
 from braid.support.sizes.text import print_size
@@ -181,7 +178,7 @@ class SizedLayoutAttr(ParametrizedAttribute):
 
 @irdl_attr_definition
 class SymbolAttr(ParametrizedAttribute):
-    """What is assumed of a symbol: its range, what divides it, and likely values.
+    """An attribute holds what is assumed of a symbol: its range, what divides it, likely values.
 
     ```mlir
     #braid.symbol<{likely = array<i64: 1, 8>, max = 64 : i64, min = 1 : i64}>
@@ -363,87 +360,3 @@ def verify_sizes(type: "TensorType[Any]") -> None:
         count, wanted = len(encoding.texts), type.get_shape().count(DYNAMIC)
         if count != wanted:
             raise VerifyException(f"type {type} has {count} sizes for {wanted} open dims")
-
-
-# ---- What inference asks ----
-
-_NOTHING = Assumptions.of({})
-"""All symbols are sizes: 0 or more."""
-
-
-@dataclass(frozen=True)
-class SizeFact:
-    """What an op takes for granted of sizes: that one equals another, or is at most that."""
-
-    left: Extent
-    right: Extent
-    is_equality: bool
-
-    @property
-    def size(self) -> Extent:
-        """Return what is 0 where they are equal, or not negative where left is at most right."""
-        return self.left - self.right if self.is_equality else self.right - self.left
-
-    def __str__(self) -> str:
-        relation = "=" if self.is_equality else "<="
-        return f"{print_size(self.left)} {relation} {print_size(self.right)}"
-
-
-_granted: ContextVar[dict[SizeFact, None] | None] = ContextVar("granted_sizes", default=None)
-
-
-@contextmanager
-def collecting_facts() -> Generator[dict[SizeFact, None]]:
-    """Collect what is taken for granted within the `with` block though nothing proves it."""
-    facts: dict[SizeFact, None] = {}
-    token = _granted.set(facts)
-    try:
-        yield facts
-    finally:
-        _granted.reset(token)
-
-
-def may_equal(a: Extent, b: Extent) -> bool:
-    """Return whether two extents have the same value for some sizes, which is taken for granted."""
-    if a == b or DYNAMIC in (a, b):
-        return True
-    if isinstance(a, int) and isinstance(b, int):
-        return False
-    return _may_be(_NOTHING.equal(a, b), SizeFact(a, b, is_equality=True))
-
-
-def may_be_at_most(a: Extent, b: Extent) -> bool:
-    """Return whether an extent is at most another for some sizes; this is taken for granted."""
-    if DYNAMIC in (a, b):
-        return True
-    if isinstance(a, int) and isinstance(b, int):
-        return a <= b
-    return _may_be(_NOTHING.at_most(a, b), SizeFact(a, b, is_equality=False))
-
-
-def take_as_equal(extents: Sequence[Extent]) -> None:
-    """Note that extents of operands, but for ones, are taken to be equal: see `collecting_facts`.
-
-    Code that repeats an operand does so where its extent is the number 1, and never otherwise.
-    """
-    if _granted.get() is not None:
-        first, *others = [e for e in dict.fromkeys(extents) if e not in (1, DYNAMIC)] or [1]
-        for other in others:
-            may_equal(first, other)
-
-
-def _may_be(answer: Answer, fact: SizeFact) -> bool:
-    facts = _granted.get()
-    if facts is not None and answer is Answer.UNKNOWN:
-        facts[fact] = None
-    return answer is not Answer.NO
-
-
-def total(extents: Iterable[Extent]) -> Extent:
-    """Return the sum of extents, DYNAMIC where one of them is."""
-    found: Extent = 0
-    for extent in extents:
-        if extent == DYNAMIC:
-            return DYNAMIC
-        found = found + extent
-    return found

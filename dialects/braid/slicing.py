@@ -1,4 +1,4 @@
-"""What slices and paddings by numbers and by sizes have in common."""
+"""Checks that slices and paddings by numbers and by sizes have in common."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import element_type_of, require
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.sizes import may_be_at_most, total
+from braid.dialects.braid.size_facts import may_be_at_most, total
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.operators import is_equal, select
 

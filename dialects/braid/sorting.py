@@ -23,7 +23,7 @@ from braid.dialects.braid.boxes import Box
 from braid.dialects.braid.dtypes import i1, i64
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.sizes import may_be_at_most
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.tiling import Tile
 
 
@@ -58,7 +58,7 @@ class TopKOp(TensorOp):
         )
 
     def infer_result_types(self) -> Sequence[AnyTensor]:
-        """See the class."""
+        """Return the types of the results; raise VerifyException as the class says."""
         shape, k, dim = list(extents_of(self.input)), self.k.value.data, self.dim.value.data
         require_computed(element_type_of(self.input))
         require_dim(dim, len(shape))

@@ -26,7 +26,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.movement import ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.numpy_functions import wide
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.sizes import may_be_at_most, may_equal
+from braid.dialects.braid.size_facts import may_be_at_most, may_equal
 from braid.dialects.braid.tiling import IterationDim, Tile
 from braid.dialects.braid.transposed_decomposition import (
     TransposedConvolution,

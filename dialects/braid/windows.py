@@ -19,8 +19,8 @@ from braid.dialects.braid.base import (
 )
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_facts import may_be_at_most, total
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
-from braid.dialects.braid.sizes import may_be_at_most, total
 from braid.dialects.braid.tiling import Reads
 from braid.support.sizes.expression import Extent, ExtentT
 
@@ -37,7 +37,7 @@ class Windows:
 
     @property
     def is_padded(self) -> bool:
-        """Whether windows reach over the edge."""
+        """Return whether windows reach over the edge."""
         return any(self.pad_low) or any(self.pad_high)
 
     def padded_shape(self, spatial: Sequence[Extent]) -> tuple[Extent, ...]:
@@ -111,7 +111,7 @@ class Windows:
 
 
 def _count(limit: int, holds: Callable[[int], bool]) -> int:
-    """How many of 0, 1, … in a row, at most `limit`; it holds for none behind one that fails."""
+    """Return for how many of 0, 1, … it holds, at most `limit`; for none behind one that fails."""
     low, high = 0, limit
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""What the names in a model refer to, checked in all graphs before anything is imported.
+"""Check what the names in a model refer to, in all graphs, before anything is imported.
 
 A branch that is never taken may not fit the shapes at hand, and is then an error where it is taken.
 Names, and which ops there are, do not depend on shapes: what is wrong with them is wrong always.

@@ -84,7 +84,7 @@ def _block_of(node: Node, region: Region, argument_types: Sequence[Attribute]) -
 def _returned(
     node: Node, block: Block, types: Sequence[Attribute] | None = None
 ) -> Sequence[SSAValue]:
-    """What the terminator of a block returns, which must have `types`, if these are given."""
+    """Return the operands of a block's terminator, which must fit `types`, if these are given."""
     values = _last(block).operands
     actual = [value.type for value in values]
     if types is not None and not _fit(actual, types):

@@ -1,4 +1,4 @@
-"""How the ops of another dialect are converted: a function for each, by the name of the op."""
+"""Convert the ops of another dialect: each by a function, which is found by the op's name."""
 
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
@@ -71,9 +71,6 @@ class Converters(Generic[NodeT]):
     def _replace(self, node: NodeT) -> Sequence[SSAValue]:
         """Put what an op becomes in its place; return the values of its results."""
         values = self._values(node)
-        if len(node.op.results) != len(values):
-            node.fail(f"expected {len(values)} results, got {len(node.op.results)}")
-        values = [_as_declared(node, index, value) for index, value in enumerate(values)]
         for result, value in zip(node.op.results, values, strict=True):
             if value.name_hint is None:
                 value.name_hint = result.name_hint
@@ -91,13 +88,16 @@ class Converters(Generic[NodeT]):
         _require_tensors(node)
         try:
             converted = convert(node)
+            values = [converted] if isinstance(converted, SSAValue) else converted
+            if len(node.op.results) != len(values):
+                node.fail(f"expected {len(values)} results, got {len(node.op.results)}")
+            return [_as_declared(node, index, value) for index, value in enumerate(values)]
         except VerifyException as error:
             node.fail(str(error))
         except SizeError as error:
             node.fail(error.message)
         except INVALID_OP_ERRORS as error:
             node.fail(f"its fields, regions and types do not fit together: {error}")
-        return [converted] if isinstance(converted, SSAValue) else converted
 
 
 def _as_declared(node: ForeignNode[Any], index: int, value: SSAValue) -> SSAValue:
@@ -120,7 +120,7 @@ def _as_declared(node: ForeignNode[Any], index: int, value: SSAValue) -> SSAValu
 
 
 def _is_gone(op: Operation) -> bool:
-    """Whether `op` was replaced with another one, or was in a region of one that was."""
+    """Return whether `op` was replaced with another one, or was in a region of one that was."""
     return not isinstance(op.get_toplevel_object(), ModuleOp)
 
 

@@ -1,4 +1,4 @@
-"""What a module computes about its own shapes, while it is converted."""
+"""Evaluate what a module computes about its own shapes, while it is converted."""
 
 import math
 from dataclasses import dataclass, field
@@ -60,7 +60,7 @@ def _is_sized_value(value: SSAValue) -> bool:
 
 @dataclass(frozen=True)
 class _Evaluation:
-    """What is assumed of symbols, and the values that were asked for: each is computed once."""
+    """An evaluation keeps what is assumed of symbols, and each value that it has computed."""
 
     known: Assumptions
     found: dict[SSAValue, Array | None] = field(default_factory=dict[SSAValue, "Array | None"])

@@ -1,4 +1,4 @@
-"""What replaces an op of another dialect: ops of braid, built in its place."""
+"""Replace an op of another dialect by ops of braid, which are built in its place."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -23,7 +23,13 @@ from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import i1, i64, is_float, to_numpy
 from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, TransposeOp
+from braid.dialects.braid.movement import (
+    BroadcastOp,
+    PadOp,
+    ReshapeOp,
+    TransposeOp,
+    reshape_dim_by_dim,
+)
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import SIZES, as_array, is_sized
 from braid.dialects.braid.sized_ops import SizeValuesOp, pad_of, slice_of
@@ -118,7 +124,7 @@ class Replacement(Generic[OpT]):
 
     @cached_property
     def assumptions(self) -> Assumptions:
-        """What the function around the op assumes of its symbols."""
+        """Return what the function around the op assumes of its symbols."""
         parent = self.op.parent_op()
         while parent is not None and not isinstance(parent, FuncOp):
             parent = parent.parent_op()
@@ -225,11 +231,7 @@ class Replacement(Generic[OpT]):
 
     def with_extents(self, value: SSAValue, shape: Sequence[Extent]) -> SSAValue:
         """Return `value` under the extents of `shape`, of which each run checks that they hold."""
-        own = list(extents_of(value))
-        for dim, wanted in enumerate(shape):
-            own[dim] = wanted
-            value = self.reshape(value, own)  # one dim at a time: elements are counted
-        return value
+        return reshape_dim_by_dim(value, shape, self.emit)
 
     def transpose(self, value: SSAValue, permutation: Sequence[int]) -> SSAValue:
         """Dim i of the result is dim `permutation[i]`; `value` itself if nothing moves."""

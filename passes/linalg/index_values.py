@@ -1,84 +1,101 @@
 """Scalars of `arith` and `tensor` that are numbers, or made of the sizes of tensors."""
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IntegerAttr, TensorType
+from xdsl.dialects.builtin import IndexType, IntegerAttr, TensorType, i32, i64
 from xdsl.ir import Operation, SSAValue
 
 from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.support.sizes.assumptions import Answer, Assumptions
-from braid.support.sizes.expression import Extent
-from braid.support.sizes.operators import ceildiv, floordiv, maximum, minimum, mod
+from braid.support.sizes.expression import Extent, SizeError
+from braid.support.sizes.operators import ceildiv
+from braid.support.sizes.rules import ARITHMETIC, may_wrap
 
 _DEEPEST = 64
 """So many ops are looked through."""
 
-
-def _sum(a: Extent, b: Extent) -> Extent:
-    return a + b
-
-
-def _difference(a: Extent, b: Extent) -> Extent:
-    return a - b
-
-
-def _product(a: Extent, b: Extent) -> Extent:
-    return a * b
-
-
-_RULES: dict[str, Callable[[Extent, Extent], Extent]] = {
-    "arith.addi": _sum,
-    "arith.subi": _difference,
-    "arith.muli": _product,
-    "arith.maxsi": maximum,
-    "arith.maxui": maximum,
-    "arith.minsi": minimum,
-    "arith.minui": minimum,
-    "arith.floordivsi": floordiv,
-    "arith.ceildivsi": ceildiv,
-    "arith.ceildivui": ceildiv,
-    "arith.divsi": floordiv,
-    "arith.divui": floordiv,
-    "arith.remsi": mod,
-    "arith.remui": mod,
+_RULES = {
+    "arith.addi": "add",
+    "arith.divsi": "div",
+    "arith.divui": "div",
+    "arith.floordivsi": "div",
+    "arith.maxsi": "maximum",
+    "arith.maxui": "maximum",
+    "arith.minsi": "minimum",
+    "arith.minui": "minimum",
+    "arith.muli": "mul",
+    "arith.remsi": "rem",
+    "arith.remui": "rem",
+    "arith.subi": "sub",
 }
-"""On numbers that are not negative, which all rules here agree about."""
+"""The rules of sizes by which ops of `arith` compute."""
+
+_ROUND_UP = ("arith.ceildivsi", "arith.ceildivui")
+_ANY_SIGN = ("arith.addi", "arith.maxsi", "arith.minsi", "arith.muli", "arith.subi")
+"""Ops that are their rules for negative numbers too; others are read as unsigned, or rounded."""
 
 
-def index_value(value: SSAValue, known: Assumptions, depth: int = _DEEPEST) -> Extent | None:
-    """Return a scalar as a number or a size, None where it is data or may be negative."""
-    op = value.owner
-    if not isinstance(op, Operation) or not depth:
-        return None
-    name = op_name(op)
-    if isinstance(op, arith.ConstantOp):
-        return op.value.value.data if isinstance(op.value, IntegerAttr) else None
-    if isinstance(op, tensor.DimOp):
-        return _extent(op, known, depth - 1)
-    if isinstance(op, arith.IndexCastOp):
-        return index_value(op.input, known, depth - 1)
-    rule = _RULES.get(name)
-    if rule is None:
-        return None
-    operands = [index_value(operand, known, depth - 1) for operand in op.operands]
-    left, right = operands if len(operands) == 2 else (None, None)
-    if left is None or right is None:
-        return None
-    if "div" in name or "rem" in name:
-        is_plain = known.at_most(0, left) is Answer.YES and known.at_most(1, right) is Answer.YES
-        return rule(left, right) if is_plain else None
-    is_unsigned = name in ("arith.maxui", "arith.minui")
-    if is_unsigned and any(known.at_most(0, each) is not Answer.YES for each in (left, right)):
-        return None
-    return rule(left, right)
+def index_value(value: SSAValue, known: Assumptions) -> Extent | None:
+    """Return a scalar as a number or a size, None where it is data, or may wrap around.
+
+    `known` is what is assumed of the symbols.
+    """
+    return _Evaluation(known).value(value, _DEEPEST)
 
 
-def _extent(op: tensor.DimOp, known: Assumptions, depth: int) -> Extent | None:
-    dim = index_value(op.index, known, depth)
-    if not isinstance(dim, int) or not isinstance(op.source.type, TensorType):
-        return None
-    extents = extents_of(op.source)
-    return extents[dim] if 0 <= dim < len(extents) and extents[dim] != DYNAMIC else None
+@dataclass(frozen=True)
+class _Evaluation:
+    """An evaluation keeps what is assumed of symbols, and each scalar that it has computed."""
+
+    known: Assumptions
+    found: dict[SSAValue, Extent | None] = field(default_factory=dict[SSAValue, "Extent | None"])
+
+    def value(self, value: SSAValue, depth: int) -> Extent | None:
+        """Return a scalar, looking through `depth` ops."""
+        if value not in self.found:
+            self.found[value] = self._computed(value, depth - 1) if depth else None
+        return self.found[value]
+
+    def _computed(self, value: SSAValue, depth: int) -> Extent | None:
+        op = value.owner
+        if not isinstance(op, Operation) or value.type not in (IndexType(), i32, i64):
+            return None
+        match op:
+            case arith.ConstantOp():
+                return op.value.value.data if isinstance(op.value, IntegerAttr) else None
+            case tensor.DimOp():
+                return self._extent(op, depth)
+            case arith.IndexCastOp():
+                return self.value(op.input, depth)
+            case _:
+                operands = [self.value(operand, depth) for operand in op.operands]
+                extents = [extent for extent in operands if extent is not None]
+                is_known = len(extents) == len(operands) == 2
+                return self._combined(op_name(op), *extents) if is_known else None
+
+    def _extent(self, op: tensor.DimOp, depth: int) -> Extent | None:
+        dim = self.value(op.index, depth)
+        if not isinstance(dim, int) or not isinstance(op.source.type, TensorType):
+            return None
+        extents = extents_of(op.source)
+        return extents[dim] if 0 <= dim < len(extents) and extents[dim] != DYNAMIC else None
+
+    def _combined(self, name: str, left: Extent, right: Extent) -> Extent | None:
+        """Return what an op of `arith` makes of two extents."""
+        if name not in _ANY_SIGN and not (self._is_extent(left) and self._is_extent(right)):
+            return None
+        try:
+            if name in _ROUND_UP:
+                found = ceildiv(left, right) if right != 0 else None
+            else:
+                rule = ARITHMETIC.get(_RULES.get(name, ""))
+                found = None if rule is None else rule(self.known, left, right)
+        except SizeError:
+            return None  # it is larger than any size is written
+        return None if found is None or may_wrap(found) else found
+
+    def _is_extent(self, extent: Extent) -> bool:
+        return self.known.at_most(0, extent) is Answer.YES

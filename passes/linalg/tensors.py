@@ -1,5 +1,6 @@
 """Conversion of ops of `tensor` and `linalg` that move elements, and of softmax."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
@@ -38,6 +39,8 @@ def _collapse(t: UpstreamNode) -> SSAValue:
     if not isinstance(groups, ArrayAttr):
         t.leave()
     dims = [[int(each.value.data) for each in group] for group in cast(Any, groups)]
+    if [dim for group in dims for dim in group] != list(range(len(shape))):
+        t.leave()
     return t.reshape(t.value(0), [product_of(shape[dim] for dim in group) for group in dims])
 
 
@@ -46,7 +49,7 @@ def _expand(t: UpstreamNode) -> SSAValue:
     field = t.attribute("static_output_shape")
     if field is None:
         return t.reshape(t.value(0), t.shape(t.op.results[0]))
-    (shape,) = _mixed(t, [(_integers(t, "static_output_shape"), list(t.op.operands[1:]))])
+    (shape,) = _mixed(t, ["static_output_shape"], 1)
     return t.reshape(t.value(0), shape)
 
 
@@ -55,22 +58,17 @@ def _box(t: UpstreamNode, first: int) -> tuple[list[Extent], list[Extent], list[
 
     `first` is the number of operands that are tensors.
     """
-    lists = [_integers(t, f"static_{name}") for name in ("offsets", "sizes", "strides")]
-    operands = iter(t.op.operands[first:])
-    parts = [(each, [next(operands) for n in each if n == DYNAMIC_INDEX]) for each in lists]
-    offsets, sizes, strides = _mixed(t, parts)
+    offsets, sizes, strides = _mixed(t, ("static_offsets", "static_sizes", "static_strides"), first)
     return offsets, sizes, [stride if isinstance(stride, int) else t.leave() for stride in strides]
 
 
-def _mixed(
-    t: UpstreamNode, parts: Sequence[tuple[Sequence[int], Sequence[SSAValue]]]
-) -> list[list[Extent]]:
-    """Return lists of numbers, with the operands in place of those that are dynamic."""
-    found: list[list[Extent]] = []
-    for numbers, operands in parts:
-        rest = iter(operands)
-        found.append([t.index(next(rest)) if n == DYNAMIC_INDEX else n for n in numbers])
-    return found
+def _mixed(t: UpstreamNode, names: Sequence[str], first: int) -> list[list[Extent]]:
+    """Return lists of numbers, with operands from `first` on in place of those that are dynamic."""
+    places = itertools.count(first)
+    return [
+        [t.index(t.value(next(places))) if n == DYNAMIC_INDEX else n for n in _integers(t, name)]
+        for name in names
+    ]
 
 
 def _integers(t: UpstreamNode, name: str, default: Sequence[int] | None = None) -> list[int]:
@@ -94,7 +92,8 @@ def _extract_slice(t: UpstreamNode) -> SSAValue:
 
 def _insert_slice(t: UpstreamNode) -> SSAValue:
     """Concatenate the destination's pieces around the inserted box, from the last dim on."""
-    offsets, sizes, strides = _numbers(t, *_box(t, 2))
+    *box, strides = _box(t, 2)
+    offsets, sizes = (_fixed(t, each) for each in box)
     whole = _fixed(t, t.shape(t.value(1)))
     if 0 in sizes:
         return t.value(1)
@@ -108,12 +107,6 @@ def _insert_slice(t: UpstreamNode) -> SSAValue:
         if before or after:
             joined = t.emit(ConcatOp.get([*before, joined, *after], dim))
     return joined
-
-
-def _numbers(
-    t: UpstreamNode, offsets: Sequence[Extent], sizes: Sequence[Extent], strides: Sequence[int]
-) -> tuple[list[int], list[int], list[int]]:
-    return _fixed(t, offsets), _fixed(t, sizes), list(strides)
 
 
 def _fixed(t: UpstreamNode, extents: Sequence[Extent]) -> list[int]:
@@ -142,10 +135,7 @@ def _piece(
 
 
 def _pad(t: UpstreamNode) -> SSAValue:
-    static = [_integers(t, f"static_{side}") for side in ("low", "high")]
-    operands = iter(t.op.operands[1:])
-    parts = [(each, [next(operands) for n in each if n == DYNAMIC_INDEX]) for each in static]
-    low, high = _mixed(t, parts)
+    low, high = _mixed(t, ("static_low", "static_high"), 1)
     t.shape(t.value(0))
     last = t.op.regions[0].block.last_op
     number = None if last is None else t.number_in(last.operands[0])

@@ -16,8 +16,8 @@ from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import is_float
 from braid.dialects.braid.pooling import PoolOp
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.sized_ops import slice_of
-from braid.dialects.braid.sizes import may_be_at_most
 from braid.passes.linalg.nests import Nest, Window, in_result_dims
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of

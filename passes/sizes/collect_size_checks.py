@@ -14,14 +14,8 @@ from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS
 from braid.dialects.braid.base import TensorOp
 from braid.dialects.braid.names import names_of
-from braid.dialects.braid.sizes import (
-    SizeFact,
-    SizesAttr,
-    assumptions_of,
-    collecting_facts,
-    is_open,
-    symbols_used,
-)
+from braid.dialects.braid.size_facts import SizeFact, collecting_facts
+from braid.dialects.braid.sizes import SizesAttr, assumptions_of, is_open, symbols_used
 from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Answer, Assumptions
 from braid.support.sizes.expression import symbol

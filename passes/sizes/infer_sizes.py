@@ -1,4 +1,4 @@
-"""The sizes of open dims of results, from those of operands."""
+"""Infer the sizes of open dims of results from those of operands."""
 
 from collections.abc import Sequence
 from typing import NoReturn, cast
@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.base import AnyTensor, TensorOp, element_type_of, extents_of, fits
 from braid.dialects.braid.layout import DYNAMIC
-from braid.dialects.braid.movement import ReshapeOp
+from braid.dialects.braid.movement import ReshapeOp, reshape_dim_by_dim
 from braid.dialects.braid.sizes import extents_of_type, sized_type
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.sizes.expression import Extent
@@ -158,6 +158,12 @@ def _match(op: Operation, block: Block, arguments: Sequence[SSAValue]) -> None:
     end = block.last_op
     if end is None:
         return
+
+    def insert(reshape: ReshapeOp) -> SSAValue:
+        reshape.location = op.location
+        Rewriter.insert_op([reshape], InsertPoint.before(end))
+        return reshape.results[0]
+
     for index, (value, argument) in enumerate(zip(end.operands, arguments, strict=True)):
         left: Attribute = value.type
         entered: Attribute = argument.type
@@ -168,14 +174,10 @@ def _match(op: Operation, block: Block, arguments: Sequence[SSAValue]) -> None:
         own, wanted = extents_of(value), extents_of(argument)
         if own == wanted or DYNAMIC in own or not fits(own, wanted):
             _refuse(op, f"value {index} enters it as {entered!s} and leaves as {left!s}")
-        for dim in range(len(wanted)):  # one dim at a time: elements are counted
-            shape = [*wanted[: dim + 1], *own[dim + 1 :]]
-            if tuple(shape) != extents_of(value):
-                reshape = ReshapeOp.get(value, shape)
-                reshape.location = op.location
-                Rewriter.insert_op([reshape], InsertPoint.before(end))
-                value = reshape.results[0]
-        end.operands[index] = value
+        try:
+            end.operands[index] = reshape_dim_by_dim(value, wanted, insert)
+        except VerifyException as error:
+            _refuse(op, f"value {index} leaves it as {left!s}: {error}")
 
 
 def _refuse(op: Operation, message: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""`name-open-dims`: a size for each open dim that a function takes."""
+"""`name-open-dims`: give each open dim that a function takes a size."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,6 +1,7 @@
-"""What models of StableHLO assert of their shapes, as assumptions that every run checks."""
+"""Turn assertions of StableHLO models about shapes into assumptions that every run checks."""
 
 from dataclasses import replace
+from math import lcm
 
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import SSAValue
@@ -40,12 +41,9 @@ def assume_asserted(t: StablehloNode) -> None:
         if not condition.all():
             t.fail(f"it never holds: {t.text('error_message')}")
         return
-    comparison = t.value(0).owner
-    function = t.op.parent_op()
-    while not isinstance(function, FuncOp | None):
-        function = function.parent_op()
-    if function is None or not isinstance(comparison, ElementwiseOp):
-        return
+    comparison, function = t.value(0).owner, t.op.parent_op()
+    if not isinstance(function, FuncOp) or not isinstance(comparison, ElementwiseOp):
+        return  # what a branch asserts holds where the branch is taken
     sides = [_extent(t, value) for value in comparison.operands]
     if comparison.ROW.name in _RELATIONS and len(sides) == 2:
         left, right = sides
@@ -101,9 +99,17 @@ def _bound(function: FuncOp, own: str, name: str, factor: int, constant: int) ->
 
 
 def _make_one(function: FuncOp, left: Extent, right: Extent) -> None:
-    """Put the symbol on the right in place of that on the left."""
-    (own,) = symbols_of(left)
+    """Put the symbol on the right in place of that on the left, of which it takes the range."""
+    (own,), (other,) = symbols_of(left), symbols_of(right)
     Binding({Symbol(own): right}, {}).bind_all(function)
     known = dict(assumptions_of(function).symbols)
-    if known.pop(own, None) is not None:
+    dropped = known.pop(own, None)
+    if dropped is not None:
+        kept = known.get(other, Assumed())
+        most = [each.maximum for each in (dropped, kept) if each.maximum is not None]
+        known[other] = Assumed(
+            minimum=max(dropped.minimum, kept.minimum),
+            maximum=min(most, default=None),
+            multiple_of=lcm(dropped.multiple_of, kept.multiple_of),
+        )
         function.attributes[SYMBOLS] = symbols_attribute(known)

@@ -75,7 +75,7 @@ def dynamic_update_slice(t: StablehloNode) -> SSAValue:
 
 @converter("gather")
 def gather(t: StablehloNode) -> SSAValue:
-    """Where indexed dims are of size 1 in the slices, and the others whole."""
+    """Convert a gather whose slices have size 1 in indexed dims, or that is one slice."""
     return _gather(t, t.integers("slice_sizes"))
 
 

@@ -99,10 +99,12 @@ def dynamic_reshape(t: StablehloNode) -> SSAValue:
 @converter("set_dimension_size")
 def set_dimension_size(t: StablehloNode) -> SSAValue:
     """Cut a dim to its first elements; the size is that of an operand, which is no data."""
-    (size,), dim = t.size_values(1), t.integer("dimension")
+    sizes, dim = t.size_values(1), t.integer("dimension")
+    if len(sizes) != 1:
+        t.fail(f"operand 1 has {len(sizes)} elements, expected one")
     extents = list(t.extents(t.value(0)))
     require_dim(dim, len(extents))
-    extents[dim] = size
+    extents[dim] = sizes[0]
     return t.emit(slice_of(t.value(0), [0] * len(extents), extents))
 
 

@@ -47,7 +47,7 @@ class StablehloNode(ForeignNode[StablehloOp]):
         return self.broadcast(self.reshape(value, [1] * len(shape)), shape)
 
     def is_bool(self, value: SSAValue) -> bool:
-        """Whether the elements are bools, on which arithmetic is logic."""
+        """Return whether the elements are bools, on which arithmetic is logic."""
         return element_type_of(value) == i1
 
 

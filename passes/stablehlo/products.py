@@ -11,7 +11,7 @@ from braid.dialects.braid.base import extents_of, fits, shape_of
 from braid.dialects.braid.convolution import ConvOp
 from braid.dialects.braid.dtypes import i1, to_numpy
 from braid.dialects.braid.matmul import MatmulOp
-from braid.dialects.braid.sizes import may_equal
+from braid.dialects.braid.size_facts import may_equal
 from braid.passes.stablehlo.node import StablehloNode, converter
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
@@ -72,7 +72,7 @@ def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> 
 
 
 def _orders(t: StablehloNode) -> list[list[int]]:
-    """Those of input, weight and result that braid wants: batch, channels, spatial dims."""
+    """Return the orders of dims of input, weight and result: batch, channels, spatial dims."""
     text = t.text("dimension_numbers")
     if text.startswith("raw "):
         return _raw_orders(t)

@@ -35,7 +35,7 @@ def reduce(t: StablehloNode) -> SSAValue:
 
 
 def combination(t: StablehloNode) -> str:
-    """What the region of `t` combines two elements with."""
+    """Return the kind by which the region of `t` combines two elements."""
     if len(t.op.operands) != 2:
         t.unsupported("it reduces several values at once", hint="reduce them one after the other")
     op = _only_op(t.op.regions[0].block)
@@ -86,7 +86,7 @@ def with_initial(t: StablehloNode, kind: str, value: SSAValue) -> SSAValue:
 
 
 def is_neutral(t: StablehloNode, kind: str) -> bool:
-    """Whether the initial value, operand 1, changes nothing."""
+    """Return whether the initial value, operand 1, changes nothing."""
     initial = t.known(t.value(1))
     neutral = to_numpy(t.element_type).type(neutral_of(kind, t.element_type))
     return initial is not None and bool((initial == neutral).all())

@@ -54,7 +54,7 @@ class TosaNode(ForeignNode[TosaOp]):
 
 
 def is_const_shape(op: TosaOp) -> bool:
-    """Whether the result of `op` is a list of extents, which other ops read from it."""
+    """Return whether the result of `op` is a list of extents, which other ops read from it."""
     return op.short_name() == "const_shape"
 
 

@@ -539,7 +539,7 @@ def safetensors_outside(directory: Path) -> Command:
 
 
 def run(name: str, directory: Path) -> str | None:
-    """What is wrong with how a case ends, None if nothing is."""
+    """Return what is wrong with how a case ends, None if nothing is."""
     make, may_succeed = CASES[name]
     directory.mkdir()
     tool, *arguments = make(directory)

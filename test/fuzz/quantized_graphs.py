@@ -159,7 +159,7 @@ class Draft:
         weights: tuple[int, float],
         more: float = 0.0,
     ) -> Value:
-        """Return the value of sums of `x` times so many weights of this size, plus a bias.
+        """Return the value of sums of `x` times `terms` weights of this size, plus a bias.
 
         A sum of numbers of both signs grows with the square root of the number of terms, and so do
         the roundings of such sums that a reference in f32 adds up.

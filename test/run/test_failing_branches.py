@@ -196,7 +196,7 @@ def test_in_functions() -> None:
 
 
 def test_a_condition_that_single_iterations_know_is_still_known() -> None:
-    """What only the first iteration computes has no place in a loop, and one of its own if not."""
+    """An op that only the first iteration runs has no place in a loop: the loop is unrolled."""
     body = loop_body(
         [
             node("Constant", [], ["zero"], value=numpy_helper.from_array(np.array(0))),

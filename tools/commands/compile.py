@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """What is written, and where."""
+    """The options say what is written, and where."""
 
     output: OutputOption = None
     emit: EmitOption = None
@@ -45,7 +45,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class ReportOptions:
-    """What is measured and checked besides, and what is told."""
+    """The options say what is measured and checked besides, and what is told."""
 
     measure_layouts: MeasureLayoutsOption = None
     memory_report: MemoryReportOption = False

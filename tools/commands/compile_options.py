@@ -19,7 +19,7 @@ _SUFFIXES = {
     "hls-project": ".tar",
 }
 _STAGES = {".bin": "stream", ".txt": "stream-text"}
-"""What a file of this suffix is for targets that have such a stage."""
+"""A file of this suffix holds this stage, for targets that have it."""
 MEMORY_OPTIONS = ("--memory-budget", "--memory-report", "--memory-json")
 
 
@@ -54,7 +54,7 @@ VerifyDecisionsOption = Annotated[
 
 
 def _stages_to_complete(incomplete: str) -> list[str]:
-    """What shells offer behind `--emit`: what every target has."""
+    """Shells offer these behind `--emit`: every target has them."""
     from braid.lowering.host.stages import stages_of
     from braid.targets.machines.load import load_target
 
@@ -75,14 +75,14 @@ EmitOption = Annotated[
 
 
 def is_stage(emit: str) -> bool:
-    """Whether that is written without compiling all of the model."""
+    """Return whether that is written without compiling all of the model."""
     return emit not in (ARTIFACT, LIBRARY)
 
 
 def what_to_emit(
     emit: str | None, output: Path | None, target: str | os.PathLike[str] | None
 ) -> str:
-    """What is asked for, or follows from the suffix of the file, for this target.
+    """Return what is asked for, or follows from the suffix of the file, for this target.
 
     Raises:
         BraidError: models for the target have no such stage.

@@ -158,7 +158,7 @@ def _spaces(directory: Path, options: TaskOptions) -> "tuple[FamilySpace, ...]":
 
 
 def _kernels(keys: frozenset[str]) -> list[Kernel]:
-    """Those with a record, those that take longest first."""
+    """Return the kernels that have a record, those that take longest first."""
     from braid.targets.costs.schedule_records import load_tuned
 
     known = load_tuned()

@@ -77,9 +77,9 @@ class Builder:
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs."""
         self.requires_branches = False
-        """Whether a branch that cannot be imported is an error at once, not where it is taken."""
+        """If set, a branch that cannot be imported is an error at once, not where it is taken."""
         self.has_leftovers = False
-        """Whether a block was given up, so that ops may be left over that were never inserted."""
+        """Set once a block was given up, so that ops may be left over that were never inserted."""
         self._known: dict[SSAValue, Array] = {}
         self._sizes: dict[SSAValue, Array] = {}
         self._waiting: dict[SSAValue, Operation] = {}

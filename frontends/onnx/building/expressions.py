@@ -16,11 +16,12 @@ from braid.dialects.braid.movement import (
     ConcatOp,
     ReshapeOp,
     TransposeOp,
+    reshape_dim_by_dim,
 )
 from braid.dialects.braid.reduction import ReduceOp
 from braid.dialects.braid.size_evaluation import as_array
+from braid.dialects.braid.size_facts import may_equal
 from braid.dialects.braid.sized_ops import pad_of, slice_of
-from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
@@ -67,13 +68,10 @@ def with_extents(b: Builder, value: SSAValue, shape: Sequence[Extent]) -> SSAVal
 
     Returns it unchanged if they are its own in every run, or in none.
     """
-    own = list(extents_of(value))
+    own = extents_of(value)
     if len(own) != len(shape) or not all(map(may_equal, own, shape)):
         return value
-    for dim, wanted in enumerate(shape):
-        own[dim] = wanted
-        value = reshape(b, value, own)  # one dim at a time: the number of elements is checked
-    return value
+    return reshape_dim_by_dim(value, shape, b.emit)
 
 
 def transpose(b: Builder, value: SSAValue, permutation: Sequence[int]) -> SSAValue:

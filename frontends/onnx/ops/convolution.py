@@ -109,13 +109,13 @@ def transposed_convolution(b: Builder, node: Node) -> SSAValue:
 
 
 def _is_finite(b: Builder, value: SSAValue) -> bool:
-    """Whether `value` is known to have neither infinities nor NaN."""
+    """Return whether `value` is known to have neither infinities nor NaN."""
     array = _array(b, value)
     return array is not None and bool(np.isfinite(wide(array)).all())
 
 
 def _array(b: Builder, value: SSAValue) -> Array | None:
-    """What `value` is if it depends on weights and constants alone."""
+    """Return the elements of `value` if it depends on weights and constants alone."""
     op = value.owner
     if (known := b.known(value)) is not None:
         return known
@@ -174,7 +174,7 @@ def _samples(
     kernel: Sequence[int],
     window: WindowAttributes,
 ) -> SSAValue:
-    """What the windows read, times the mask, `[N, offset groups, C / groups, window, positions]`.
+    """Return what windows read, masked: `[N, offset groups, C / groups, window, positions]`.
 
     Every offset group is read as an image of its own.
     """
@@ -213,7 +213,7 @@ def _places(
     kernel: Sequence[int],
     window: WindowAttributes,
 ) -> SSAValue:
-    """Where each tap of each window reads along `dim`, in the shape of `grid`."""
+    """Return where each tap of each window reads along `dim`, in the shape of `grid`."""
     dtype = to_numpy(element_type_of(offset))
     require_table(math.prod(kernel) * grid[2 + dim], "places of the taps")
     tap = np.indices(kernel)[dim].reshape(1, -1, 1, 1) * window.dilations[dim]

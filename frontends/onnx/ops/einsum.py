@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.size_evaluation import fixed_shape
+from braid.dialects.braid.size_facts import may_equal
 from braid.dialects.braid.sized_ops import slice_of
-from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import drop_dims, matmul, reshape, transpose
 from braid.frontends.onnx.building.expressions import reduce as reduce_dims

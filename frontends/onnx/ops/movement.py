@@ -10,9 +10,9 @@ from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import LARGEST_EXTENT, SIZES, fixed
+from braid.dialects.braid.size_facts import may_equal, total
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
-from braid.dialects.braid.sizes import may_equal, total
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     broadcast,

@@ -64,7 +64,7 @@ def _pool_by_length(node: Node) -> list[Array]:
 
 
 def _counted(b: Builder, node: Node, tokens: SSAValue, grams: Array) -> SSAValue:
-    """How often each n-gram occurs in each row, `[rows, number]`, with all gaps allowed."""
+    """Return how often each n-gram is in each row, `[rows, number]`, with all gaps allowed."""
     number, length = grams.shape
     rows, extent = fixed_shape(tokens)
     total = b.constant(np.zeros((rows, number), np.float32))

@@ -11,7 +11,7 @@ from braid.dialects.braid.constants import IotaOp
 from braid.dialects.braid.dtypes import f32, i64
 from braid.dialects.braid.normalization import LayerNormOp, SoftmaxOp
 from braid.dialects.braid.size_evaluation import fixed
-from braid.dialects.braid.sizes import may_equal
+from braid.dialects.braid.size_facts import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,

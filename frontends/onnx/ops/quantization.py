@@ -12,8 +12,8 @@ from braid.dialects.braid.elementwise import elementwise
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.quantization import DequantizeOp, QuantizeOp, is_quantized
 from braid.dialects.braid.size_evaluation import fixed_shape
+from braid.dialects.braid.size_facts import may_equal
 from braid.dialects.braid.size_limits import require_table
-from braid.dialects.braid.sizes import may_equal
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,

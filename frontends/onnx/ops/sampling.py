@@ -112,7 +112,7 @@ def corners(
 
 
 class _Edges(NamedTuple):
-    """Where the samples of a region lie along one dim: `start + step · (0.5 + i)`."""
+    """Return where the samples of a region lie along one dim: `start + step · (0.5 + i)`."""
 
     start: SSAValue
     step: SSAValue

@@ -183,7 +183,7 @@ def _children(forest: _Forest) -> tuple[Array, Array]:
 
 
 def _decision(b: Builder, forest: _Forest, x: SSAValue, place: SSAValue) -> SSAValue:
-    """Which way each row goes at each place, `[N, trees]`."""
+    """Return which way each row goes at each place, `[N, trees]`."""
 
     def at_place(table: Array) -> SSAValue:
         return b.emit(GatherOp.get(b.constant(table), place, 0))

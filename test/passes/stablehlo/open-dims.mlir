@@ -105,3 +105,37 @@ func.func @bounded(%a: tensor<?x?xf32, #stablehlo.bounds<16, ?>> {braid.name = "
   %y = "stablehlo.abs"(%a) : (tensor<?x?xf32, #stablehlo.bounds<16, ?>>) -> tensor<?x?xf32, #stablehlo.bounds<16, ?>>
   func.return %y : tensor<?x?xf32, #stablehlo.bounds<16, ?>>
 }
+
+// -----
+
+// Two symbols that become one keep the ranges of both.
+// CHECK-LABEL: @ranges
+// CHECK-SAME: braid.symbols = {"input1[0]" = #braid.symbol<{max = 8 : i64}>}
+func.func @ranges(%a: tensor<?xf32, #stablehlo.bounds<8>>, %b: tensor<?xf32, #stablehlo.bounds<16>>) -> tensor<?xf32> {
+  %n = "stablehlo.get_dimension_size"(%a) <{dimension = 0 : i64}> : (tensor<?xf32, #stablehlo.bounds<8>>) -> tensor<i32>
+  %m = "stablehlo.get_dimension_size"(%b) <{dimension = 0 : i64}> : (tensor<?xf32, #stablehlo.bounds<16>>) -> tensor<i32>
+  %same = "stablehlo.compare"(%n, %m) <{comparison_direction = #stablehlo<comparison_direction EQ>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+  "stablehlo.custom_call"(%same, %n) <{call_target_name = "shape_assertion"}> : (tensor<i1>, tensor<i32>) -> ()
+  %y = "stablehlo.add"(%a, %b) : (tensor<?xf32, #stablehlo.bounds<8>>, tensor<?xf32, #stablehlo.bounds<16>>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}
+
+// -----
+
+// What a branch asserts is not assumed where it is not taken.
+// CHECK-LABEL: @in_a_branch
+// CHECK-NOT: braid.symbols
+// CHECK: scf.if
+func.func @in_a_branch(%x: tensor<?xf32>, %c: tensor<i1>) -> tensor<?xf32> {
+  %n = "stablehlo.get_dimension_size"(%x) <{dimension = 0 : i64}> : (tensor<?xf32>) -> tensor<i32>
+  %four = "stablehlo.constant"() <{value = dense<4> : tensor<i32>}> : () -> tensor<i32>
+  %y = "stablehlo.if"(%c) ({
+    %large = "stablehlo.compare"(%n, %four) <{comparison_direction = #stablehlo<comparison_direction GE>}> : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    "stablehlo.custom_call"(%large, %n) <{call_target_name = "shape_assertion"}> : (tensor<i1>, tensor<i32>) -> ()
+    %a = "stablehlo.abs"(%x) : (tensor<?xf32>) -> tensor<?xf32>
+    "stablehlo.return"(%a) : (tensor<?xf32>) -> ()
+  }, {
+    "stablehlo.return"(%x) : (tensor<?xf32>) -> ()
+  }) : (tensor<i1>) -> tensor<?xf32>
+  func.return %y : tensor<?xf32>
+}

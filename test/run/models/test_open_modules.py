@@ -195,3 +195,45 @@ func.func @main(%x: tensor<?xf32>, %s: tensor<2xi32>) -> tensor<?x?xf32> {
 }"""
     with pytest.raises(UnsupportedError, match="operand 1 is computed from data"):
         braid.compile(text.encode())
+
+
+def doubled(times: int, first: str, op: str, type: str) -> str:
+    """Return lines that add a value to itself, and the sum to itself, and so on."""
+    lines = [f"  %a0 = {first}"]
+    lines += [f"  %a{i + 1} = {op.format(a=f'%a{i}')} : {type}" for i in range(times)]
+    return "\n".join(lines)
+
+
+@pytest.mark.timeout(60)
+def test_sizes_that_are_shared_are_computed_once() -> None:
+    """Each of 60 sums is read twice: looked up anew, the last one takes 2^60 steps."""
+    index = doubled(60, "arith.constant 0 : index", "arith.addi {a}, {a}", "index")
+    linalg = f"""func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {{
+{index}
+  %y = tensor.extract_slice %x[%a60] [0] [1] : tensor<?xf32> to tensor<0xf32>
+  return %x : tensor<?xf32>
+}}"""
+    of = "(tensor<1xi32>, tensor<1xi32>) -> tensor<1xi32>"
+    constant = '"stablehlo.constant"() <{value = dense<0> : tensor<1xi32>}> : () -> tensor<1xi32>'
+    values = doubled(60, constant, '"stablehlo.add"({a}, {a})', of)
+    stablehlo = f"""func.func @main(%x: tensor<?xf32>) -> tensor<0xf32> {{
+{values}
+  %y = "stablehlo.real_dynamic_slice"(%x, %a60, %a60, %one) : (tensor<?xf32>, tensor<1xi32>,
+    tensor<1xi32>, tensor<1xi32>) -> tensor<0xf32>
+  func.return %y : tensor<0xf32>
+}}""".replace("  %a0 =", f"  %one = {constant.replace('dense<0>', 'dense<1>')}\n  %a0 =", 1)
+    assert braid.interpret(linalg.encode())(numbers(3)).shape == (3,)
+    assert braid.interpret(stablehlo.encode())(numbers(3)).shape == (0,)
+
+
+def test_index_values_that_are_too_large() -> None:
+    products = doubled(50, "tensor.dim %x, %c0 : tensor<?xf32>", "arith.muli {a}, {a}", "index")
+    text = f"""func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {{
+  %c0 = arith.constant 0 : index
+{products}
+  %y = tensor.empty(%a50) : tensor<?xf32>
+  return %y : tensor<?xf32>
+}}"""
+    with pytest.raises(BraidError) as raised:
+        braid.compile(text.encode())
+    assert raised.value.location is not None

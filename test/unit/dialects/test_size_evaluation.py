@@ -1,4 +1,4 @@
-"""What models compute about their shapes, beside what the ops compute of numbers."""
+"""Sizes that models compute of shapes are compared with what the ops compute of numbers."""
 
 import random
 

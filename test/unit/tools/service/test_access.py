@@ -167,7 +167,7 @@ def token(server: Server, *words: str) -> str:
 
 
 def test_a_removed_token_ends_its_streams(server: Server) -> None:
-    """Those of the token itself, and of a browser's session; others go on."""
+    """Streams of the token itself, and of a browser's session, end; others go on."""
     client = server.client
     task = client.submit(MODEL, interactive=True, again=True)
     until(lambda: client.task(task)["asks"])
