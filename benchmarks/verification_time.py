@@ -1,5 +1,8 @@
 """Verification's share of compile time: of models of the tests, of small ones, and of files.
 
+It is the time of all checks of a model: by ONNX's schemas and shape inference for each node, of its
+names, and of the module that is made of it.
+
 ``python -m benchmarks.verification_time --count 300 --json o.json`` compiles a fixed sample of the
 cases of ONNX's backend tests, and with them the reduced models of `models.small` and the weightless
 ones of `models.light` that are named: each with no cache, and with its kernels in one. Seconds are
@@ -14,10 +17,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import onnx
 
@@ -29,6 +34,8 @@ from benchmarks.models.light import make_light
 from benchmarks.models.small import small_makers
 from benchmarks.provenance import provenance
 from braid.driver import read_source
+from braid.frontends.onnx import graph as onnx_graph
+from braid.frontends.onnx import model as onnx_model
 from braid.support.errors import BraidError
 
 LIMIT = "BRAID_CACHE_LIMIT"
@@ -37,7 +44,7 @@ LIMIT = "BRAID_CACHE_LIMIT"
 
 @dataclass(frozen=True)
 class Measurement:
-    """Seconds of one compilation, and those of them in which its module is verified."""
+    """Seconds of one compilation, and those of them in which the model is checked."""
 
     model: str
     cache: str
@@ -51,22 +58,40 @@ class Measurement:
         return self.verifying / self.seconds
 
 
+CHECKS: tuple[tuple[ModuleType, str], ...] = (
+    (read_source, "verify_module"),
+    (read_source, "refuse_undefined"),
+    (onnx_model, "check_supported"),
+    (onnx_model, "check_structure"),
+    (onnx_graph, "check_given"),
+    (onnx_graph, "check_made"),
+    (onnx_graph, "check_inference"),
+)
+"""The functions that check a model, where they are called; none of them calls another."""
+
+
 @contextmanager
 def timed_verification() -> Generator[list[float]]:
-    """The seconds of each verification of a module that enters."""
+    """Yield the seconds of each call of a check."""
     seconds: list[float] = []
-    original: Callable[[Any], None] = read_source.verify_module
-
-    def timed(module: Any) -> None:
-        begin = time.perf_counter()
-        original(module)
-        seconds.append(time.perf_counter() - begin)
-
-    read_source.verify_module = timed
-    try:
+    with ExitStack() as patches:
+        for module, name in CHECKS:
+            timed = _timed(getattr(module, name), seconds)
+            patches.enter_context(patch.object(module, name, timed))
         yield seconds
-    finally:
-        read_source.verify_module = original
+
+
+def _timed(original: Callable[..., Any], seconds: list[float]) -> Callable[..., Any]:
+    """Return a function that appends the seconds of its calls."""
+
+    def timed(*arguments: Any) -> Any:
+        begin = time.perf_counter()
+        try:
+            return original(*arguments)
+        finally:
+            seconds.append(time.perf_counter() - begin)
+
+    return timed
 
 
 def compiled(name: str, model: onnx.ModelProto, cache: str) -> Measurement:
@@ -75,7 +100,7 @@ def compiled(name: str, model: onnx.ModelProto, cache: str) -> Measurement:
         begin = time.perf_counter()
         braid.compile(model, cache=cache != "off")
         seconds = time.perf_counter() - begin
-    assert len(verifying) == 1, "a model is read once"
+    assert verifying, "a model is verified"
     return Measurement(name, cache, len(model.graph.node), seconds, sum(verifying))
 
 
