@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
 
 from braid.analysis.nests.convolution import Convolution
 from braid.analysis.nests.dims import Stored
@@ -13,7 +12,7 @@ from braid.dialects.braid.base import shape_of
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
-Strides = tuple[int, ...]
+Strides = tuple[Extent, ...]
 """Elements to the next one along each dim of the images, and to the next row and column."""
 
 
@@ -21,6 +20,7 @@ Strides = tuple[int, ...]
 class WinogradNest:
     """`images` × output channels results of height and width `shape`, of all input channels each.
 
+    Extents of images and their strides are sizes where they are open; those of channels are known.
     Windows of 3 × 3; `results` along each dim are computed at once. Images are counted along one
     dim or two, of which the second is the depth of volumes; a result is of the sums over `planes`
     of these, `plane_stride` elements apart. The strides of outputs are
@@ -31,15 +31,15 @@ class WinogradNest:
     conv: Convolution
     images: tuple[Extent, ...]
     planes: int
-    plane_stride: int
-    shape: tuple[int, int]
+    plane_stride: Extent
+    shape: tuple[Extent, Extent]
     results: int
     input_strides: Strides
     output_strides: tuple[Strides, ...]
-    vector_steps: tuple[int, ...]
+    vector_steps: tuple[Extent, ...]
 
     @cached_property
-    def grid(self) -> tuple[int, int]:
+    def grid(self) -> tuple[Extent, Extent]:
         """Return the tiles above each other and beside each other."""
         height, width = (-(-extent // self.results) for extent in self.shape)
         return height, width
@@ -67,10 +67,9 @@ def winograd_nest(
     found = window_nest(conv.over_windows, choice, lanes, extents_of)
     if found is None or found.has_lines:
         return None
-    # Extents of images are numbers: only how many there are may be open.
-    input, *outputs = cast(tuple[Stored, ...], found.stored)
+    input, *outputs = found.stored
     windows = conv.windows
-    _, _, *depths, height, width = conv.points.shape
+    _, _, *depths, height, width = found.shape
     steps = [(1, *windows.strides[: len(depths)]), (0, *windows.dilations[: len(depths)])]
     strides = _strides(input)
     along, planes = (
@@ -89,6 +88,6 @@ def winograd_nest(
     )
 
 
-def _strides(tensor: Stored) -> Strides:
+def _strides(tensor: Stored[Extent]) -> Strides:
     """Return those of all dims but the channels."""
     return (tensor.stride(0), *(tensor.stride(dim) for dim in range(2, len(tensor.shape))))

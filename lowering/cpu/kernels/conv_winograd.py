@@ -20,7 +20,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.strided_storage import stored_choice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.convolution import ConvOp
-from braid.dialects.braid.layout import DYNAMIC, Layout
+from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.winograd import TRANSFORMS, WINDOW
 from braid.lowering.cpu.kernels.contraction.microkernel import VECTORS, Tile, feasible_tiles
@@ -66,8 +66,6 @@ class ConvWinogradFamily(SizedFamily):
         if found is None or element_type_of(found.op.output) != f32 or not has_code(found.points):
             return None
         if found.rank not in _RANKS or found.groups > 1:
-            return None
-        if DYNAMIC in shape_of(found.op.input)[1:]:  # tiles are cut of images of known extents
             return None
         windows = found.windows
         if {*windows.size[-2:]} != {WINDOW}:

@@ -17,6 +17,7 @@ from braid.lowering.cpu.kernels.contraction.microkernel import Tile
 from braid.lowering.cpu.kernels.windows.lines import WindowSchedule, window_kernel
 from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
+from braid.support.sizes.expression import Extent, symbol
 from braid.targets.kernels.kernel_family import Kernel
 from test.run.kernels.open_groups import SIZES, OpenKernel, unit
 from test.run.kernels.test_open_products import BATCH, choice_of, residual_convolution
@@ -69,20 +70,32 @@ def test_pooling(kind: str, maps: str) -> None:
         kernel.check(1e-5, batch=batch)
 
 
+def winograd_code(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
+    lanes = unit().lanes
+    nest = winograd_nest(found_convolution(group), stored_choice(group), lanes, extents_of)
+    assert nest is not None
+    kernel = WinogradKernel(nest, 5, Tile(3, 1, 4), 1, lanes)
+    fixed = (group, "kernel", unit(), kernel.grid, kernel.iteration, nest.in_place)
+    return grid_kernel(*fixed, kernel.scratch_bytes, prepared=kernel.prepared)
+
+
+def winograd_kernel(results: int, height: Extent, width: Extent) -> OpenKernel:
+    after = (BATCH, 37, height - 2, width - 2)
+    shapes = [(BATCH, 19, height, width), (37, 19, 3, 3), after]
+    choice = choice_of("acdb", f"Acdb{unit().lanes}a:winograd{results}", "acdb")
+    fixed: Any = (shapes, residual_convolution(1), winograd_code)
+    return OpenKernel(*fixed, results=[after], choice=choice)
+
+
 @pytest.mark.parametrize("results", [2, 4])
 def test_winograd_convolution(results: int) -> None:
-    lanes = unit().lanes
-
-    def make(group: FusedOp, extents_of: ExtentsOf) -> Kernel:
-        nest = winograd_nest(found_convolution(group), stored_choice(group), lanes, extents_of)
-        assert nest is not None
-        kernel = WinogradKernel(nest, 5, Tile(3, 1, 4), 1, lanes)
-        fixed = (group, "kernel", unit(), kernel.grid, kernel.iteration, nest.in_place)
-        return grid_kernel(*fixed, kernel.scratch_bytes, prepared=kernel.prepared)
-
-    after = (BATCH, 37, 9, 9)
-    fixed: Any = ([(BATCH, 19, 11, 11), (37, 19, 3, 3), after], residual_convolution(1), make)
-    choice = choice_of("acdb", f"Acdb{lanes}a:winograd{results}", "acdb")
-    kernel = OpenKernel(*fixed, results=[after], choice=choice)
+    kernel = winograd_kernel(results, 11, 11)
     for batch in SIZES[:5]:
         kernel.check(2e-4, batch=batch)
+
+
+@pytest.mark.parametrize("results", [2, 4])
+def test_winograd_convolution_of_images_of_any_extents(results: int) -> None:
+    kernel = winograd_kernel(results, symbol("height"), symbol("width"))
+    for batch, height, width in ((1, 3, 3), (2, 7, 19), (1, 6, 18), (0, 5, 5), (3, 4, 13)):
+        kernel.check(2e-4, batch=batch, height=height, width=width)

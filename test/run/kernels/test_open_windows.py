@@ -76,13 +76,14 @@ def test_average_of_whole_images() -> None:
 SIDES = symbol("height"), symbol("width")
 
 
-@pytest.mark.parametrize("case", ["depthwise", "grouped"])
+@pytest.mark.parametrize("case", ["depthwise", "grouped", "winograd"])
 def test_convolution_of_images_of_any_extents(case: str) -> None:
     family, outputs, depth, groups, tags = CONVOLUTIONS[case]
     after = (BATCH, outputs, *(side - 2 for side in SIDES))
     shapes = [(BATCH, depth * groups, *SIDES), (outputs, depth, 3, 3), after]
     likely = {"batch": 1, "height": 34, "width": 34}
-    kernel = ChosenKernel(shapes, convolved(groups), likely, family=family, layouts=tags)
+    fixed: Any = {"family": family, "layouts": tags, "known": (-1, 0, 1, 2)}
+    kernel = ChosenKernel(shapes, convolved(groups), likely, **fixed)
     for batch, height, width in ((1, 3, 3), (2, 7, 19), (1, 16, 61), (0, 5, 5), (3, 4, 13)):
         kernel.check(2e-4, batch=batch, height=height, width=width)
 

@@ -9,7 +9,7 @@ elements again, and store what lies inside.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from braid.analysis.nests.dims import LoopDim
 from braid.analysis.nests.winograd import WinogradNest
@@ -188,7 +188,7 @@ class _Block:
 
         e.loop(0, nest.planes, 1, plane)
 
-    def _inputs(self, tile: Index, dim: int, stride: int) -> list[Index]:
+    def _inputs(self, tile: Index, dim: int, stride: Extent) -> list[Index]:
         """Elements to the inputs of a tile along a dim: the last ones are inside of the image.
 
         LLVM takes them as they are: it would add up the terms of 36 addresses in many ways.
@@ -270,18 +270,46 @@ class _Results:
 
     def store(self, results: Sequence[Sequence[Value]]) -> None:
         """Those rows and columns that the last tiles have not are left out there."""
+        if not all(isinstance(extent, int) for extent in self.block.kernel.nest.shape):
+            self._store_open(results)
+            return
         self._split(
             0, lambda rows: self._split(1, lambda columns: self._part(results, rows, columns))
         )
 
     def _split(self, dim: int, part: Callable[[range], None]) -> None:
         nest, e = self.block.kernel.nest, self.block.e
-        count = nest.results
-        sure = nest.shape[dim] % count or count
+        count, extent = nest.results, nest.shape[dim]
+        sure = extent % count or count
+        assert isinstance(sure, int), "open images have code of their own"
         part(range(sure))
         if sure < count:
             last = nest.grid[dim] - 1
             e.branch(self.place[dim], last, lambda: part(range(sure, count)), lambda: None)
+
+    def _store_open(self, results: Sequence[Sequence[Value]]) -> None:
+        """Emit the store of a whole tile, and beside it that of one result after the other."""
+        nest, e = self.block.kernel.nest, self.block.e
+        count = nest.results
+        rows, columns = (
+            e.minimum(count, e.sub(extent, e.mul(place, count)))
+            for extent, place in zip(nest.shape, self.place, strict=True)
+        )
+
+        def column(row: int, place: int) -> None:
+            own = (range(row, row + 1), range(place, place + 1))
+            e.branch(place, columns, lambda: self._part(results, *own), lambda: None)
+
+        def line(row: int) -> None:
+            for place in range(count):
+                column(row, place)
+
+        def edge() -> None:
+            for row in range(count):
+                e.branch(row, rows, partial(line, row), lambda: None)
+
+        whole = range(count)
+        e.branch(e.add(rows, columns), 2 * count, edge, lambda: self._part(results, whole, whole))
 
     def _part(self, results: Sequence[Sequence[Value]], rows: range, columns: range) -> None:
         nest, e = self.block.kernel.nest, self.block.e
@@ -298,7 +326,7 @@ class _Results:
                 tile
             )
 
-    def _base(self, strides: Sequence[int], row: int, column: int) -> Index:
+    def _base(self, strides: Sequence[Extent], row: int, column: int) -> Index:
         e, count = self.block.e, self.block.kernel.nest.results
         at = (
             *self.image,
