@@ -6,13 +6,14 @@ from itertools import islice
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import emit_remark
 from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
+from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.sizes import (
     SizesAttr,
     assumptions_of,
@@ -41,9 +42,10 @@ _MOST_REPAIRED = 4
 class SelectLikelySizesPass(ModulePass):
     """Write down for each symbol the value at which decisions are made.
 
-    It is what `likely_sizes` says if all checks of the function hold there; else one of some other
-    sizes at which they do, or what becomes of these where one size after the other is changed such
-    that another check holds. Run it after `collect-size-checks`.
+    It is what `likely_sizes` says if all checks of the function hold there and no dim that this
+    sizes decide is 1; else the first of some other sizes of which that is true, or with fewest such
+    dims. Where the checks hold at none of them, it is what becomes of these where one size after
+    the other is changed such that another check holds. Run it after `collect-size-checks`.
 
     In: functions with open sizes. Out: `braid.symbols` with `likely` values.
 
@@ -62,7 +64,9 @@ class SelectLikelySizesPass(ModulePass):
             checks = _Checks.of(function)
             tried = [{**sizes, **checks.fixed} for sizes in _candidates(guess)]
             repaired = filter(None, map(checks.repaired, tried[:_MOST_REPAIRED]))
-            sizes = next(filter(checks.hold, tried), None) or next(repaired, guess)
+            possible = filter(checks.hold, tried)
+            sizes = min(possible, key=_Extents.of(function).short, default=None)
+            sizes = sizes or next(repaired, guess)
             assumed = assumptions_of(function).by_name
             likely = {
                 name: replace(assumed.get(name, Assumed()), likely=(size,))
@@ -81,6 +85,33 @@ def _candidates(guess: Mapping[str, int]) -> Iterator[Mapping[str, int]]:
         yield {name: size if size == 1 else other for name, size in guess.items()}
     for other in _OTHERS:
         yield dict.fromkeys(guess, other)
+
+
+@dataclass(frozen=True)
+class _Extents:
+    """The different sizes that dims of a function's tensors have."""
+
+    sizes: tuple[Extent, ...]
+
+    @staticmethod
+    def of(function: FuncOp) -> "_Extents":
+        """Return the sizes in the types of all results, but not of those in inner regions."""
+        results = (result for op in function.body.block.ops for result in op.results)
+        tensors = (result for result in results if isinstance(result.type, TensorType))
+        sizes = (size for value in tensors for size in extents_of(value))
+        return _Extents(tuple(dict.fromkeys(size for size in sizes if not isinstance(size, int))))
+
+    def short(self, values: Mapping[str, int]) -> int:
+        """Return how many sizes are 1 or 0 though no symbol of theirs is.
+
+        An extent of 1 has any layout and any tile for nothing, so that what is decided there says
+        little about longer ones.
+        """
+        return sum(
+            evaluate(size, values) <= 1
+            for size in self.sizes
+            if all(values[name] > 1 for name in symbols_of(size))
+        )
 
 
 @dataclass(frozen=True)

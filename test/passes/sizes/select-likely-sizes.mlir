@@ -27,3 +27,12 @@ func.func @fixed(%x: tensor<?x?xf32, #braid.sizes<["batch", "channels"]>>, %w: t
   %y = braid.matmul %x, %w : (tensor<?x?xf32, #braid.sizes<["batch", "channels"]>>, tensor<6x2xf32>) -> tensor<?x2xf32, #braid.sizes<["batch"]>>
   func.return %y : tensor<?x2xf32, #braid.sizes<["batch"]>>
 }
+
+// -----
+
+// A result of one element says nothing of larger ones: the next size that is possible is taken.
+// REMARK: [select-likely-sizes] decisions are made at n = 256
+func.func @short(%x: tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<?xf32, #braid.sizes<["n floordiv 128"]>> {
+  %part = braid.sized_slice %x {offsets = #braid.sizes<["0"]>, sizes = #braid.sizes<["n floordiv 128"]>, strides = array<i64: 128>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<?xf32, #braid.sizes<["n floordiv 128"]>>
+  func.return %part : tensor<?xf32, #braid.sizes<["n floordiv 128"]>>
+}
