@@ -76,6 +76,7 @@ PASSES: dict[str, str] = {
     "select-splits": "braid.passes.split.select_splits:SelectSplitsPass",
     "select-storage": "braid.passes.storage.select_storage:SelectStoragePass",
     "select-types": "braid.passes.partition.select_types:SelectTypesPass",
+    "simplify-sizes": "braid.passes.sizes.simplify_sizes:SimplifySizesPass",
     "simplify-products": "braid.passes.simplify.simplify_products:SimplifyProductsPass",
     "sink-reshapes": "braid.passes.simplify.sink_reshapes:SinkReshapesPass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",

@@ -8,6 +8,8 @@ DEFAULT = (
     "inline",
     # While ops are those of the model: their rules say what each run has to check of open sizes.
     "collect-size-checks",
+    # Code may rely on what each run checks: fewer sizes are then written in different ways.
+    "simplify-sizes",
     # Every decision that follows is made at these.
     "select-likely-sizes",
     # Importers leave identities, constant shapes and repeated expressions behind; every later

@@ -24,10 +24,14 @@ from braid.dialects.braid.elementwise import ElementwiseOp
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import SliceOp
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.sized_ops import SizedSliceOp
 from braid.support.sizes.expression import Extent, ExtentT
 
 ExtentsOf = Callable[[SSAValue], tuple[Extent, ...]]
 """Returns the shape of a tensor, with sizes for open dims."""
+
+AnySlice = SliceOp | SizedSliceOp
+"""A slice at numbers, or at sizes."""
 
 InPlace = tuple[int, int]
 """Numbers of an operand and of a result that may be one buffer."""
@@ -45,7 +49,7 @@ class Pointwise:
     leaves: tuple[BlockArgument, ...]
     results: tuple[SSAValue, ...]
     shape: tuple[int, ...]
-    slices: tuple[SliceOp, ...] = ()
+    slices: tuple[AnySlice, ...] = ()
 
     def stored(
         self, choice: LayoutChoice, shape_of: Callable[[SSAValue], tuple[ExtentT, ...]]
@@ -152,7 +156,7 @@ def points_of(
     ops: Sequence[Operation],
     results: Sequence[SSAValue],
     shape: tuple[int, ...],
-    slices: Sequence[SliceOp] = (),
+    slices: Sequence[AnySlice] = (),
     *,
     is_open: bool = False,
 ) -> Pointwise | None:
@@ -192,6 +196,8 @@ def pointwise_nest(
     tensors = [(extents_of(leaf), choice.operands[leaf.index]) for leaf in points.leaves]
     if not all(is_repeated(own, shape) for own, _ in tensors):
         return None
+    if not all(is_repeated(tuple(extents_of(op.output)), shape) for op in points.slices):
+        return None
     strides = [strides_along(s, layout, order) for s, layout in tensors]
     sliced = [(op, extents_of(op.input)) for op in points.slices]
     strides += [_slice_strides(op, own, choice.operands, order) for op, own in sliced]
@@ -221,15 +227,15 @@ def _is_pointwise(op: Operation) -> bool:
 
 
 def _is_read(value: SSAValue) -> bool:
-    return isinstance(value, BlockArgument) or isinstance(value.owner, SliceOp)
+    return isinstance(value, BlockArgument) or isinstance(value.owner, AnySlice)
 
 
-def _is_stored_slice(op: Operation) -> TypeGuard[SliceOp]:
-    return isinstance(op, SliceOp) and isinstance(op.input, BlockArgument)
+def _is_stored_slice(op: Operation) -> TypeGuard[AnySlice]:
+    return isinstance(op, AnySlice) and isinstance(op.input, BlockArgument)
 
 
 def _slice_strides(
-    op: SliceOp, shape: Sequence[Extent], operands: Sequence[Layout], order: Layout
+    op: AnySlice, shape: Sequence[Extent], operands: Sequence[Layout], order: Layout
 ) -> tuple[Extent, ...] | None:
     """Return the elements of the sliced operand per step along each storage dim of `order`.
 
@@ -237,7 +243,8 @@ def _slice_strides(
     tensor of which not all extents are known or sizes.
     """
     layout = operands[cast(BlockArgument, op.input).index]
-    sizes, steps = op.sizes.get_values(), op.strides.get_values()
+    sizes: Sequence[Extent] = op.sizes.get_values()
+    steps = op.strides.get_values()
     if not has_elements(shape) or any(
         layout.block(d) != 1 and sizes[d] != shape[d] for d in range(layout.rank)
     ):
@@ -251,12 +258,12 @@ def _slice_strides(
     )
 
 
-def _start(op: SliceOp, shape: Sequence[Extent], operands: Sequence[Layout]) -> Extent:
+def _start(op: AnySlice, shape: Sequence[Extent], operands: Sequence[Layout]) -> Extent:
     """Return the elements of the operand of this shape before the first one of the slice."""
     layout = operands[cast(BlockArgument, op.input).index]
     strides = strides_along(shape, layout, layout)
     assert strides is not None
-    low = op.offsets.get_values()  # 0 of dims that are stored in blocks
+    low: Sequence[Extent] = op.offsets.get_values()  # 0 of dims that are stored in blocks
     return sum(low[dim.dim] * s for dim, s in zip(layout.dims, strides, strict=True))
 
 

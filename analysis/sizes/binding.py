@@ -1,16 +1,18 @@
-"""Numbers in place of symbols, in types and wherever else sizes stand."""
+"""Other sizes in place of those in types and attributes: numbers for symbols, or simpler ones."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, FunctionType, TensorType
+from xdsl.dialects.builtin import FunctionType, TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import OPEN_TYPES
+from braid.dialects.braid.attribute_names import OPEN_OP, OPEN_TYPES
 from braid.dialects.braid.attributes import layout_of, with_layout
 from braid.dialects.braid.base import tensor_type
 from braid.dialects.braid.names import inherit_names
@@ -18,29 +20,43 @@ from braid.dialects.braid.size_limits import require_extents
 from braid.dialects.braid.sized_ops import SizedOp
 from braid.dialects.braid.sizes import SizesAttr, extents_of_type, sizes_of_type
 from braid.support.errors import BraidError
+from braid.support.sizes.assumptions import Assumptions
 from braid.support.sizes.expression import Atom, Extent, SizeError, Symbol, substitute
 from braid.support.sizes.program import is_int64
-
-OTHER_OP: ArrayAttr[Attribute] = ArrayAttr([])
-"""The `braid.open_types` of a plain op that stands for one with sizes as attributes."""
 
 
 @dataclass(frozen=True)
 class Binding:
-    """Puts numbers in place of symbols."""
+    """Puts other sizes in place of those that types and attributes have.
 
-    by_atom: Mapping[Atom, Extent]
-    values: Mapping[str, int]
+    `values` are the numbers of symbols, for diagnostics.
+    """
+
+    replaced: Callable[[Extent], Extent]
+    values: Mapping[str, int] = field(default_factory=dict[str, int])
 
     @staticmethod
     def of(values: Mapping[str, int]) -> "Binding":
         """Return what puts these numbers in place of symbols, by their names."""
-        return Binding({Symbol(name): number for name, number in values.items()}, values)
+        numbers: dict[Atom, Extent] = {Symbol(name): number for name, number in values.items()}
+        return Binding(lambda extent: substitute(extent, numbers), values)
+
+    @staticmethod
+    def replacing(symbol: Symbol, size: Extent) -> "Binding":
+        """Return what puts a size in place of a symbol."""
+        return Binding(lambda extent: substitute(extent, {symbol: size}))
+
+    @staticmethod
+    def simplifying(assumed: Assumptions) -> "Binding":
+        """Return what puts simpler sizes in place of those that are equal by what is assumed."""
+        return Binding(cache(assumed.simplified))
 
     def bind_all(self, root: Operation) -> None:
         """Bind the ops inside of `root`, and itself. Raises BraidError as `bind`."""
         for op in list(root.walk()):
             self.bind(op)
+        if isinstance(root, FuncOp):
+            root.function_type = cast(FunctionType, self.bound(root.function_type))
 
     def verify(self, root: Operation) -> None:
         """Raise BraidError for an op that these sizes make impossible."""
@@ -92,7 +108,7 @@ class Binding:
         return with_layout(tensor_type(type.element_type, extents), layout_of(type))
 
     def _all(self, extents: Iterable[Extent]) -> tuple[Extent, ...]:
-        return tuple(substitute(extent, self.by_atom) for extent in extents)
+        return tuple(map(self.replaced, extents))
 
     def _bind_attributes(self, op: SizedOp) -> None:
         """Put the numbers into the sizes of an op: a plain one where all are known."""
@@ -108,8 +124,9 @@ class Binding:
             # Its type was inferred, and says no layout.
             Rewriter.replace_value_with_new_type(plain.results[0], op.results[0].type)
             inherit_names(op, plain.results, [plain])
-            if OPEN_TYPES in op.attributes:
-                plain.attributes[OPEN_TYPES] = OTHER_OP
+            for name in (OPEN_OP, OPEN_TYPES):
+                if name in op.attributes:
+                    plain.attributes[name] = op.attributes[name]
             Rewriter.replace_op(op, plain)
 
 

@@ -8,34 +8,45 @@ they have elsewhere, and so do copies of these ops in groups that a pass tries.
 from collections.abc import Mapping
 from typing import cast
 
-from xdsl.dialects.builtin import ArrayAttr, TensorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.sizes.binding import OTHER_OP, Binding
-from braid.dialects.braid.attribute_names import OPEN_TYPES
+from braid.analysis.sizes.binding import Binding
+from braid.dialects.braid.attribute_names import OPEN_OP, OPEN_TYPES
 from braid.dialects.braid.attributes import layout_of, with_layout
-from braid.dialects.braid.base import AnyTensor, extents_of
+from braid.dialects.braid.base import AnyTensor, extents_of, shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
-from braid.dialects.braid.sized_ops import has_sizes
+from braid.dialects.braid.sized_ops import SIZED_OPS, SizedOp, has_sizes
+from braid.dialects.braid.sizes import SizesAttr
 from braid.support.sizes.expression import symbols_of
 
 
 def note_open_types(op: Operation) -> None:
-    """Write `braid.open_types` on an op with a tensor of open dims, or with sizes of its own."""
+    """Write `braid.open_types` on an op with a tensor of open dims, or with sizes of its own.
+
+    The latter becomes another op where its sizes are numbers, and gets `braid.open_op` as well.
+    """
     types = [*op.operand_types, *op.result_types]
     shapes = [type.get_shape() for type in types if isinstance(type, TensorType)]
     if has_sizes(op) or any(DYNAMIC in shape for shape in shapes):
+        if isinstance(op, SizedOp):
+            named = {**op.attributes, **op.properties}
+            op.attributes[OPEN_OP] = ArrayAttr([StringAttr(op.name), DictionaryAttr(named)])
         op.attributes[OPEN_TYPES] = ArrayAttr(types)
 
 
 def symbols_in(group: FusedOp) -> set[str]:
-    """Return the names of the symbols in the types of a group."""
+    """Return the names of the symbols in the types and the attributes of a group."""
     inside = (result for op in group.body.block.ops for result in op.results)
     values: list[SSAValue] = [*group.body.block.args, *inside]
     tensors = (value for value in values if isinstance(value.type, TensorType))
-    return {name for value in tensors for name in symbols_of(*extents_of(value))}
+    sizes = [extent for value in tensors for extent in extents_of(value)]
+    for op in group.body.block.ops:
+        for held in op.attributes.values():
+            sizes += held.get_values() if isinstance(held, SizesAttr) else ()
+    return set(symbols_of(*sizes))
 
 
 def bound_group(group: FusedOp, values: Mapping[str, int]) -> FusedOp:
@@ -61,13 +72,19 @@ def is_bound(group: FusedOp) -> bool:
     return any(OPEN_TYPES in op.attributes for op in group.body.block.ops)
 
 
-def open_form(group: FusedOp) -> FusedOp | None:
-    """Return the group that `group` is bound of, on operands of its own.
+def open_dims(value: SSAValue) -> tuple[bool, ...]:
+    """Return which dims of a result of a bound op are open in its open form; elsewhere none."""
+    op, rank = value.owner, len(shape_of(value))
+    held = op.attributes.get(OPEN_TYPES) if isinstance(op, Operation) else None
+    if not isinstance(held, ArrayAttr):
+        return (False,) * rank
+    types = cast("ArrayAttr[Attribute]", held).data
+    type = types[len(op.operands) + cast(OpResult, value).index]
+    return tuple(extent == DYNAMIC for extent in cast(AnyTensor, type).get_shape())
 
-    None where it cannot be said: an op of it is another one there. Layouts are those of `group`.
-    """
-    if any(op.attributes.get(OPEN_TYPES) == OTHER_OP for op in group.body.block.ops):
-        return None
+
+def open_form(group: FusedOp) -> FusedOp:
+    """Return the group that `group` is bound of, on operands of its own, in its layouts."""
     operands = Block(arg_types=group.operand_types)
     copy = group.clone(dict(zip(group.operands, operands.args, strict=True)))
     operands.add_op(copy)
@@ -78,10 +95,23 @@ def open_form(group: FusedOp) -> FusedOp | None:
             for index, type in enumerate(cast("ArrayAttr[Attribute]", held).data):
                 inner = index - len(op.operands)
                 _open(op.operands[index] if inner < 0 else op.results[inner], type)
+        if OPEN_OP in op.attributes:
+            Rewriter.replace_op(op, _op_with_sizes(op))
     outside = (*operands.args, *copy.results)
     for value, inner in zip(outside, (*block.args, *copy.terminator.arguments), strict=True):
         Rewriter.replace_value_with_new_type(value, inner.type)
     return copy
+
+
+def _op_with_sizes(op: Operation) -> Operation:
+    """Return the op that `op` stands for at likely sizes, on its operands."""
+    name, attributes = cast("ArrayAttr[Attribute]", op.attributes[OPEN_OP]).data
+    kind = next(own for own in SIZED_OPS if own.name == cast(StringAttr, name).data)
+    return kind.create(
+        operands=op.operands,
+        result_types=op.result_types,
+        attributes=cast(DictionaryAttr, attributes).data,
+    )
 
 
 def _open(value: SSAValue, type: Attribute) -> None:

@@ -27,6 +27,9 @@ DIMS = "braid.dims"
 SYMBOLS = "braid.symbols"
 """On a function: what is assumed of each symbol that sizes of its types use, by name:
 `{batch = #braid.symbol<{min = 1 : i64}>}`."""
+OPEN_OP = "braid.open_op"
+"""On a plain op at likely sizes, the name and the attributes of the op with sizes that it is of."""
+
 OPEN_TYPES = "braid.open_types"
 """On ops of a copy of a module that was made to decide at likely sizes: the types of operands and
 then of results as they are in the module, an array of types."""

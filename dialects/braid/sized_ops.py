@@ -178,6 +178,10 @@ class SizedPadOp(SizedOp):
         return PadOp.get(self.input, low, high, self.value.value.data)
 
 
+SIZED_OPS: tuple[type[SizedOp], ...] = (SizeValuesOp, SizedSliceOp, SizedPadOp)
+"""All ops with sizes as attributes."""
+
+
 def slice_of(
     input: SSAValue | Operation,
     offsets: Sequence[Extent],

@@ -26,7 +26,13 @@ from braid.dialects.braid.movement import BroadcastOp, PadOp, ReshapeOp, SliceOp
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.pooling import PoolOp
-from braid.dialects.braid.sized_ops import SizedOp
+from braid.dialects.braid.sized_ops import (
+    SizedOp,
+    SizedPadOp,
+    SizedSliceOp,
+    SizeValuesOp,
+    slice_of,
+)
 from braid.passes.canonicalize.constant_folding import (
     fold_constants,
     fold_repeated_numbers,
@@ -65,10 +71,23 @@ def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
 
 def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
     """A slice of everything, in order, is its operand."""
-    assert isinstance(op, SliceOp)
-    in_order = not any(op.offsets.get_values()) and set(op.strides.get_values()) <= {1}
+    assert isinstance(op, SliceOp | SizedSliceOp)
+    in_order = {*op.offsets.get_values()} <= {0} and {*op.strides.get_values()} <= {1}
     if in_order and op.input.type == op.output.type:
         forward(op, op.input, rewriter)
+
+
+def merge_slices(op: Operation, rewriter: PatternRewriter) -> None:
+    """slice(slice(x)) is one slice."""
+    assert isinstance(op, SliceOp | SizedSliceOp)
+    inner = op.input.owner
+    if not isinstance(inner, SliceOp | SizedSliceOp):
+        return
+    steps, inner_steps = op.strides.get_values(), inner.strides.get_values()
+    starts = zip(inner.offsets.get_values(), inner_steps, op.offsets.get_values(), strict=True)
+    offsets = [start + step * further for start, step, further in starts]
+    strides = [outer * step for outer, step in zip(steps, inner_steps, strict=True)]
+    merge(op, inner, slice_of(inner.input, offsets, op.sizes.get_values(), strides), rewriter)
 
 
 def drop_sizes(op: Operation, rewriter: PatternRewriter) -> None:
@@ -219,14 +238,15 @@ _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
     PoolOp: (clip_windows,),
     ReorderOp: (drop_identity, merge_reorders),
     ReshapeOp: (drop_identity, merge_reshapes),
-    SliceOp: (drop_whole_slice,),
+    SizedPadOp: (drop_sizes,),
+    SizedSliceOp: (drop_sizes, drop_whole_slice, merge_slices),
+    SizeValuesOp: (drop_sizes,),
+    SliceOp: (drop_whole_slice, merge_slices),
     TransposeOp: (merge_transposes,),
 }
 
 
 def _patterns_for(op: Operation) -> tuple[_Pattern, ...]:
-    if isinstance(op, SizedOp):
-        return (drop_sizes,)
     if not isinstance(op, ElementwiseOp):
         return _PATTERNS.get(cast(type[TensorOp], type(op)), ())
     if op.ROW.name == "cast":

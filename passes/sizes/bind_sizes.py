@@ -3,13 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import (
-    FunctionType,
-    ModuleOp,
-)
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 
@@ -77,7 +73,6 @@ def bind_sizes(module: ModuleOp, values: Mapping[str, int]) -> None:
     binding = Binding.of(values)
     for function in functions:
         binding.bind_all(function)
-        function.function_type = cast(FunctionType, binding.bound(function.function_type))
         _drop_symbols(function, values)
     for function in functions:
         binding.verify(function)

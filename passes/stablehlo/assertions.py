@@ -101,7 +101,7 @@ def _bound(function: FuncOp, own: str, name: str, factor: int, constant: int) ->
 def _make_one(function: FuncOp, left: Extent, right: Extent) -> None:
     """Put the symbol on the right in place of that on the left, of which it takes the range."""
     (own,), (other,) = symbols_of(left), symbols_of(right)
-    Binding({Symbol(own): right}, {}).bind_all(function)
+    Binding.replacing(Symbol(own), right).bind_all(function)
     known = dict(assumptions_of(function).symbols)
     dropped = known.pop(own, None)
     if dropped is not None:

@@ -14,6 +14,7 @@ from braid.analysis.nests.contraction import Contraction
 from braid.analysis.nests.convolution import Convolution, ConvolutionLoops, convolution
 from braid.analysis.nests.pointwise import ExtentsOf
 from braid.analysis.nests.windows import WindowDim
+from braid.analysis.sizes.open_forms import open_dims
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import shape_of
 from braid.dialects.braid.byte_pairs import columns_of_chunk
@@ -189,7 +190,16 @@ class StoredConvolution(StoredProduct):
             constants=self.product.points.constants,
             share=loops.share,
             window=loops.row_window,
+            rows_open=self._has_open_rows(rows),
         )
+
+    def _has_open_rows(self, rows: int) -> bool:
+        """Return whether the row dim is open in the open form; dims outside of it may be merged."""
+        output = self.product.op.output
+        if self.loops.over_positions:
+            return False
+        *outer, innermost = open_dims(output)
+        return innermost or (rows != shape_of(output)[-1] and any(outer))
 
     @property
     def b_bytes(self) -> int:

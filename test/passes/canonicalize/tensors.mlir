@@ -232,3 +232,15 @@ func.func @sizes_that_are_numbers(%x: tensor<8xf32>) -> (tensor<2xi64>, tensor<2
   %f = braid.sized_slice %c {offsets = #braid.sizes<["n"]>, sizes = #braid.sizes<["2"]>, strides = array<i64: 1>} : (tensor<4xf32>) -> tensor<2xf32>
   return %a, %b, %d, %e, %f : tensor<2xi64>, tensor<2xf32>, tensor<9xf32>, tensor<1xi64>, tensor<2xf32>
 }
+
+// A slice of a slice is one, with the strides of both.
+// CHECK-LABEL: @slices_of_slices
+// CHECK-DAG: braid.slice %x {offsets = array<i64: 9>, sizes = array<i64: 2>, strides = array<i64: -6>
+// CHECK-DAG: braid.sized_slice %y {offsets = #braid.sizes<["n - 2"]>, sizes = #braid.sizes<["2"]>, strides = array<i64: -2>
+func.func @slices_of_slices(%x: tensor<12xf32>, %y: tensor<?xf32, #braid.sizes<["n"]>>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %a = braid.slice %x {offsets = array<i64: 11>, sizes = array<i64: 6>, strides = array<i64: -2>} : (tensor<12xf32>) -> tensor<6xf32>
+  %b = braid.slice %a {offsets = array<i64: 1>, sizes = array<i64: 2>, strides = array<i64: 3>} : (tensor<6xf32>) -> tensor<2xf32>
+  %c = braid.sized_slice %y {offsets = #braid.sizes<["n - 1"]>, sizes = #braid.sizes<["n"]>, strides = array<i64: -1>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<?xf32, #braid.sizes<["n"]>>
+  %d = braid.slice %c {offsets = array<i64: 1>, sizes = array<i64: 2>, strides = array<i64: 2>} : (tensor<?xf32, #braid.sizes<["n"]>>) -> tensor<2xf32>
+  func.return %b, %d : tensor<2xf32>, tensor<2xf32>
+}

@@ -12,6 +12,7 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.relayout import to_storage
+from braid.dialects.braid.sized_ops import has_sizes
 from braid.dialects.braid.sizes import sized_type
 from braid.lowering.cpu.call import CallableKernel
 from braid.lowering.cpu.families import cpu_families
@@ -96,7 +97,11 @@ class ChosenKernel:
         shapes = [[value_of(extent, symbols) for extent in shape] for shape in self.shapes]
         types = [TensorType(kind, s) for kind, s in zip(self.types, shapes, strict=True)]
         arrays = arrays or self.arrays(**symbols)
-        expected = evaluate(make_group(types, self.build, is_verified=False), arrays)
+        group = self._open_group(None)
+        if has_sizes(group):
+            expected = evaluate(bound_group(group, symbols), arrays)
+        else:
+            expected = evaluate(make_group(types, self.build, is_verified=False), arrays)
         for pair in (None, *self.kernel.in_place):
             operands = list(map(_stored, arrays, self.choice.operands))
             sevens = [np.full_like(array, 7) for array in expected]

@@ -5,6 +5,7 @@ import math
 from xdsl.dialects.builtin import bf16
 
 from braid.analysis.nests.matmul import MatrixProduct
+from braid.analysis.sizes.open_forms import open_dims
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
@@ -37,7 +38,9 @@ def matmul_size(product: MatrixProduct, packed: bool, step: int = 1) -> Contract
     constants = product.points.constants
     row_bytes = bytes_of(element_type_of(product.op.output)) * depth
     fixed = (batches, rows, n, depth, row_bytes, packed, constants)
-    return ContractionSize(*fixed, widened=product.widened)
+    *batch_open, rows_open, _ = open_dims(product.op.output)
+    rows_open = rows_open or (product.has_one_right and any(batch_open))
+    return ContractionSize(*fixed, widened=product.widened, rows_open=rows_open)
 
 
 def stored_right(group: FusedOp, product: MatrixProduct, right: Layout) -> LayoutChoice:

@@ -74,6 +74,14 @@ def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun
     return tuple(TileRun(*run) for run in ((whole, rows), (1, rest)) if min(run) > 0)
 
 
+def open_runs(extent: int, rows: int) -> tuple[TileRun, ...]:
+    """Return the tiles of an open row dim at one `extent`: of what is left, powers of two."""
+    whole, rest = divmod(extent, rows)
+    powers = (1 << bit for bit in reversed(range(rows.bit_length())))
+    runs = (TileRun(whole, rows), *(TileRun(1, power) for power in powers if rest & power))
+    return tuple(run for run in runs if run.count)
+
+
 def _edge_tiles(extent: int, rows: int, window: WindowDim) -> int:
     return -(-extent // rows) - len(_inner_tiles(extent, rows, window))
 

@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from statistics import geometric_mean
 
 from braid.analysis.nests.windows import WindowDim
 from braid.lowering.cpu.kernels.contraction.microkernel import (
@@ -12,7 +13,7 @@ from braid.lowering.cpu.kernels.contraction.microkernel import (
     feasible_tiles,
     tile_cycles,
 )
-from braid.lowering.cpu.kernels.contraction.tile_runs import TileRun, tile_runs
+from braid.lowering.cpu.kernels.contraction.tile_runs import TileRun, open_runs, tile_runs
 from braid.lowering.cpu.kernels.groups.traffic import moving_seconds
 from braid.lowering.cpu.unit.vector_unit import VectorUnit
 from braid.targets.kernels.kernel_family import LEVELS
@@ -61,6 +62,9 @@ _UNROLLED_PRODUCTS, _FEWEST_UNROLLED, _MOST_UNROLLED = 32, 2, 128
 steps of the reduction: with one alone, tiles of 6 rows and 4 vectors took 1.03 to 1.05 times as
 long, others as long; with more than the last, code grows and nothing else."""
 
+_ROW_FACTORS = (1, 4, 16)
+"""Multiples of the likely number of rows that tiles are compared at where that is open."""
+
 _PROMISING = (3, 12, 32)
 """How many tiles the levels of the schedule space have: beyond them `cycles` sees no chance."""
 
@@ -92,6 +96,7 @@ class ContractionSize:
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
     a step takes than a multiply-add of floats. Of the depth, `share` is made, and of this along
     `window` what is not with zeros (see `tile_runs`). B is `widened` from 16 bits as it is loaded.
+    With `rows_open`, other numbers of rows run through the same kernel, and `rows` are likely.
     """
 
     batches: int
@@ -105,6 +110,7 @@ class ContractionSize:
     share: float = 1.0
     window: WindowDim | None = None
     widened: bool = False
+    rows_open: bool = False
 
     @property
     def flops(self) -> int:
@@ -119,7 +125,7 @@ class ContractionSize:
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
     """Cycles of the contraction with a tile, remainders included."""
     blocks, columns = divmod(size.columns, vectors * unit.lanes)
-    runs = tile_runs(size.rows, rows, size.window)
+    runs = open_runs(size.rows, rows) if size.rows_open else tile_runs(size.rows, rows, size.window)
 
     row_lines, vector_lines = _far_lines(size, rows, vectors, unit)
 
@@ -146,6 +152,17 @@ def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> 
     total *= _ONE_VECTOR_FACTOR if vectors == 1 else 1.0
     total *= _unaligned_factor(size, unit)
     return total * _STRIDED_B_FACTOR if _reads_far_rows(size, unit) else total
+
+
+def mean_cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
+    """Return what tiles are compared by: `cycles`, and where rows are open their geometric mean.
+
+    The mean is over several numbers of rows, so that a tile that is best for few of them, which
+    many take long by, is not chosen because few are likely.
+    """
+    factors = _ROW_FACTORS if size.rows_open else (1,)
+    sizes = (replace(size, rows=factor * size.rows) for factor in factors)
+    return geometric_mean(cycles(each, rows, vectors, unit) for each in sizes)
 
 
 def _far_lines(
@@ -193,7 +210,7 @@ def _conflict_factor(rows: int, row_bytes: int) -> float:
 
 def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: int) -> float:
     """Time with the best tile of `vectors` vectors: arithmetic or memory, whichever is longer."""
-    best = _best_cycles(size, vectors, unit)
+    best = cycles(size, *_best_tile(size, vectors, unit), unit)
     moving = moving_seconds(moved_bytes, unit)
     is_far = _reads_far_rows(size, unit)
     moving *= _STRIDED_B_MOVING_FACTOR if is_far else _unaligned_factor(size, unit)
@@ -201,15 +218,19 @@ def seconds(size: ContractionSize, vectors: int, unit: VectorUnit, moved_bytes: 
 
 
 @lru_cache(maxsize=4096)
-def _best_cycles(size: ContractionSize, vectors: int, unit: VectorUnit) -> float:
+def _best_tile(size: ContractionSize, vectors: int, unit: VectorUnit) -> tuple[int, int]:
     """Kept, since every layout of a group is asked about, and by several passes."""
     tiles = feasible_tiles(unit, size.constants, (vectors,))
-    return min(cycles(size, rows, vectors, unit) for rows, _ in tiles)
+    return min(tiles, key=lambda tile: mean_cycles(size, *tile, unit))
 
 
 def ranked_vectors(size: ContractionSize, unit: VectorUnit) -> list[int]:
     """Vectors per tile, the fastest first."""
-    return sorted(VECTORS, key=lambda vectors: seconds(size, vectors, unit, 0))
+
+    def compared(vectors: int) -> float:
+        return mean_cycles(size, *_best_tile(size, vectors, unit), unit)
+
+    return sorted(VECTORS, key=compared)
 
 
 def schedules(
@@ -221,7 +242,7 @@ def schedules(
     and twice the unrolling.
     """
     tiles = [*feasible_tiles(unit, size.constants, tuple(vectors))]
-    tiles.sort(key=lambda tile: cycles(size, *tile, unit))
+    tiles.sort(key=lambda tile: mean_cycles(size, *tile, unit))
     outside = _columns_outside(b_bytes, unit)
     for factor in (1, 2) if level < LEVELS else ():
         for columns_outside in (outside, not outside):

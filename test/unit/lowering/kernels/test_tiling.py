@@ -75,3 +75,15 @@ def test_loops_have_two_steps_at_least() -> None:
     for level in range(3):
         space = schedules(size(2520, 768, 768), [1, 2, 3, 4], AVX512, 4 * 768 * 768, level)
         assert all(schedule.unroll >= 2 for schedule in space)
+
+
+def test_open_rows_take_a_tile_that_is_good_for_many() -> None:
+    one = next(schedules(size(1, 512, 256), [2], AVX2, 1 << 20, 0))
+    any_number = next(schedules(size(1, 512, 256, rows_open=True), [2], AVX2, 1 << 20, 0))
+    assert one.rows == 1 and any_number.rows >= 4
+    factor = [
+        cycles(size(rows, 512, 256, rows_open=True), any_number.rows, 2, AVX2)
+        / min(cycles(size(rows, 512, 256), *tile, AVX2) for tile in feasible_tiles(AVX2, 0, (2,)))
+        for rows in (1, 4, 16, 61)
+    ]
+    assert max(factor) < 1.4

@@ -1,0 +1,57 @@
+"""`simplify-sizes`: shorter expressions of sizes, by what each run checks."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.passes import ModulePass
+
+from braid.analysis.sizes.binding import Binding
+from braid.dialects.braid.attribute_names import SIZE_CHECKS
+from braid.dialects.braid.sizes import SizesAttr, assumptions_of, is_open
+from braid.support.sizes.assumptions import Assumptions
+
+
+@dataclass(frozen=True)
+class SimplifySizesPass(ModulePass):
+    """Simplify the sizes in types and attributes by what is assumed of symbols and checked.
+
+    A run ends with an error where a check of the function does not hold, so that all code behind
+    the checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Sizes
+    that are equal are then often written alike, and slices of whole tensors are seen to be such.
+
+    In: functions with `braid.size_checks`, which stay as they are, and others, which are left
+    alone. Out: the same ops, with sizes that have the same values wherever the checks hold.
+
+    ```mlir
+    // braid.size_checks = [{size = #braid.sizes<["n - 1"]>, message = "..."}]
+    %y = braid.sized_slice %x {offsets = #braid.sizes<["min(n, 1) - 1"]>, ...}
+    // becomes
+    %y = braid.sized_slice %x {offsets = #braid.sizes<["0"]>, ...}
+    ```
+    """
+
+    name = "simplify-sizes"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        """Simplify the sizes of every function whose checks were collected."""
+        for function in (each for each in op.ops if isinstance(each, FuncOp)):
+            if is_open(function) and SIZE_CHECKS in function.attributes:
+                Binding.simplifying(_checked(function)).bind_all(function)
+
+
+def _checked(function: FuncOp) -> Assumptions:
+    """Return what holds in a run of a function that has passed its checks."""
+    assumed = assumptions_of(function)
+    checks = cast("ArrayAttr[Attribute]", function.attributes[SIZE_CHECKS])
+    for entry in cast("ArrayAttr[DictionaryAttr]", checks):
+        size = entry.data["size"]
+        assert isinstance(size, SizesAttr)
+        (value,) = size.get_values()
+        assumed = assumed.with_fact(value)
+        if "zero" in entry.data:
+            assumed = assumed.with_fact(-value)
+    return assumed
