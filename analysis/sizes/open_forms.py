@@ -74,12 +74,13 @@ def is_bound(group: FusedOp) -> bool:
 
 def open_dims(value: SSAValue) -> tuple[bool, ...]:
     """Return which dims of a result of a bound op are open in its open form; elsewhere none."""
-    op, rank = value.owner, len(shape_of(value))
-    held = op.attributes.get(OPEN_TYPES) if isinstance(op, Operation) else None
+    closed = (False,) * len(shape_of(value))
+    if not isinstance(value, OpResult):
+        return closed
+    held = value.op.attributes.get(OPEN_TYPES)
     if not isinstance(held, ArrayAttr):
-        return (False,) * rank
-    types = cast("ArrayAttr[Attribute]", held).data
-    type = types[len(op.operands) + cast(OpResult, value).index]
+        return closed
+    type = cast("ArrayAttr[Attribute]", held).data[len(value.op.operands) + value.index]
     return tuple(extent == DYNAMIC for extent in cast(AnyTensor, type).get_shape())
 
 
