@@ -78,6 +78,7 @@ PASSES: dict[str, str] = {
     "select-types": "braid.passes.partition.select_types:SelectTypesPass",
     "simplify-sizes": "braid.passes.sizes.simplify_sizes:SimplifySizesPass",
     "simplify-products": "braid.passes.simplify.simplify_products:SimplifyProductsPass",
+    "sink-conversions": "braid.passes.simplify.sink_conversions:SinkConversionsPass",
     "sink-reshapes": "braid.passes.simplify.sink_reshapes:SinkReshapesPass",
     "split-concats": "braid.passes.order.split_concats:SplitConcatsPass",
     "transpose-known-operands": (

@@ -31,6 +31,8 @@ DEFAULT = (
     "expand-transposed-convolutions",
     # Known operands are then on the right, where scales are folded into them and kernels pack them.
     "transpose-known-operands",
+    # Behind what reads weights, so that these stay in the types of the model.
+    "sink-conversions",
     # Normalizations become part of weights while they still stand right behind the products;
     # fusion would hide them in groups.
     "fold-scale-into-weights",

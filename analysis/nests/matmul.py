@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from xdsl.dialects.builtin import bf16, f16, f32
 from xdsl.ir import BlockArgument, Operation, SSAValue
 
 from braid.analysis.nests.contraction import Contraction, Product, Slabs, has_types
 from braid.analysis.nests.dims import LoopDim, Stored, is_repeated, merged
 from braid.analysis.nests.pointwise import ExtentsOf, pointwise
 from braid.analysis.storage.layout_choice import LayoutChoice
+from braid.analysis.structure.conversions import narrow_source
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import is_unsigned
-from braid.dialects.braid.elementwise import ELEMENTWISE
 from braid.dialects.braid.indexing import GatherBase, GatherNdOp, slab_rank
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.matmul import MatmulOp
@@ -70,7 +69,7 @@ def matrix_product(
     """Return the only product of the group: not empty, its right operand read by nothing else.
 
     Of f32 or f64; if it `accumulates`, of numbers that are added up in a type of their own. The
-    right operand of one of f32 may be gathered from a table, or be converted from f16 or bf16.
+    right operand of one of f32 may be gathered from a table, or be converted from fewer bits.
     """
     products = [op for op in group.body.block.ops if isinstance(op, MatmulOp)]
     if len(products) != 1:
@@ -101,12 +100,11 @@ def matrix_product(
 
 
 def _widening(value: SSAValue) -> Operation | None:
-    """Return what converts `value` from f16 or bf16 to f32, for the product alone."""
+    """Return what converts `value` from fewer bits to f32, for the product alone."""
     op = value.owner
-    if not isinstance(op, ELEMENTWISE["cast"]) or not value.has_one_use():
+    if not isinstance(op, Operation) or not value.has_one_use():
         return None
-    kinds = element_type_of(op.operands[0]), element_type_of(value)
-    return op if kinds in ((f16, f32), (bf16, f32)) else None
+    return None if narrow_source(op) is None else op
 
 
 def _slab_gather(value: SSAValue) -> SlabGather | None:

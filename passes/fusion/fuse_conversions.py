@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, bf16, f16, f32
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -15,9 +15,10 @@ from braid.analysis.execution.compute_ops import runtime_functions
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.analysis.storage.tensor_storage import is_transposed_view
 from braid.analysis.storage.view_groups import only_op
+from braid.analysis.structure.conversions import narrow_source
 from braid.analysis.structure.parameter_expressions import first_free_key, prepared_key
 from braid.dialects.braid.attribute_names import PREPARED_KEYS
-from braid.dialects.braid.base import AnyTensor, element_type_of, shape_of
+from braid.dialects.braid.base import AnyTensor, shape_of
 from braid.dialects.braid.clusters import run_together
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.elementwise import ELEMENTWISE
@@ -35,13 +36,13 @@ _CAST = ELEMENTWISE["cast"]
 
 @dataclass(frozen=True)
 class FuseConversionsPass(ModulePass):
-    """Lets products read f16 and bf16 where these lie, and widen them as they are loaded.
+    """Lets products read f16, bf16 and i8 where these lie, and widen them as they are loaded.
 
     In: groups as `apply-fusion` leaves them. Out: a conversion to f32 of the right operand of a
     product, alone in its group, perhaps transposed or reshaped behind it, is in the group of that
     product, where kernels of the op's device cost less so: half of the bytes are read, and nothing
     is stored. So are conversions of weights that `hoist-parameter-expressions` has moved, which
-    then stay in 16 bits.
+    then stay in 8 or 16 bits, even where that takes up to a tenth longer.
 
     ```mlir
     %1 = braid.fused(%k) { … braid.cast … }
@@ -71,6 +72,11 @@ class FuseConversionsPass(ModulePass):
             if found:
                 message = f"{fused} of {found} conversions are part of products"
                 emit_remark(func, self.name, message, conversions=found, fused=fused)
+
+
+_LONGER = 1.1
+"""How much longer a product by known weights may take that keeps them in fewer bits: they would
+take two or four times as many bytes of the artifact and of memory in f32."""
 
 
 @dataclass
@@ -131,11 +137,12 @@ class _Conversion:
     moves: tuple[Operation, ...] = ()
     group: FusedOp | None = None
 
-    def seconds(self, costs: CostSource) -> float:
-        """What it costs each of its readers when the model runs."""
+    def allowed(self, product: FusedOp, costs: CostSource) -> float:
+        """Return the seconds that a product may take with the conversion in it."""
+        apart = seconds(costs, product)
         if self.group is None:
-            return 0.0
-        return seconds(costs, self.group) / len(list(self.group.outputs[0].uses))
+            return _LONGER * apart
+        return apart + seconds(costs, self.group) / len(list(self.group.outputs[0].uses))
 
     def leaves(self, layout: Layout) -> bool:
         """Whether the operand, moved but not converted, can stay where it lies."""
@@ -176,11 +183,9 @@ def _widened_from(value: SSAValue) -> SSAValue | None:
     """What is converted to `value` in f32, by an op or in a group of its own."""
     op = value.owner
     inner = only_op(op) if isinstance(op, FusedOp) else op
-    if not isinstance(op, Operation) or not isinstance(inner, _CAST):
+    if not isinstance(op, Operation) or not isinstance(inner, Operation):
         return None
-    narrow = op.operands[0]
-    is_widened = element_type_of(narrow) in (f16, bf16) and element_type_of(value) == f32
-    return narrow if is_widened else None
+    return op.operands[0] if narrow_source(inner) is not None else None
 
 
 def _moves(op: Operation) -> bool:
@@ -196,11 +201,11 @@ def _transpose_of(op: Operation) -> TransposeOp | None:
 def _fuse(
     product: FusedOp, operand: SSAValue, known: _Conversion, prepared: _Prepared, costs: CostSource
 ) -> bool:
-    """Puts the conversion of the operand into the product's group if that is faster."""
+    """Puts the conversion of the operand into the product's group if that pays."""
     replaced = [*reversed(known.moves), *([] if known.group is None else [known.group])]
     if not run_together(*replaced, product):
         return False
-    apart = seconds(costs, product) + known.seconds(costs)
+    allowed = known.allowed(product, costs)
     made = _moved_narrow(product, operand, known, prepared)
     narrow = made[-1].results[0] if made else known.narrow
     conversion = _group(_CAST.create(operands=[narrow], result_types=[operand.type]))
@@ -211,7 +216,7 @@ def _fuse(
     def leaves(choice: LayoutChoice, group: FusedOp) -> bool:
         return known.leaves(choice.operands[group.inputs.index(narrow)])
 
-    fused = join_if_faster(conversion, product, costs, apart, leaves)
+    fused = join_if_faster(conversion, product, costs, allowed, leaves)
     if fused:
         Rewriter.erase_op(conversion)
     else:

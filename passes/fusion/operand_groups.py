@@ -3,14 +3,17 @@
 from collections.abc import Callable
 from math import inf
 
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
+from braid.analysis.sizes.open_forms import bound_group, symbols_in
 from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.matmul import MatmulOp
 from braid.dialects.braid.measured_times import sum_measured
 from braid.dialects.braid.names import union_names
 from braid.dialects.braid.regions import FusedOp, YieldOp
+from braid.dialects.braid.sizes import likely_sizes
 from braid.targets.costs.cost_source import CostSource
 
 Allows = Callable[[LayoutChoice, FusedOp], bool]
@@ -26,15 +29,27 @@ def is_operand(product: FusedOp, index: int) -> bool:
 def has_kernels(costs: CostSource, group: FusedOp) -> bool:
     """Whether kernels run the group, rather than instructions that are issued for its ops."""
     device = costs.of(group)
-    return device.backend.issue is None and bool(device.kernels.options(group))
+    return device.backend.issue is None and bool(device.kernels.options(at_likely_sizes(group)))
 
 
 def seconds(
     costs: CostSource, group: FusedOp, allows: Allows = lambda choice, group: True
 ) -> float:
     """What the best kernel of the group costs, in whatever layouts are allowed."""
-    choices = costs.of(group).choices(group)
+    choices = costs.of(group).choices(at_likely_sizes(group))
     return min((cost.seconds for choice, cost in choices if allows(choice, group)), default=inf)
+
+
+def at_likely_sizes(group: FusedOp) -> FusedOp:
+    """Return the group where its dims are known, else a copy with likely sizes for open ones."""
+    symbols = symbols_in(group)
+    function = group.parent_op()
+    while function is not None and not isinstance(function, FuncOp):
+        function = function.parent_op()
+    if not symbols or function is None:
+        return group
+    likely = likely_sizes(function)
+    return bound_group(group, {name: likely[name] for name in symbols})
 
 
 def joined(operand: FusedOp, product: FusedOp) -> FusedOp:

@@ -8,7 +8,7 @@ goes into the weights. Values decide whether that is right for every input: see
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -17,6 +17,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from braid.analysis.interpreter.parameter_values import Array, ParameterValues, parameter_values
+from braid.analysis.structure.conversions import narrow_source
 from braid.analysis.structure.parameter_expressions import ParameterExpressions
 from braid.dialects.braid.base import TensorOp, element_type_of, shape_of
 from braid.dialects.braid.clusters import run_together
@@ -106,7 +107,10 @@ def _product_of(root: SSAValue, last: Operation, known: _Known) -> ConvOp | Matm
         return None
     if not root.has_one_use() or not run_together(op, last):
         return None
-    return op if known.expressions.is_known(op.operands[1]) else None
+    weights = op.operands[1]
+    if isinstance(op, MatmulOp) and narrow_source(cast(Operation, weights.owner)) is not None:
+        return None  # They stay in 8 or 16 bits: see `sink-conversions`.
+    return op if known.expressions.is_known(weights) else None
 
 
 def _until_second_scale(links: Sequence[_Link]) -> Sequence[_Link]:

@@ -54,7 +54,7 @@ class Arithmetic(ABC):
 
 
 class FloatArithmetic(Arithmetic):
-    """One f32 or f64 number a step; those of B may be stored in 16 bits, for sums in f32."""
+    """One f32 or f64 number a step; those of B may be stored in 8 or 16 bits, for sums in f32."""
 
     group = 1
 
@@ -65,7 +65,9 @@ class FloatArithmetic(Arithmetic):
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
         """See the base class."""
         column = b.load(e, offset, mask)
-        return e.convert(arith.ExtFOp, column, f32) if b.element_type in _HALVES else column
+        if b.element_type in _HALVES:
+            return e.convert(arith.ExtFOp, column, f32)
+        return e.convert(arith.SIToFPOp, column, f32) if b.element_type == i8 else column
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
         """See the base class."""

@@ -2,7 +2,7 @@
 
 import math
 
-from xdsl.dialects.builtin import bf16
+from xdsl.dialects.builtin import bf16, f16
 
 from braid.analysis.nests.matmul import MatrixProduct
 from braid.analysis.sizes.open_forms import open_dims
@@ -19,11 +19,13 @@ from braid.targets.machines.machine import Machine
 def widens_fast(product: MatrixProduct, machine: Machine) -> bool:
     """Return whether the machine has instructions for what is converted as it is loaded, if any is.
 
-    bf16 is the upper half of an f32; f16 takes F16C on x86.
+    bf16 is the upper half of an f32; on x86 f16 takes F16C, and bytes take SSE 4.1.
     """
-    if not product.widened or element_type_of(product.right) == bf16:
+    stored = element_type_of(product.right)
+    if not product.widened or stored == bf16:
         return True
-    return not machine.architecture.startswith("x86") or "f16c" in machine.enabled_features
+    feature = "f16c" if stored == f16 else "sse4.1"
+    return not machine.architecture.startswith("x86") or feature in machine.enabled_features
 
 
 def matmul_size(product: MatrixProduct, packed: bool, step: int = 1) -> ContractionSize:
@@ -40,7 +42,8 @@ def matmul_size(product: MatrixProduct, packed: bool, step: int = 1) -> Contract
     fixed = (batches, rows, n, depth, row_bytes, packed, constants)
     *batch_open, rows_open, _ = open_dims(product.op.output)
     rows_open = rows_open or (product.has_one_right and any(batch_open))
-    return ContractionSize(*fixed, widened=product.widened, rows_open=rows_open)
+    stored = bytes_of(element_type_of(product.right)) if product.widened else 0
+    return ContractionSize(*fixed, widened=stored, rows_open=rows_open)
 
 
 def stored_right(group: FusedOp, product: MatrixProduct, right: Layout) -> LayoutChoice:

@@ -50,9 +50,10 @@ _FAR_LINE_BYTES, _FAR_LINE_CYCLES = 64, 1.5
 """What a line takes that comes from the second-level cache, beside its multiply-adds: where B does,
 tiles of 5 rows took 1.06 to 1.17 times as long as those of 13, on Emerald Rapids and on Zen 5."""
 
-_WIDENING_CYCLES = 1.0
+_WIDENING_CYCLES = 0.25
 """Of a vector of B that is converted to f32 as it is loaded: products of 16 rows take 1.06 of the
-time so, those of one or four rows wait for B or for sums anyway."""
+time so from 16 bits and 1.03 from 8 (Zen 3), those of 128 rows 0.96 from 8; those of one or four
+rows wait for B or for sums anyway."""
 
 _SET_STRIDE, _WAYS = 4096, 8
 """Bytes after which addresses fall on the same set of the first-level cache; lines in a set."""
@@ -95,8 +96,9 @@ class ContractionSize:
     `row_bytes` is the distance of two rows of A, `packed` says that B is in column blocks,
     `constants` counts the vectors that are kept in registers, and `slowdown` says how much longer
     a step takes than a multiply-add of floats. Of the depth, `share` is made, and of this along
-    `window` what is not with zeros (see `tile_runs`). B is `widened` from 16 bits as it is loaded.
-    With `rows_open`, other numbers of rows run through the same kernel, and `rows` are likely.
+    `window` what is not with zeros (see `tile_runs`). B that is converted to floats as it is loaded
+    has `widened` bytes an element. With `rows_open`, other numbers of rows run through the same
+    kernel, and `rows` are likely.
     """
 
     batches: int
@@ -109,7 +111,7 @@ class ContractionSize:
     slowdown: float = 1.0
     share: float = 1.0
     window: WindowDim | None = None
-    widened: bool = False
+    widened: int = 0
     rows_open: bool = False
 
     @property
@@ -119,7 +121,7 @@ class ContractionSize:
 
     def vector_bytes(self, unit: VectorUnit) -> int:
         """Of a vector of B as it is stored."""
-        return (2 if self.widened else unit.element_bytes) * unit.lanes
+        return (self.widened or unit.element_bytes) * unit.lanes
 
 
 def cycles(size: ContractionSize, rows: int, vectors: int, unit: VectorUnit) -> float:
