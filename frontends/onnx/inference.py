@@ -1,10 +1,18 @@
 """Checks of nodes by ONNX's own shape inference, which knows rules that no importer needs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 import onnx
-from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    NodeProto,
+    OperatorSetIdProto,
+    TensorProto,
+    TypeProto,
+    helper,
+    numpy_helper,
+)
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, SSAValue
 
@@ -17,6 +25,12 @@ from braid.support.sizes.expression import Extent
 
 _MOST_ELEMENTS = 1024
 """Inference gets the values of inputs up to this size; shapes, axes and the like are smaller."""
+
+_MOST_ACCEPTED = 4096
+"""Different nodes that are remembered: layers of a network are alike, and so are compilations."""
+
+_accepted: set[tuple[object, ...]] = set()
+"""What inference was told of the nodes that it accepted, but for the names of tensors."""
 
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
@@ -51,20 +65,46 @@ def check_inference(node: Node, opsets: Opsets, constants: Collection[Constant])
         types[name] = _type_proto(element_type_of(value), tuple(extents_of(value)))
         known = node.value_if_known(index) if (name, value) in constants else None
         if known is not None and known.size <= _MOST_ELEMENTS:
-            values[name] = numpy_helper.from_array(known, name)
+            values[name] = numpy_helper.from_array(known)
+    asked = _question(node, types, values)
+    if asked in _accepted:
+        return
     try:
         onnx.shape_inference.infer_node_outputs(
             onnx.defs.get_schema(node.op_type, node.domain_opset, node.domain),
             _with_inputs(node.proto, types),
             types,
             values,
-            opset_imports=[helper.make_opsetid(*each) for each in opsets.versions.items()],
+            opset_imports=_imports(tuple(opsets.versions.items())),
         )
     except onnx.checker.ValidationError:
         return  # about counts and types, of which `constraints` admits more than this version
     except (onnx.shape_inference.InferenceError, RuntimeError) as error:
         reason = str(error).strip().removeprefix("[ShapeInferenceError]").strip()
         node.fail(f"ONNX's shape inference rejects it: {reason}")
+    if len(_accepted) >= _MOST_ACCEPTED:
+        _accepted.clear()
+    _accepted.add(asked)
+
+
+def _question(
+    node: Node, types: Mapping[str, TypeProto], values: Mapping[str, TensorProto]
+) -> tuple[object, ...]:
+    """Return all that decides what inference says of a node: of inputs with one name, which."""
+    numbers = {name: number for number, name in enumerate(types)}
+    return (
+        (node.op_type, node.domain, node.domain_opset),
+        tuple(numbers.get(name) for name in node.proto.input),
+        tuple(map(bool, node.proto.output)),
+        tuple(each.SerializeToString(deterministic=True) for each in node.proto.attribute),
+        tuple(each.SerializeToString(deterministic=True) for each in types.values()),
+        tuple((numbers[name], each.SerializeToString()) for name, each in values.items()),
+    )
+
+
+@lru_cache(maxsize=64)
+def _imports(versions: tuple[tuple[str, int], ...]) -> list[OperatorSetIdProto]:
+    return [helper.make_opsetid(*each) for each in versions]
 
 
 @lru_cache(maxsize=1024)
