@@ -20,6 +20,7 @@ from braid.driver.options import DEFAULTS, CompileOptions
 from braid.runtime.artifact_cache import LIMIT
 from braid.support.input_files import open_regular
 from braid.support.installation import installation_stamp
+from braid.support.model_bytes import is_mlir
 from braid.support.records.record_store import default_store
 from braid.support.settings import VARIABLES, Settings, settings_of_environment
 from braid.support.tile_permission import may_use_tiles
@@ -47,7 +48,7 @@ _NOT_KEPT = (
     "order_seconds",
 )
 """Options with which models have no key, unless their values are the default ones."""
-_OF_THE_PROCESS = ("threads", "jobs", "load", "cache")
+_OF_THE_PROCESS = ("threads", "jobs", "load", "cache", "progress")
 """Options that bear on this process alone."""
 _FILES = ("parameters", "use_profile")
 """Options that are files, of which the key has digests."""
@@ -92,7 +93,8 @@ def state_of(source: object, options: CompileOptions) -> SourceState | None:
     if not _given(options).keys().isdisjoint(_NOT_KEPT):
         return None
     if isinstance(source, bytes):
-        name, place, suffixes = "<bytes>", source, tuple(_OTHER_FILES)
+        name, place = "<bytes>", source
+        suffixes = (".mlir" if is_mlir(source) else ".onnx",)
     elif isinstance(source, str | os.PathLike):
         path = Path(cast(str, source))
         name, place, suffixes = path.name, path.absolute(), (path.suffix.lower(),)

@@ -1,7 +1,6 @@
 """Read models from files and objects in memory, as a module with its parameters."""
 
 import os
-import re
 from collections import ChainMap
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
@@ -32,6 +31,7 @@ from braid.frontends.onnx.fixed_inputs import Fixed
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError, UnsupportedError, whole_numbers
+from braid.support.model_bytes import is_mlir
 from braid.support.option_names import option_text
 from braid.support.sizes.assumptions import Assumed
 from braid.targets.machines.resolve import confine_target, set_target, target_name
@@ -136,7 +136,7 @@ def _opened(source: object) -> ModelSource:
     if isinstance(source, bytearray | memoryview):
         source = bytes(cast(bytearray, source))
     if isinstance(source, bytes):
-        return source if _is_text(source) else read_model_bytes(source)
+        return source if is_mlir(source) else read_model_bytes(source)
     if isinstance(source, str | os.PathLike | onnx.ModelProto | ModuleOp):
         return cast(ModelSource, source)
     raise BraidError(
@@ -205,13 +205,6 @@ def _entries(what: str, given: object, expected: str) -> Mapping[str, object]:
     return cast(Mapping[str, object], given)
 
 
-def _is_text(data: bytes) -> bool:
-    """Return whether these are bytes of text or of MLIR's bytecode: protobuf has other bytes."""
-    from braid.frontends.mlir.files import BYTECODE_MAGIC
-
-    return data.startswith(BYTECODE_MAGIC) or _CONTROL.search(data) is None
-
-
 def chain_parameters(first: Parameters, second: Parameters) -> Parameters:
     """Both mappings as one, in which `first` wins; nothing is read before it is asked for."""
     return ChainMap(cast(dict[str, Any], first), cast(dict[str, Any], second))
@@ -273,7 +266,6 @@ def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
 
 _BYTES = "<bytes>"
 """Locations name a model in bytes so."""
-_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _CONVERSIONS = {
     "stablehlo": "convert-stablehlo-to-braid",
     "chlo": "convert-stablehlo-to-braid",

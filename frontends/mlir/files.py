@@ -12,6 +12,7 @@ import numpy as np
 from braid.frontends.mlir.aliases import expansions
 from braid.support.errors import BraidError, SourceLocation
 from braid.support.input_files import read_regular
+from braid.support.model_bytes import BYTECODE_MAGIC
 
 
 class MLIRSyntaxError(BraidError):
@@ -90,9 +91,6 @@ def _refuse(data: bytes, place: int, message: str, file: str) -> None:
         location=SourceLocation(file, line, column),
         hint="write inner regions as functions, and long expressions in parts",
     )
-
-
-BYTECODE_MAGIC = b"ML\xefR"
 
 
 def read_mlir_text(path: Path) -> str:
