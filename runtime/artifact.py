@@ -72,15 +72,32 @@ def write_artifact(
             full disk.
 
     """
+    pieces = _pieces(manifest, code, weights, devices)
+    with atomic_file(path) as file:
+        for offset, piece in pieces:
+            file.write(bytes(offset - file.tell()))
+            file.write(piece.data)
+
+
+def artifact_bytes(manifest: Manifest, code: bytes, weights: Bytes, devices: bytes = b"") -> Bytes:
+    """Return the bytes of the file that `write_artifact` writes; raises as it does."""
+    pieces = _pieces(manifest, code, weights, devices)
+    data = np.zeros(max(offset + piece.size for offset, piece in pieces), np.uint8)
+    for offset, piece in pieces:
+        data[offset : offset + piece.size] = piece
+    return data
+
+
+def _pieces(
+    manifest: Manifest, code: bytes, weights: Bytes, devices: bytes
+) -> list[tuple[int, Bytes]]:
+    """The header and the sections, each with its place, in the order of the file."""
     check_index(manifest.weights, weights.size)
     contents = _contents(manifest, code, devices)
     offsets = _offsets(contents, weights.size)
     contents[SectionKind.WEIGHTS] = weights
-    with atomic_file(path) as file:
-        file.write(_header(contents, offsets))
-        for kind in offsets:
-            file.write(bytes(offsets[kind] - file.tell()))
-            file.write(contents[kind].data)
+    header = np.frombuffer(_header(contents, offsets), np.uint8)
+    return [(0, header), *((offsets[kind], contents[kind]) for kind in offsets)]
 
 
 def fill_artifact(
@@ -229,6 +246,11 @@ class Artifact:
         with atomic_file(path) as file:
             file.write(self.data.data)
 
+    def artifact_bytes(self) -> Bytes:
+        """Return the whole file; raises `BraidError` where it is damaged."""
+        self.check()
+        return self.data
+
     def _checked(self, kind: SectionKind) -> Bytes:
         try:
             section = self._sections.get(kind)
@@ -247,17 +269,36 @@ def read_artifact(path: str | os.PathLike[str]) -> Artifact:
             artifact at all.
 
     """
-    data = map_file(path)
+    return _artifact_of(Path(path), map_file(path))
+
+
+def artifact_of_bytes(data: bytes | bytearray | memoryview, name: str) -> Artifact:
+    """Open an artifact whose file is given as bytes, which are copied; `name` is for messages.
+
+    Raises:
+        BraidError: as `read_artifact`.
+
+    """
+    content = np.frombuffer(data, np.uint8)
+    # Code reads weights at addresses that are as aligned as they are in a mapped file.
+    pages = mmap.mmap(-1, max(1, content.size))
+    copied = np.frombuffer(pages, np.uint8)[: content.size]
+    copied[:] = content
+    return _artifact_of(Path(name), copied)
+
+
+def _artifact_of(path: Path, data: Bytes) -> Artifact:
+    """The artifact in `data`, which came from `path`."""
     if data[: len(MAGIC)].tobytes() != MAGIC:
-        raise _no_artifact(Path(path), data)
+        raise _no_artifact(path, data)
     try:
         sections = _read_sections(data)
         text = sections[SectionKind.MANIFEST].checked("manifest")
         manifest = Manifest.from_json(text.tobytes())
         check_index(manifest.weights, sections[SectionKind.WEIGHTS].content.size)
     except BraidError as error:
-        raise _unusable(Path(path), error) from error
-    return Artifact(Path(path), data, manifest, sections)
+        raise _unusable(path, error) from error
+    return Artifact(path, data, manifest, sections)
 
 
 def _unusable(path: Path, error: BraidError) -> BraidError:

@@ -19,10 +19,17 @@ def bind_inputs(
 ) -> list[Buffer]:
     """Return one array per input, in the model's order.
 
+    A mapping that is all that is given by position has inputs by name.
+
     Raises:
         BraidError: an input that is missing, given twice or unknown, or that is not an array.
 
     """
+    if len(positional) == 1 and isinstance(positional[0], Mapping):
+        mapping = cast(Mapping[str, object], positional[0])
+        if twice := [name for name in named if name in mapping]:
+            raise BraidError(f"input '{twice[0]}' is given in the mapping and by keyword")
+        positional, named = (), {**mapping, **named}
     if not named and len(positional) == len(specs):
         return list(map(as_array, specs, positional))
     if not positional and len(named) == len(specs) and all(s.name in named for s in specs):

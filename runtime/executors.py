@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 import numpy as np
@@ -45,6 +45,22 @@ class Executor(Protocol):
         """Give back the memory that runs take, as far as none uses it."""
         ...
 
+    @property
+    def threads(self) -> int:
+        """On how many threads a run is, 0 for one on each CPU."""
+        ...
+
+    def set_threads(self, threads: int) -> None:
+        """Let runs that begin from now on take so many threads, 0 for one on each CPU.
+
+        Raises `BraidError` where nothing runs on threads.
+        """
+        ...
+
+    def copy(self) -> "Executor":
+        """Return an executor of the same model that counts on its own."""
+        ...
+
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream, of which a launch may take `deadline` seconds.
 
@@ -63,9 +79,11 @@ class NativeExecutor:
     def __init__(self, model: NativeModel, threads: int, streams: int = 1) -> None:
         """Run `model` on so many threads (0: all), and on no fewer than it has inter-op streams."""
         self._model = model
-        self._threads = max(threads, streams) if threads else 0
+        self._inter_op_streams = streams
+        self._threads = self._enough(threads)
         self._idle: list[NativeContext] = []
         self._all: list[NativeContext] = []
+        self._ended: list[_Account] = []
         self._streams: WeakSet[NativeStream] = WeakSet()
         self._streamed = ProfileTotals(model)
 
@@ -84,34 +102,52 @@ class NativeExecutor:
             stream.add_profile(streamed)
         counts, times = streamed.counts.tolist(), streamed.times.tolist()
         total = profile_entries(self._model.counter_names, counts, times)
-        for context in tuple(self._all):
-            for name, entry in context.profile().items():
+        for account in self._accounts():
+            for name, entry in account.profile.items():
                 total[name] = total[name] + entry
         return total
 
     def reset_profile(self) -> None:
         """Set the counters of all contexts and streams to zero."""
         self._streamed.reset()
+        self._ended.clear()
         for counting in (*self._all, *self._streams):
             counting.reset_profile()
 
     def launched_seconds(self) -> dict[str, float]:
         """Return the sums over all contexts; empty without devices."""
         total: dict[str, float] = {}
-        for context in tuple(self._all):
-            for name, seconds in context.device_seconds().items():
+        for account in self._accounts():
+            for name, seconds in account.device_seconds.items():
                 total[name] = total.get(name, 0.0) + seconds
         return total
 
     def trim(self) -> None:
         """Give back the arenas of contexts that nobody runs on."""
-        trimmed: list[NativeContext] = []
-        with suppress(IndexError):
-            while True:
-                trimmed.append(self._idle.pop())
+        trimmed = self._all_idle()
         for context in trimmed:
             context.trim()
         self._idle.extend(trimmed)
+
+    @property
+    def threads(self) -> int:
+        """On how many threads a run is, 0 for one on each CPU."""
+        return self._threads
+
+    def set_threads(self, threads: int) -> None:
+        """Let runs and streams that begin from now on take so many; those that run stay as is."""
+        self._threads = self._enough(threads)
+        for context in self._all_idle():
+            self._end(context)
+
+    def copy(self) -> "NativeExecutor":
+        """Return an executor of the same code and weights, with contexts of its own."""
+        return NativeExecutor(self._model, self._threads, self._inter_op_streams)
+
+    @property
+    def emulated(self) -> bool:
+        """Whether functions for devices that are missing run on the host."""
+        return self._model.emulated
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream of the native runtime."""
@@ -120,12 +156,47 @@ class NativeExecutor:
         return stream
 
     def _take(self) -> NativeContext:
-        try:
-            return self._idle.pop()
-        except IndexError:
-            context = self._model.context(self._threads)
+        with suppress(IndexError):
+            while True:
+                context = self._idle.pop()
+                if context.threads == self._threads:
+                    return context
+                self._end(context)  # it ran while the number of threads was changed
+        context = self._model.context(self._threads)
         self._all.append(context)
         return context
+
+    def _enough(self, threads: int) -> int:
+        """At least as many threads as inter-op streams need; 0 stands for all."""
+        return max(threads, self._inter_op_streams) if threads else 0
+
+    def _all_idle(self) -> list[NativeContext]:
+        """Take all contexts that nobody runs on."""
+        taken: list[NativeContext] = []
+        with suppress(IndexError):
+            while True:
+                taken.append(self._idle.pop())
+        return taken
+
+    def _end(self, context: NativeContext) -> None:
+        """Forget a context that nobody runs on, but not what it counted."""
+        self._all.remove(context)
+        self._ended.append(_account_of(context))
+
+    def _accounts(self) -> list["_Account"]:
+        """What all contexts have counted."""
+        return [*self._ended, *map(_account_of, tuple(self._all))]
+
+
+class _Account(NamedTuple):
+    """What a context has counted."""
+
+    profile: dict[str, ProfileEntry]
+    device_seconds: dict[str, float]
+
+
+def _account_of(context: NativeContext) -> _Account:
+    return _Account(context.profile(), context.device_seconds())
 
 
 class InterpreterExecutor:
@@ -172,6 +243,23 @@ class InterpreterExecutor:
     def trim(self) -> None:
         """Do nothing: the interpreter keeps no memory."""
 
+    @property
+    def threads(self) -> int:
+        """One: numpy's own threads are not braid's."""
+        return 1
+
+    def set_threads(self, threads: int) -> None:
+        """Do nothing for 1; raises `BraidError` for any other number."""
+        if threads != 1:
+            raise BraidError(
+                f"threads is {threads}, expected 1 of an interpreted model",
+                hint="braid.compile makes a model that runs on more",
+            )
+
+    def copy(self) -> "InterpreterExecutor":
+        """Return an executor of the same module, which nothing changes."""
+        return InterpreterExecutor(self._inputs, self._outputs, self._evaluate)
+
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
         """Open a stream that interprets each request when it is handed in."""
         return InterpretedStream(lambda inputs: self.run(inputs, None))
@@ -205,3 +293,16 @@ class ElsewhereExecutor:
 
     def trim(self) -> None:
         """Do nothing: nothing ran."""
+
+    @property
+    def threads(self) -> int:
+        """Raises BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def set_threads(self, threads: int) -> None:
+        """Raises BraidError."""
+        raise BraidError(self.reason, hint=self.hint)
+
+    def copy(self) -> "ElsewhereExecutor":
+        """Return itself, which has no state."""
+        return self

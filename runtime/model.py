@@ -1,14 +1,15 @@
 """Models that can be called: compiled, loaded from an artifact, or interpreted."""
 
+import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from collections.abc import Mapping, Sequence
+from pickle import PickleBuffer
+from types import TracebackType
+from typing import Any, NamedTuple, SupportsIndex, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.artifact import Artifact, read_artifact, write_artifact
+from braid.runtime.artifact import Artifact, artifact_of_bytes, read_artifact
 from braid.runtime.binding import bind_inputs, bind_outputs, in_order
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
@@ -17,8 +18,10 @@ from braid.runtime.executors import (
     Executor,
     NativeExecutor,
 )
-from braid.runtime.manifest import NO_KERNELS, Manifest, RecordCount, TensorSpec
+from braid.runtime.manifest import NO_KERNELS, RecordCount, TensorSpec
+from braid.runtime.model_html import model_html
 from braid.runtime.native import NativeModel, emulating, register_plugins
+from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.support.errors import BraidError, check_kinds, check_threads
@@ -26,45 +29,8 @@ from braid.support.memory_report import MemoryReport
 from braid.support.shared_objects import need_libraries
 
 Array = NDArray[Any]
-AnyPath = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Package:
-    """What files are written from: `link` makes a shared object of `objects`.
-
-    `weights` are the bytes that the code reads; the manifest says what lies where in them.
-    `link_c_library` writes manifest, objects and weights as a shared object for C at a path.
-    """
-
-    manifest: Manifest
-    objects: Sequence[bytes]
-    weights: NDArray[np.uint8]
-    link: Callable[[Sequence[bytes]], bytes]
-    link_c_library: Callable[[AnyPath, Manifest, Sequence[bytes], NDArray[np.uint8]], None]
-    devices: bytes = b""
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write an artifact; raises `BraidError` as `write_artifact` does."""
-        code = self.link(self.objects)
-        write_artifact(path, self.manifest, code, self.weights, self.devices)
-
-
-@dataclass(frozen=True)
-class KeptArtifact:
-    """An artifact that stands for what was compiled; `package` is what it was written from."""
-
-    artifact: Artifact
-    package: Callable[[], Package]
-
-    @property
-    def manifest(self) -> Manifest:
-        """That of the artifact."""
-        return self.artifact.manifest
-
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy; raises `BraidError` as `Artifact.write` does."""
-        self.artifact.write(path)
+_PICKLED = "<pickled model>"
+"""Stands for the path of an artifact that came in a pickle."""
 
 
 class Model:
@@ -87,21 +53,26 @@ class Model:
         self.inputs = inputs
         self.outputs = outputs
         self.arena_bytes = arena_bytes
-        self._executor = executor
-        self._package = package
+        self._manifest = None if package is None else package.manifest
+        self._state: _Open | None = _Open(executor, package)
 
     def __repr__(self) -> str:
-        sizes = () if self._package is None else self._package.manifest.output_shapes
+        sizes = () if self._manifest is None else self._manifest.output_shapes
         return f"<braid.Model ({_signature(self.inputs)}) -> ({_signature(self.outputs, sizes)})>"
+
+    def _repr_html_(self) -> str:
+        """Return the tables that a notebook shows."""
+        return model_html(self.inputs, self.outputs, self._manifest)
 
     def __call__(
         self, /, *arguments: object, out: object = None, **named: object
     ) -> Array | tuple[Array, ...]:
         """Run the model.
 
-        Inputs come by position, by name (`model(**{"input.1": x})`), or both; each is a numpy
-        array, an object with `__dlpack__` or `__array__` in this computer's memory, or a number;
-        or an object with `__dlpack__` in the memory of the GPU that uses it, which is not copied.
+        Inputs come by position, by name (`model({"input.1": x})`, `model(x=x)`), or both; each is
+        a numpy array, an object with `__dlpack__` or `__array__` in this computer's memory, or a
+        number; or an object with `__dlpack__` in the memory of the GPU that uses it, which is not
+        copied.
         The result is one array, or a tuple in the model's order where there are several outputs.
         `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name; they
         are numpy's, or in the memory of the GPU that makes them. An input may be one of them, as
@@ -126,8 +97,8 @@ class Model:
 
     def _run(self, inputs: Sequence[Buffer], out: object) -> list[Array]:
         if out is None:
-            return self._executor.run(inputs, None)
-        return self._executor.run(inputs, bind_outputs(self.outputs, out))
+            return self._open().executor.run(inputs, None)
+        return self._open().executor.run(inputs, bind_outputs(self.outputs, out))
 
     def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
         """Run on inputs by name and return the outputs by name; raises as `__call__` does."""
@@ -165,7 +136,7 @@ class Model:
         check_deadline(deadline)
         specs = self.inputs
         return Stream(
-            self._executor.open_stream(deadline, return_errors),
+            self._open().executor.open_stream(deadline, return_errors),
             requests,
             lambda arguments, named: bind_inputs(specs, arguments, named),
             return_errors=return_errors,
@@ -177,7 +148,7 @@ class Model:
 
         A call at large sizes takes more than those at small sizes need, which keep it otherwise.
         """
-        self._executor.trim()
+        self._open().executor.trim()
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return how often each op ran and for how long, over all runs and streams so far.
@@ -185,34 +156,34 @@ class Model:
         Of a stream that is closed, what had ended by then. Empty unless the model was compiled
         with `profile=True`.
         """
-        return self._executor.profile()
+        return self._open().executor.profile()
 
     def reset_profile(self) -> None:
         """Forget the runs so far, such as those that warm up."""
-        self._executor.reset_profile()
+        self._open().executor.reset_profile()
 
     @property
     def memory(self) -> tuple[MemoryReport, ...]:
         """What is in the arena, for every function; empty of what is interpreted."""
-        return () if self._package is None else self._package.manifest.memory
+        return () if self._manifest is None else self._manifest.memory
 
     @property
     def kernels(self) -> RecordCount:
         """How many kernels are made by records of searches."""
-        return NO_KERNELS if self._package is None else self._package.manifest.kernels
+        return NO_KERNELS if self._manifest is None else self._manifest.kernels
 
     @property
     def devices(self) -> dict[str, str]:
         """The devices beside the host that functions are launched on, and what runs each."""
-        manifest = None if self._package is None else self._package.manifest
-        return {} if manifest is None else {own.name: own.plugin for own in manifest.runs_on}
+        runs_on = () if self._manifest is None else self._manifest.runs_on
+        return {own.name: own.plugin for own in runs_on}
 
     def launched_seconds(self) -> dict[str, float]:
         """Return how long launches took on each device, over all runs so far.
 
         By the device's own account: of one that is simulated, the time that the chip would take.
         """
-        return self._executor.launched_seconds()
+        return self._open().executor.launched_seconds()
 
     def device_seconds(self) -> dict[str, float]:
         """Return how long devices beside the host take of a run, as far as that is known.
@@ -221,7 +192,7 @@ class Model:
         to run.
         """
         known: dict[str, float] = {}
-        for code in self._package.manifest.devices if self._package is not None else ():
+        for code in self._manifest.devices if self._manifest is not None else ():
             if code.seconds >= 0:
                 known[code.device] = known.get(code.device, 0.0) + code.seconds
         return known
@@ -232,7 +203,7 @@ class Model:
         Of several functions on a device, that of the slowest.
         """
         slowest: dict[str, float] = {}
-        for code in self._package.manifest.devices if self._package is not None else ():
+        for code in self._manifest.devices if self._manifest is not None else ():
             if code.interval > 0:
                 slowest[code.device] = max(slowest.get(code.device, 0.0), code.interval)
         return {device: 1 / interval for device, interval in slowest.items()}
@@ -240,7 +211,7 @@ class Model:
     def device_resources(self) -> dict[str, dict[str, tuple[float, float]]]:
         """Return what functions take of devices, and what there is, by resource, where known."""
         known: dict[str, dict[str, tuple[float, float]]] = {}
-        for code in self._package.manifest.devices if self._package is not None else ():
+        for code in self._manifest.devices if self._manifest is not None else ():
             for one in code.resources:
                 own = known.setdefault(code.device, {})
                 used, _ = own.get(one.name, (0.0, 0.0))
@@ -280,11 +251,103 @@ class Model:
 
     def packaged(self) -> Package | Artifact | KeptArtifact:
         """What is saved. Raises BraidError where the model is interpreted."""
-        if self._package is None:
+        package = self._open().package
+        if package is None:
             raise BraidError(
                 "an interpreted model has no code to save", hint="use braid.compile instead"
             )
-        return self._package
+        return package
+
+    @property
+    def threads(self) -> int:
+        """How many threads a run takes, 0 for one on each CPU; it may be set at any time.
+
+        Runs and streams that have begun are not changed. Setting it raises `BraidError` where the
+        number is none that there can be, or the model does not run here.
+        """
+        return self._open().executor.threads
+
+    @threads.setter
+    def threads(self, threads: int) -> None:
+        executor = self._open().executor
+        check_threads(threads)
+        executor.set_threads(int(threads))
+
+    def close(self) -> None:
+        """Give back code, weights and memory; what is asked of the model afterwards is an error.
+
+        Runs and streams that other threads have begun end as usual, and keep what they need until
+        then. To close a model twice is no error.
+        """
+        self._state = None
+
+    def __enter__(self) -> "Model":
+        """Return the model itself, which is closed where the block ends."""
+        self._open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    def __copy__(self) -> "Model":
+        """Return a model of the same code and weights, which is closed and counts on its own."""
+        state = self._open()
+        return Model(
+            self.inputs, self.outputs, state.executor.copy(), self.arena_bytes, state.package
+        )
+
+    def __deepcopy__(self, memo: object) -> "Model":
+        """Return what `copy.copy` returns: nobody can change code and weights."""
+        return self.__copy__()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
+        """Return what pickle writes: the bytes of the artifact, and how it runs here.
+
+        Raises:
+            BraidError: as `save`.
+
+        """
+        data = self.packaged().artifact_bytes()
+        executor = self._open().executor
+        content = PickleBuffer(data) if operator.index(protocol) >= 5 else data.tobytes()
+        if isinstance(executor, ElsewhereExecutor):
+            return _saved, (content, executor.reason, executor.hint)
+        is_emulated = isinstance(executor, NativeExecutor) and executor.emulated
+        return _loaded, (content, executor.threads, is_emulated)
+
+    def _open(self) -> "_Open":
+        """Return what the model runs with. Raises BraidError once it is closed."""
+        if self._state is None:
+            raise BraidError(
+                "the model is closed",
+                hint="close it once nothing calls it any more, or load it again",
+            )
+        return self._state
+
+
+class _Open(NamedTuple):
+    """What a model holds until it is closed."""
+
+    executor: Executor
+    package: Package | Artifact | KeptArtifact | None
+
+
+def _loaded(data: bytes, threads: int, emulate: bool) -> Model:
+    """The model of a pickle, which runs here as where it was pickled. Raises as `load`."""
+    artifact = artifact_of_bytes(data, _PICKLED)
+    with emulating(emulate):
+        return model_of(artifact, artifact, threads)
+
+
+def _saved(data: bytes, reason: str, hint: str) -> Model:
+    """The model of a pickle that did not run where it was pickled. Raises as `read_artifact`."""
+    return saved_model(artifact_of_bytes(data, _PICKLED), reason, hint)
 
 
 def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = False) -> Model:
@@ -325,7 +388,7 @@ def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int)
 
 
 def saved_model(
-    package: Package | KeptArtifact,
+    package: Package | Artifact | KeptArtifact,
     reason: str = "the model was compiled to be saved, not to run",
     hint: str = "compile it without load=False, or load what is saved",
 ) -> Model:

@@ -10,6 +10,7 @@ import os
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -73,6 +74,7 @@ class NativeModel:
         library = load_library()
         self.handle = handle
         self._keep_alive = keep_alive
+        self.emulated = _EMULATED.get()
         _close_with(self, library.braid_model_close, handle)
         self.descriptor: CModel = library.braid_model_describe(handle).contents
         self.dims = _read_dims(self.descriptor)
@@ -197,6 +199,7 @@ class NativeContext:
         if handle is None:
             raise last_error(hint="a context needs the model's arena; use fewer contexts")
         self.model = model
+        self.threads = threads
         self._handle = handle
         self._interruption = Interruption()
         self._shaped: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] | None = None
@@ -325,15 +328,20 @@ class NativeContext:
         return tuple(int(sizes[d]) for d in range(len(self.model.outputs[index].shape)))
 
 
+_EMULATED: ContextVar[bool] = ContextVar("emulated", default=False)
+
+
 @contextmanager
 def emulating(wanted: bool) -> Generator[None]:
     """Let devices that are missing be emulated by models that this thread opens inside."""
     library = load_library()
+    token = _EMULATED.set(wanted)
     library.braid_device_emulate(wanted)
     try:
         yield
     finally:
         library.braid_device_emulate(False)
+        _EMULATED.reset(token)
 
 
 def register_plugins() -> None:

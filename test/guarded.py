@@ -220,7 +220,7 @@ def _run(case: Case, side: Side) -> Arrays:
     model, arena, weights, sections = _compiled(case, side)
     for section in sections:
         section.keep_only(weights.used)
-    context = model._executor._take()
+    context = model._open().executor._take()
     pointers = ctypes.cast(context._handle + _MODEL_OFFSET, ctypes.POINTER(ctypes.c_void_p))
     assert pointers[0] == context.model.handle, "the context begins otherwise"
     pages = Pages(max(arena.size, model.arena_bytes))

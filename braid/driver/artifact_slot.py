@@ -10,7 +10,8 @@ from pathlib import Path
 from braid.driver.compilation_key import SourceState, compilation_key, state_of
 from braid.driver.options import CompileOptions
 from braid.runtime.artifact_cache import default_artifacts
-from braid.runtime.model import KeptArtifact, Model, Package, model_of, saved_model
+from braid.runtime.model import Model, model_of, saved_model
+from braid.runtime.package import KeptArtifact, Package
 from braid.support.compile_scope import extending_packages, is_default_scope
 from braid.support.errors import BraidError
 from braid.support.installation import stamped_packages
@@ -43,6 +44,9 @@ class ArtifactSlot:
     source: SourceState
     options: CompileOptions
     key: str
+
+    def __str__(self) -> str:
+        return str(self.source)
 
     def find(self, compile: Compile) -> Model | None:
         """The model of the artifact there, all of whose digests hold; None where there is none.

@@ -31,7 +31,7 @@ from braid.runtime.manifest import (
     TensorSpec,
     WeightSpec,
 )
-from braid.runtime.model import Package
+from braid.runtime.package import Package
 from braid.support.memory_report import MemoryReport
 from braid.support.sizes.text import print_size
 from braid.targets.machines.target import Target
