@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from braid.interpreted import interpret
     from braid.runtime.model import Model, load
     from braid.support.errors import BraidError
+    from braid.support.progress import Progress
     from braid.torch_export import from_torch
     from braid.upstream_dialect import load_irdl
 
@@ -29,6 +30,7 @@ __all__ = [
     "BraidError",
     "Client",
     "Model",
+    "Progress",
     "__version__",
     "compile",
     "from_torch",
@@ -38,20 +40,21 @@ __all__ = [
     "run_passes",
 ]
 
-__getattr__ = lazy_names(
-    __name__,
-    {
-        "BraidError": "braid.support.errors",
-        "Client": "braid.client",
-        "Model": "braid.runtime.model",
-        "compile": "braid.compiler",
-        "from_torch": "braid.torch_export",
-        "interpret": "braid.interpreted",
-        "load": "braid.runtime.model",
-        "load_irdl": "braid.upstream_dialect",
-        "run_passes": "braid.embedding",
-    },
-)
+_HOMES = {
+    "BraidError": "braid.support.errors",
+    "Client": "braid.client",
+    "Model": "braid.runtime.model",
+    "Progress": "braid.support.progress",
+    "compile": "braid.compiler",
+    "from_torch": "braid.torch_export",
+    "interpret": "braid.interpreted",
+    "load": "braid.runtime.model",
+    "load_irdl": "braid.upstream_dialect",
+    "run_passes": "braid.embedding",
+}
+
+if not TYPE_CHECKING:  # else type checkers take any name for one of these
+    __getattr__ = lazy_names(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

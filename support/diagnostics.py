@@ -1,8 +1,8 @@
 """Diagnostics that do not stop a pass: warnings, and the channel that remarks use as well.
 
 An error is raised, as a `BraidError`. What is only worth saying is emitted here, and reaches
-whoever installed a handler with `handle_diagnostics`; without one it is dropped, so that the
-Python API stays silent unless asked.
+whoever installed a handler with `handle_diagnostics`, and `logging` under the name `braid`; without
+either it is dropped, so that the Python API stays silent unless asked.
 """
 
 from collections.abc import Callable, Generator
@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
+from braid.support import logs
 from braid.support.errors import BraidError, Note, SourceLocation
 
 Severity = Literal["error", "warning", "remark", "note"]
@@ -57,12 +58,31 @@ def passing_on_diagnostics() -> Generator[list[Diagnostic]]:
         emitted.append(diagnostic)
         if outer is not None:
             outer(diagnostic)
+        else:
+            _log(diagnostic)
 
     with handle_diagnostics(note):
         yield emitted
 
 
 def emit(diagnostic: Diagnostic) -> None:
-    """Hand `diagnostic` to the innermost handler, if there is one."""
+    """Log `diagnostic`, unless the innermost handler takes it."""
     if (handler := _handler.get()) is not None:
         handler(diagnostic)
+        return
+    _log(diagnostic)
+
+
+_LEVELS: dict[Severity, int] = {
+    "error": logs.ERROR,
+    "warning": logs.WARNING,
+    "remark": logs.INFO,
+    "note": logs.DEBUG,
+}
+
+
+def _log(diagnostic: Diagnostic) -> None:
+    """Say `diagnostic` through `logging`."""
+    hint = f" ({diagnostic.hint})" if diagnostic.hint else ""
+    place = "" if diagnostic.location is None else f"{diagnostic.location}: "
+    logs.log(_LEVELS[diagnostic.severity], "%s%s%s", place, diagnostic.message, hint)

@@ -3,6 +3,7 @@
 Nothing of the compiler is imported where an artifact is found.
 """
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING
 from braid.driver.artifact_slot import ArtifactSlot, slot_of
 from braid.driver.options import CompileOptions
 from braid.runtime.model import Model
+from braid.support import logs
+from braid.support.progress import telling_progress
 
 if TYPE_CHECKING:
     from braid.driver.read_source import ModelSource
@@ -31,9 +34,13 @@ def compile_or_load(
     slot = slot_of(source, options) if options.cache else None
     kept = None if slot is None else slot.find(_compile)
     if kept is not None:
+        logs.log(logs.DEBUG, "loaded what was compiled of %s before", slot)
         return kept
-    with around():
-        return _compile(source, options, slot)
+    begun = time.perf_counter()
+    with around(), telling_progress(options.progress):
+        model = _compile(source, options, slot)
+    logs.log(logs.INFO, "compiled %r in %.2f s", model, time.perf_counter() - begun)
+    return model
 
 
 def _compile(

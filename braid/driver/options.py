@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
 from braid.support.errors import BraidError, check_kinds, check_threads
+from braid.support.progress import Progress
 
 if TYPE_CHECKING:
     from xdsl.passes import ModulePass
@@ -294,6 +295,13 @@ class CompileOptions:
             bool,
         ),
     )
+    progress: Callable[[Progress], object] | None = field(
+        default=None,
+        metadata=_option(
+            "Called on this thread with a braid.Progress after each step of the compilation; what "
+            "it raises ends that."
+        ),
+    )
     passes: "str | Sequence[ModulePass] | None" = field(
         default=None,
         metadata=_option(
@@ -309,6 +317,8 @@ class CompileOptions:
             check_threads(self.jobs, "jobs", least=1)
         for name in ("measure_orders", "order_seconds", "on_miss_seconds"):
             _check_seconds(name, getattr(self, name))
+        if self.progress is not None and not callable(self.progress):
+            raise BraidError(f"progress is {self.progress!r:.200}, expected a function")
         flags = ("profile", "integers", "emulate", "load", "cache")
         check_kinds(
             texts={name: getattr(self, name) for name in ("cpu", "gpu_arch", "recompute")},

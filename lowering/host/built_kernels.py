@@ -23,6 +23,7 @@ from braid.passes.outlining.outline_kernels import outlined_group
 from braid.support.checked_calls import is_own
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache
+from braid.support.progress import Steps
 from braid.support.sizes.expression import Extent, Size
 from braid.support.sizes.reading import parse_size
 from braid.support.sizes.text import print_size
@@ -104,9 +105,11 @@ class BuiltKernels:
         self._compile, self._cache, self._generator = compile, cache, generator
         self._orders = [_order(function, selection, fallback, machine) for function in functions]
         self._kernels: dict[str, _Recorded | _Emitted] = {}  # by key: equal ones are made once
+        steps = Steps("emit", len(self._orders))
         for order in self._orders:
             if order.key not in self._kernels:
                 self._kernels[order.key] = _recorded(order, cache, generator) or _emitted(order)
+            steps.finish(f"kernel '{order.symbol}'")
 
     @property
     def needs(self) -> tuple[KernelNeeds, ...]:

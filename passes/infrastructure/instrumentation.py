@@ -1,12 +1,14 @@
 """What can watch a pipeline while it runs."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+
+from braid.support.progress import Steps
 
 
 class Instrumentation:
@@ -23,6 +25,17 @@ class Instrumentation:
 
     def after_verify(self, module: ModuleOp) -> None:
         """Called when the IR was found to be valid."""
+
+
+class CountedPasses(Instrumentation):
+    """Tells whoever asked for progress of each pass that has ended."""
+
+    def __init__(self, passes: Sequence[ModulePass]) -> None:
+        self._steps = Steps("passes", len(passes))
+
+    @override
+    def after_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
+        self._steps.finish(pass_.name)
 
 
 class Timing(Instrumentation):

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from xdsl.printer import Printer
 
 from braid.dialects.braid.settings import say_settings
+from braid.passes.infrastructure.instrumentation import CountedPasses
 from braid.passes.infrastructure.manager import PassCrashError, run_pipeline
 from braid.passes.infrastructure.options import pass_text
 from braid.support.errors import BraidError
@@ -73,8 +74,9 @@ def run_reproducibly(
     the IR before the pass that crashed, which `PassCrashError.reproducer` names. That IR is made
     again from the module that `read_again` gives, so that runs that do not crash need not keep it.
     """
+    counted = [CountedPasses(passes)]
     try:
-        run_pipeline(context, module, passes, verify=False)
+        run_pipeline(context, module, passes, verify=False, instrumentation=counted)
     except PassCrashError as crash:
         text = _ir_before(context, passes[: crash.index], read_again)
         with suppress(BraidError):  # what crashed matters more than that it cannot be written down

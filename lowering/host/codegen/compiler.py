@@ -21,6 +21,7 @@ from braid.lowering.host.codegen.target_machine import host_machine
 from braid.lowering.host.codegen.workers import compile_texts
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
+from braid.support.progress import Steps
 from braid.support.toolchain import braid_version, toolchain
 from braid.targets.kernels.kernel_family import Kernel
 from braid.targets.machines.machine import Machine
@@ -177,9 +178,11 @@ def _compile(
     if jobs > 1 and texts:
         return compile_texts(labels, texts, machine, min(jobs, len(texts)))
     objects: list[bytes] = []
+    steps = Steps("compile", len(texts))
     for label, text in zip(labels, texts, strict=True):
         try:
             objects.append(compile_text(text, machine))
         except BraidError as error:
             raise BraidError(f"{label}: {error.message}") from error
+        steps.finish(label)
     return objects

@@ -10,6 +10,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from braid.support.errors import BraidError
+from braid.support.progress import Steps
 from braid.support.worker_pool import POOL
 from braid.support.worker_process import WorkerEndedError, WorkerProcess
 from braid.targets.machines.machine import Machine
@@ -35,12 +36,14 @@ def ask_workers(
     """What processes of the module `worker` answer, in the order of `requests`.
 
     An answer that is text says what is wrong. The requests with the largest `amounts` go first.
+    Progress is told on the thread that calls this.
     Raises BraidError with the label of one that has none; the others are then given up.
     """
     from concurrent.futures import ThreadPoolExecutor  # brings logging
 
     answers: dict[int, Any] = {}
     pending: SimpleQueue[int] = SimpleQueue()
+    finished: SimpleQueue[int | None] = SimpleQueue()  # None where a thread ends
     # The longest first: a long one at the end would leave the other workers idle.
     for index in sorted(range(len(requests)), key=lambda i: -amounts[i]):
         pending.put(index)
@@ -51,14 +54,26 @@ def ask_workers(
                 while True:
                     index = pending.get_nowait()
                     answers[index] = _ask(process, labels[index], requests[index])
+                    finished.put(index)
             except Empty:
                 return
             except BaseException:
                 _drain(pending)
                 raise
 
+    def work_and_end() -> None:
+        try:
+            work()
+        finally:
+            finished.put(None)
+
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(work) for _ in range(jobs)]
+        futures = [pool.submit(work_and_end) for _ in range(jobs)]
+        try:
+            _count(finished, jobs, labels)
+        except BaseException:
+            _drain(pending)
+            raise
     for future in futures:
         future.result()
     return [answers[index] for index in range(len(requests))]
@@ -73,6 +88,17 @@ def _ask(worker: WorkerProcess, label: str, request: object) -> Any:
     if isinstance(answer, str):
         raise BraidError(f"{label}: {answer}")
     return answer
+
+
+def _count(finished: SimpleQueue[int | None], threads: int, labels: Sequence[str]) -> None:
+    """Count what is finished until all threads have ended."""
+    steps = Steps("compile", len(labels))
+    while threads:
+        index = finished.get()
+        if index is None:
+            threads -= 1
+        else:
+            steps.finish(labels[index])
 
 
 def _drain(queue: SimpleQueue[int]) -> None:
