@@ -95,8 +95,12 @@ def test_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
         for package in PACKAGES
         for file in (ROOT / package).rglob("*")
         if file.suffix in SUFFIXES and not file.is_relative_to(ROOT / "runtime" / "wheel")
-    } | {str(file.relative_to(ROOT)) for file in (ROOT / "braid").rglob("*.py")}
-    assert "braid/driver/compile.py" in wanted
+    } | {
+        str(file.relative_to(ROOT))
+        for file in (ROOT / "braid").glob("**/*.py*")
+        if file.suffix in {".py", ".typed"}
+    }
+    assert {"braid/driver/compile.py", "braid/py.typed"} <= wanted
     assert wanted - names == set()
     assert {f"braid/runtime/libbraid_runtime.{kind}" for kind in ("so", "a")} <= names
     assert "braid/runtime/native/include/braid/runtime.h" in names
