@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from braid.compiler import compile
     from braid.embedding import run_passes
     from braid.interpreted import interpret
+    from braid.onnxruntime.session import InferenceSession
     from braid.runtime.model import Model, load
     from braid.support.errors import BraidError
     from braid.support.progress import Progress
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BraidError",
     "Client",
+    "InferenceSession",
     "Model",
     "Progress",
     "__version__",
@@ -43,6 +45,7 @@ __all__ = [
 _HOMES = {
     "BraidError": "braid.support.errors",
     "Client": "braid.client",
+    "InferenceSession": "braid.onnxruntime.session",
     "Model": "braid.runtime.model",
     "Progress": "braid.support.progress",
     "compile": "braid.compiler",

@@ -6,7 +6,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.device_arrays import Buffer, array_on_gpu, is_on_gpu
+from braid.runtime.device_arrays import Buffer, DeviceArray, array_on_gpu, is_on_gpu
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.support.errors import BraidError
@@ -99,8 +99,8 @@ def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Buffer]:
 
 def _as_buffer(spec: TensorSpec, buffer: object) -> Buffer:
     what = f"the buffer for output '{spec.name}'"
-    if isinstance(buffer, np.ndarray):
-        return cast(Array, buffer)
+    if isinstance(buffer, np.ndarray | DeviceArray):
+        return cast(Buffer, buffer)
     if is_on_gpu(buffer):
         return array_on_gpu(what, buffer, written=True)
     raise BraidError(
@@ -119,8 +119,8 @@ def as_array(spec: TensorSpec, value: object) -> Buffer:
         BraidError: the value is not an array, or one on a device that is not a GPU of CUDA.
 
     """
-    if isinstance(value, np.ndarray):
-        return cast(Array, value)
+    if isinstance(value, np.ndarray | DeviceArray):
+        return cast(Buffer, value)
     if is_on_gpu(value):
         return array_on_gpu(f"input '{spec.name}'", value, written=False)
     try:

@@ -30,6 +30,22 @@ def limited_runs(seconds: float | None) -> Generator[None]:
         _SECONDS.reset(token)
 
 
+_WANTED: ContextVar[Callable[[], bool] | None] = ContextVar("end_wanted", default=None)
+
+
+@contextmanager
+def ended_runs(wanted: Callable[[], bool]) -> Generator[None]:
+    """Make runs in the block raise BraidError once `wanted` is true while a loop of them goes on.
+
+    It is asked on the thread of the run, and set by any.
+    """
+    token = _WANTED.set(wanted)
+    try:
+        yield
+    finally:
+        _WANTED.reset(token)
+
+
 def run_checker() -> Callable[[], None]:
     """Return a function that raises BraidError once a run that begins now takes too long."""
     interruption = Interruption()
@@ -39,10 +55,14 @@ def run_checker() -> Callable[[], None]:
 
 @dataclass
 class _State:
-    """The exception that a signal handler raised in a run, and the time at which the run ends."""
+    """The exception that a signal handler raised in a run, and what ends the run.
+
+    That is a time, or that somebody wants it to end.
+    """
 
     raised: BaseException | None = None
     end: float = inf
+    wanted: Callable[[], bool] | None = None
 
 
 class Interruption:
@@ -58,12 +78,15 @@ class Interruption:
         """Start the time limit of a run."""
         seconds = _SECONDS.get()
         self._state.end = inf if seconds == inf else time.monotonic() + seconds
+        self._state.wanted = _WANTED.get()
 
     def check(self) -> None:
         """Raise what ended the run: the exception of a signal handler, or BraidError."""
         error, self._state.raised = self._state.raised, None
         if error is not None:
             raise error
+        if self._state.wanted is not None and self._state.wanted():
+            raise BraidError("the run was ended from outside")
         if self._state.end != inf and time.monotonic() > self._state.end:
             raise BraidError(
                 f"the run takes longer than {_SECONDS.get():g} s",
@@ -81,7 +104,10 @@ def _answers(state: _State) -> Generator[int, None, None]:
     while True:
         try:
             yield answer
-            answer = int(state.end != inf and time.monotonic() > state.end)
+            answer = int(
+                (state.end != inf and time.monotonic() > state.end)
+                or (state.wanted is not None and state.wanted())
+            )
         except GeneratorExit:
             raise
         except BaseException as error:

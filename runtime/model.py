@@ -315,7 +315,7 @@ class Model:
         """
         data = self.packaged().artifact_bytes()
         executor = self._open().executor
-        content = PickleBuffer(data) if operator.index(protocol) >= 5 else data.tobytes()
+        content = PickleBuffer(data.data) if operator.index(protocol) >= 5 else data.tobytes()
         if isinstance(executor, ElsewhereExecutor):
             return _saved, (content, executor.reason, executor.hint)
         is_emulated = isinstance(executor, NativeExecutor) and executor.emulated

@@ -17,17 +17,18 @@ def model_html(
     All text is escaped: names in a model are whatever its author chose.
     """
     sizes = manifest.output_shapes if manifest is not None else ()
-    ports = [*(("input", spec, ()) for spec in inputs)]
-    ports += zip(["output"] * len(outputs), outputs, sizes or [()] * len(outputs), strict=True)
-    rows = "".join(
-        _row("td", kind, spec.name, spec.dtype, f"[{describe_shape(spec, own)}]")
-        for kind, spec, own in ports
-    )
+    rows = "".join(_port_row("input", spec, ()) for spec in inputs)
+    pairs = zip(outputs, sizes or ((),) * len(outputs), strict=True)
+    rows += "".join(_port_row("output", spec, own) for spec, own in pairs)
     header = _row("th", "", "name", "type", "shape")
     tables = f"<table><thead>{header}</thead><tbody>{rows}</tbody></table>"
     title = "interpreted model" if manifest is None else manifest.model
     facts = "" if manifest is None else f"<p>{escape(', '.join(_facts(manifest)))}</p>"
     return f"<div><strong>braid.Model</strong> {escape(title)}{tables}{facts}</div>"
+
+
+def _port_row(kind: str, spec: TensorSpec, sizes: Sequence[str]) -> str:
+    return _row("td", kind, spec.name, spec.dtype, f"[{describe_shape(spec, sizes)}]")
 
 
 def _row(cell: str, *texts: str) -> str:

@@ -1,0 +1,1 @@
+"""Where programs import ONNX Runtime's exceptions from."""

@@ -1,0 +1,110 @@
+"""Options as attributes, of which only those that exist may be set."""
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any, cast
+
+from braid.onnxruntime.errors import (
+    NotImplementedStatus,
+    WrongAttributeError,
+    WrongTypeError,
+    WrongUseError,
+)
+from braid.support.errors import did_you_mean
+
+
+class GraphOptimizationLevel(IntEnum):
+    """How much ONNX Runtime optimizes; braid always does all that keeps results."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(IntEnum):
+    """Whether kernels that do not need each other run side by side."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(IntEnum):
+    """How ONNX Runtime orders kernels; braid orders them by the memory that they need."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+    MEMORY_EFFICIENT = 2
+
+
+class CheckedOptions:
+    """Attributes with defaults, which alone may be set, to values of the same type; and entries."""
+
+    def __init__(self) -> None:
+        """Begin with the defaults, and without entries."""
+        vars(self)["_entries"] = {}
+
+    def __setattr__(self, name: str, value: object) -> None:
+        known = self._defaults()
+        if name not in known:
+            raise WrongAttributeError(
+                f"{type(self).__name__} has no option '{name}'",
+                hint=did_you_mean(name, known) or f"the options are {', '.join(known)}",
+            )
+        expected = type(known[name])
+        if not isinstance(value, expected):
+            raise WrongTypeError(
+                f"{type(self).__name__}.{name} is {value!r:.200}, expected {_KINDS[expected]}"
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def entries(self) -> dict[str, str]:
+        """The configuration entries that were added."""
+        return vars(self)["_entries"]
+
+    def entry(self, key: str) -> str:
+        """Return the value of an entry. Raises `RuntimeError` where it was not added."""
+        if key not in self.entries:
+            raise WrongUseError(
+                f"{type(self).__name__} does not have configuration with key: {key}"
+            )
+        return self.entries[key]
+
+    @classmethod
+    def _defaults(cls) -> dict[str, Any]:
+        return {
+            name: value
+            for name, value in vars(cls).items()
+            if not name.startswith("_") and type(value) in _KINDS
+        }
+
+    def changed(self) -> Iterator[tuple[str, object]]:
+        """Yield the attributes that do not have their defaults."""
+        for name, default in self._defaults().items():
+            if (value := getattr(self, name)) != default:
+                yield name, value
+
+
+_KINDS: dict[type, str] = {
+    bool: "True or False",
+    int: "a whole number",
+    str: "text",
+    GraphOptimizationLevel: "a GraphOptimizationLevel",
+    ExecutionMode: "an ExecutionMode",
+    ExecutionOrder: "an ExecutionOrder",
+}
+
+
+def check_entry(key: object, value: object, known: frozenset[str], what: str) -> None:
+    """Raises an error unless a key is known, and it and its value are texts."""
+    for each in (key, value):
+        if not isinstance(each, str):
+            raise WrongTypeError(f"{each!r:.200} in an entry of {what}, expected text")
+    if key not in known:
+        raise NotImplementedStatus(
+            f"there is no configuration '{key}' of {what}",
+            hint=did_you_mean(cast(str, key), known, 0.8)
+            or "its keys are those of ONNX Runtime, and 'braid.' with an option of braid.compile",
+        )

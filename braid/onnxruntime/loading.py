@@ -1,0 +1,87 @@
+"""From what a session is given to a compiled model, and what the file says of it."""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from braid.driver.compile import compile_or_load
+from braid.onnxruntime.element_types import type_text
+from braid.onnxruntime.errors import NotImplementedStatus, WrongTypeError
+from braid.onnxruntime.node_args import ModelMetadata, NodeArg, described, read_header
+from braid.onnxruntime.refusals import refused_model
+from braid.onnxruntime.session_options import SessionOptions
+from braid.runtime.dtypes import dtype_name
+from braid.runtime.model import Model, load
+from braid.support.errors import BraidError
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A model that can run, and what the author says of it and of its inputs and outputs."""
+
+    model: Model
+    inputs: Sequence[NodeArg]
+    outputs: Sequence[NodeArg]
+    overridable: Sequence[NodeArg] = ()
+    metadata: ModelMetadata = field(default_factory=ModelMetadata)
+
+
+def open_model(given: object, options: SessionOptions) -> Opened:
+    """Compile an ONNX model, or load what was compiled of it before, or a `.braid` file.
+
+    Raises:
+        OrtError: as `InferenceSession`.
+
+    """
+    source = _source(given)
+    if isinstance(source, Path) and source.suffix == ".braid":
+        threads = options.compile_options().threads
+        with _refusing():
+            model = load(source, threads=threads)
+        return Opened(model, described(model.inputs), described(model.outputs))
+    return _compiled(source, options)
+
+
+@contextmanager
+def _refusing() -> Generator[None]:
+    """Raise what ONNX Runtime raises where a model is refused in the block."""
+    try:
+        yield
+    except BraidError as error:
+        raise refused_model(error) from error
+
+
+def _compiled(source: Path | bytes, options: SessionOptions) -> Opened:
+    header = read_header(source)
+    if isinstance(source, Path) and source.suffix.lower() != ".onnx":
+        source = source.read_bytes()  # braid goes by suffixes, ONNX Runtime takes any
+    compile_options = options.compile_options(header.is_open(options.fixed_dims))
+    with _refusing():
+        model = compile_or_load(source, compile_options)
+    return Opened(
+        model,
+        header.inputs(model.inputs),
+        header.outputs(model.outputs),
+        header.overridable(lambda number: type_text(dtype_name(number))),
+        header.metadata,
+    )
+
+
+def _source(given: object) -> Path | bytes:
+    if isinstance(given, bytes):
+        return given
+    if not isinstance(given, str | os.PathLike):
+        raise WrongTypeError(
+            f"Unable to load from type '{type(given)}'",
+            hint="give the path of a model, or its bytes",
+        )
+    path = Path(os.fspath(cast("str | os.PathLike[str]", given)))
+    if path.suffix == ".ort":
+        raise NotImplementedStatus(
+            f"'{path}' is in ONNX Runtime's own format",
+            hint="give the .onnx model that it was made of",
+        )
+    return path

@@ -1,0 +1,152 @@
+"""What a session says of its model: `NodeArg` of inputs and outputs, and `ModelMetadata`."""
+
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, TensorShapeProto, ValueInfoProto
+
+from braid.frontends.onnx.wire import skeleton
+from braid.onnxruntime.element_types import type_text
+from braid.onnxruntime.errors import InvalidArgument, InvalidProtobuf, NoSuchFile
+from braid.runtime.manifest import TensorSpec
+from braid.support.errors import BraidError
+from braid.support.input_files import map_regular
+
+Dim = int | str | None
+"""A size, the name of an open dim, or None for one without a name."""
+
+
+@dataclass(frozen=True)
+class NodeArg:
+    """An input or output: its type is text such as `tensor(float)`."""
+
+    name: str
+    shape: list[Dim]
+    type: str
+
+
+@dataclass(frozen=True)
+class ModelMetadata:
+    """What the author of a model says of it."""
+
+    custom_metadata_map: dict[str, str] = field(default_factory=dict[str, str])
+    description: str = ""
+    domain: str = ""
+    graph_description: str = ""
+    graph_name: str = ""
+    producer_name: str = ""
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class Header:
+    """An ONNX model without its weights."""
+
+    model: ModelProto
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        """What the author of the model says of it."""
+        model = self.model
+        return ModelMetadata(
+            {entry.key: entry.value for entry in model.metadata_props},
+            model.doc_string,
+            model.domain,
+            model.graph.doc_string,
+            model.graph.name,
+            model.producer_name,
+            model.model_version,
+        )
+
+    def is_open(self, sizes: Container[str]) -> bool:
+        """Whether inputs have dims other than numbers and those of `sizes`."""
+        dims = (_declared(d) for v in self.model.graph.input for d in v.type.tensor_type.shape.dim)
+        return any(not isinstance(dim, int) and dim not in sizes for dim in dims)
+
+    def inputs(self, specs: Sequence[TensorSpec]) -> list[NodeArg]:
+        """Return what the model says of the inputs that it has when it is compiled."""
+        return _described(specs, self.model.graph.input)
+
+    def outputs(self, specs: Sequence[TensorSpec]) -> list[NodeArg]:
+        """Return the same of its outputs."""
+        return _described(specs, self.model.graph.output)
+
+    def overridable(self, type_of: Callable[[int], str]) -> list[NodeArg]:
+        """Return the inputs that have a weight as their default value."""
+        weights = {tensor.name for tensor in self.model.graph.initializer}
+        return [
+            NodeArg(
+                value.name,
+                [_declared(dim) for dim in value.type.tensor_type.shape.dim],
+                type_of(value.type.tensor_type.elem_type),
+            )
+            for value in self.model.graph.input
+            if value.name in weights and self.model.ir_version >= 4
+        ]
+
+
+def read_header(source: Path | bytes) -> Header:
+    """Read a model without its weights.
+
+    Raises:
+        NoSuchFile: there is no file, or it cannot be read.
+        InvalidProtobuf: it cannot be decoded.
+        InvalidArgument: it has no graph.
+
+    """
+    where = "bytes" if isinstance(source, bytes) else str(source)
+    try:
+        data = source if isinstance(source, bytes) else map_regular(source)
+        model = ModelProto()
+        model.ParseFromString(skeleton(memoryview(data), "weights") if data else b"")
+    except OSError as error:
+        raise NoSuchFile(f"Load model from {where} failed: {error.strerror}") from error
+    except (DecodeError, BraidError) as error:
+        detail = error.message if isinstance(error, BraidError) else "it is no ONNX model"
+        raise InvalidProtobuf(f"Load model from {where} failed: {detail}") from error
+    if not model.HasField("graph"):
+        raise InvalidArgument(
+            f"Load model from {where} failed: No graph was found in the protobuf."
+        )
+    return Header(model)
+
+
+def described(specs: Iterable[TensorSpec]) -> list[NodeArg]:
+    """Return what is known of the inputs or outputs of a compiled model."""
+    return [NodeArg(spec.name, _compiled_shape(spec), type_text(spec.dtype)) for spec in specs]
+
+
+def _described(specs: Sequence[TensorSpec], values: Sequence[ValueInfoProto]) -> list[NodeArg]:
+    declared: Mapping[str, ValueInfoProto] = {value.name: value for value in values}
+    return [
+        NodeArg(spec.name, _shape(spec, declared.get(spec.name)), type_text(spec.dtype))
+        for spec in specs
+    ]
+
+
+def _shape(spec: TensorSpec, value: ValueInfoProto | None) -> list[Dim]:
+    """Sizes as they are known once the model is compiled, and names as its author wrote them."""
+    known = _compiled_shape(spec)
+    shape = None if value is None else value.type.tensor_type.shape
+    if shape is None or len(shape.dim) != len(known):
+        return known
+    return [
+        size if isinstance(size, int) else _declared(dim)
+        for size, dim in zip(known, shape.dim, strict=True)
+    ]
+
+
+def _declared(dim: TensorShapeProto.Dimension) -> Dim:
+    if dim.HasField("dim_value"):
+        return dim.dim_value if dim.dim_value >= 0 else None
+    return dim.dim_param or None
+
+
+def _compiled_shape(spec: TensorSpec) -> list[Dim]:
+    names = spec.dims or ("",) * len(spec.shape)
+    return [
+        size if size >= 0 else (None if "[" in name else name or None)
+        for size, name in zip(spec.shape, names, strict=True)
+    ]

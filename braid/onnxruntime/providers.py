@@ -1,0 +1,88 @@
+"""The execution providers of ONNX Runtime, of which braid stands for the one of the CPU."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from braid.onnxruntime.errors import WrongValueError
+from braid.support import logs
+from braid.support.errors import did_you_mean
+
+CPU = "CPUExecutionProvider"
+CUDA = "CUDAExecutionProvider"
+_ALL = (
+    *("TensorrtExecutionProvider", CUDA, "MIGraphXExecutionProvider", "OpenVINOExecutionProvider"),
+    *("DnnlExecutionProvider", "VitisAIExecutionProvider", "QNNExecutionProvider"),
+    *("NnapiExecutionProvider", "VSINPUExecutionProvider", "JsExecutionProvider"),
+    *("CoreMLExecutionProvider", "DmlExecutionProvider", "RknpuExecutionProvider"),
+    *("WebNNExecutionProvider", "WebGpuExecutionProvider", "XnnpackExecutionProvider"),
+    *("CANNExecutionProvider", "AzureExecutionProvider", CPU),
+)
+_KNOWN = {*_ALL, "ROCMExecutionProvider", "NvTensorRTRTXExecutionProvider", "ACLExecutionProvider"}
+
+Providers = Sequence[str | tuple[str, dict[str, object]]]
+
+
+def get_all_providers() -> list[str]:
+    """Return the names of ONNX Runtime's execution providers."""
+    return list(_ALL)
+
+
+def get_available_providers() -> list[str]:
+    """Return the provider that sessions have without further options: that of the CPU.
+
+    Models run on other devices where the configuration `braid.target` says so.
+    """
+    return [CPU]
+
+
+def check_providers(providers: object, provider_options: object) -> None:
+    """Check what a session is given as its providers, and warn of those that are not there.
+
+    Raises:
+        ValueError: it is none that ONNX Runtime would take, or a name is unknown.
+
+    """
+    names: list[str] = []
+    for each in _sequence("providers", providers):
+        name, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
+        if not isinstance(name, str) or not isinstance(options, Mapping):
+            raise WrongValueError(
+                "'providers' values must be either strings or (string, dict) tuples."
+            )
+        names.append(name)
+        _say(name, cast("Mapping[object, object]", options))
+    options_of_each = _sequence("provider_options", provider_options)
+    if provider_options is not None and len(options_of_each) != len(names):
+        raise WrongValueError(
+            "'providers' and 'provider_options' should be the same length if both are given."
+        )
+    for name, options in zip(names, options_of_each, strict=False):
+        if not isinstance(options, Mapping):
+            raise WrongValueError("'provider_options' values must be dicts.")
+        _say(name, cast("Mapping[object, object]", options))
+    for name in names:
+        if name not in _KNOWN:
+            raise WrongValueError(
+                f"there is no execution provider '{name}'",
+                hint=did_you_mean(name, _KNOWN) or f"sessions of braid have '{CPU}'",
+            )
+        if name != CPU:
+            warnings.warn(
+                f"Specified provider '{name}' is not in available provider names. "
+                f"Available providers: '{CPU}'",
+                stacklevel=4,
+            )
+
+
+def _sequence(what: str, values: object) -> Sequence[object]:
+    if values is None:
+        return ()
+    if not isinstance(values, Sequence) or isinstance(values, str):
+        raise WrongValueError(f"'{what}' should be a sequence.")
+    return cast(Sequence[object], values)
+
+
+def _say(name: str, options: Mapping[object, object]) -> None:
+    for option in options:
+        logs.log(logs.DEBUG, "option '%s' of provider '%s' has no effect", option, name)
