@@ -1,7 +1,7 @@
 """`IOBinding`: inputs and outputs that are bound before a run, some to memory of the caller."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,4 +147,4 @@ def _value(value: object) -> OrtValue:
             f"a {type(value).__name__} is bound, expected an OrtValue",
             hint="OrtValue.ortvalue_from_numpy and OrtValue.from_dlpack make values of arrays",
         )
-    return cast(OrtValue, value)
+    return value

@@ -63,7 +63,7 @@ class Header:
     def is_open(self, sizes: Container[str]) -> bool:
         """Whether inputs have dims other than numbers and those of `sizes`."""
         dims = (_declared(d) for v in self.model.graph.input for d in v.type.tensor_type.shape.dim)
-        return any(not isinstance(dim, int) and dim not in sizes for dim in dims)
+        return any(dim is None or (isinstance(dim, str) and dim not in sizes) for dim in dims)
 
     def inputs(self, specs: Sequence[TensorSpec]) -> list[NodeArg]:
         """Return what the model says of the inputs that it has when it is compiled."""

@@ -45,7 +45,8 @@ def check_providers(providers: object, provider_options: object) -> None:
     """
     names: list[str] = []
     for each in _sequence("providers", providers):
-        name, options = each if isinstance(each, tuple) and len(each) == 2 else (each, {})
+        pair = cast("tuple[object, ...]", each) if isinstance(each, tuple) else (each, {})
+        name, options = pair if len(pair) == 2 else (None, None)
         if not isinstance(name, str) or not isinstance(options, Mapping):
             raise WrongValueError(
                 "'providers' values must be either strings or (string, dict) tuples."

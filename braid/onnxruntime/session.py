@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, cast
 
@@ -143,7 +144,7 @@ class InferenceSession:
 
         """
         values, numbers = self._ordered(input_feed), self._chosen(output_names)
-        results = self._run(values, None, run_options)
+        results = self._run(values, run_options)
         return results if numbers is None else [results[number] for number in numbers]
 
     def run_with_ort_values(
@@ -172,7 +173,7 @@ class InferenceSession:
 
         def run() -> None:
             try:
-                results = self._run(values, None, run_options)
+                results = self._run(values, run_options)
             except BraidError as error:
                 callback([], user_data, str(error))
                 return
@@ -202,7 +203,7 @@ class InferenceSession:
             if missing:
                 raise WrongUseError(f"inputs {', '.join(missing)} are not bound")
             values = [iobinding.bound_inputs[name].buffer for name in self._names]
-            run = lambda out: self._run(values, out, run_options)  # noqa: E731
+            run = partial(self._run, values, run_options)
             iobinding.set_results(run_on(self._model.outputs, iobinding, run))
         except BraidError as error:
             raise WrongUseError(f"Error in execution: {error.message}", hint=error.hint) from error
@@ -270,7 +271,7 @@ class InferenceSession:
         return [self._numbers[name] for name in names]
 
     def _run(
-        self, values: Sequence[object], out: object, run_options: RunOptions | None
+        self, values: Sequence[object], run_options: RunOptions | None, out: object = None
     ) -> list[Array]:
         try:
             if run_options is None:
