@@ -52,7 +52,7 @@ class CheckedOptions:
                 f"{type(self).__name__} has no option '{name}'",
                 hint=did_you_mean(name, known) or f"the options are {', '.join(known)}",
             )
-        expected: type = type(known[name])
+        expected = type(cast(object, known[name]))
         if not isinstance(value, expected):
             raise WrongTypeError(
                 f"{type(self).__name__}.{name} is {value!r:.200}, expected {_KINDS[expected]}"

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import cast
 
 from braid.onnxruntime.errors import WrongValueError
@@ -45,14 +46,16 @@ def check_providers(providers: object, provider_options: object) -> None:
     """
     names: list[str] = []
     for each in _sequence("providers", providers):
-        pair = cast("tuple[object, ...]", each) if isinstance(each, tuple) else (each, {})
+        pair: tuple[object, ...] = (each, None)
+        if isinstance(each, tuple):
+            pair = cast("tuple[object, ...]", each)
         name, options = pair if len(pair) == 2 else (None, None)
-        if not isinstance(name, str) or not isinstance(options, Mapping):
+        if not isinstance(name, str) or not isinstance(options, Mapping | NoneType):
             raise WrongValueError(
                 "'providers' values must be either strings or (string, dict) tuples."
             )
         names.append(name)
-        _say(name, cast("Mapping[object, object]", options))
+        _say(name, cast("Mapping[object, object]", options or {}))
     options_of_each = _sequence("provider_options", provider_options)
     if provider_options is not None and len(options_of_each) != len(names):
         raise WrongValueError(
