@@ -97,7 +97,7 @@ def test_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
         if file.suffix in SUFFIXES and not file.is_relative_to(ROOT / "runtime" / "wheel")
     } | {
         str(file.relative_to(ROOT))
-        for file in (ROOT / "braid").glob("**/*.py*")
+        for file in (ROOT / "braid").rglob("*")
         if file.suffix in {".py", ".typed"}
     }
     assert {"braid/driver/compile.py", "braid/py.typed"} <= wanted
