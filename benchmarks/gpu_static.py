@@ -4,8 +4,8 @@
 says what a warp issues in a turn of the main loop, what the kernels take, and how long the loop
 takes at least by the rates of the target. CUTLASS (BSD-3) is compiled by nvcc with the same
 instruction, type and tile: DIR is where ``pip install --target DIR nvidia-cutlass
-nvidia-cuda-cccl`` put it; nvcc is that of ``braid[gpu-check]``. Nothing of NVIDIA's own libraries
-is disassembled: their licence forbids it.
+nvidia-cuda-cccl`` put it; nvcc is that of ``braid-compiler[gpu-check]``. Nothing of NVIDIA's own
+libraries is disassembled: their licence forbids it.
 """
 
 import argparse

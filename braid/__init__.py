@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from braid.torch_export import from_torch
     from braid.upstream_dialect import load_irdl
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "BraidError",

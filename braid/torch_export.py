@@ -7,9 +7,9 @@ from typing import Any
 
 import onnx
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 
-_INSTALL = "pip install torch onnxscript"
 _NEWEST_IR = 10
 
 
@@ -67,7 +67,9 @@ def _import(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise BraidError(f"from_torch needs {name}: {error}", hint=f"'{_INSTALL}'") from error
+        raise BraidError(
+            f"from_torch needs {name}: {error}", hint=install_command("torch")
+        ) from error
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from braid.support.collector import rare_collections
+from braid.support.distribution import install_command
 
 # A child of fork keeps the locks of modules that another thread was importing, and would wait for
 # that thread; so nothing forks while names are loaded.
@@ -33,7 +34,7 @@ def lazy_names(module: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
                     raise
                 raise ImportError(
                     f"'{module}.{name}' is a part of the compiler, which is not installed; "
-                    "pip install braid",
+                    + install_command(),
                     name=error.name,
                 ) from error
             return getattr(home, name)

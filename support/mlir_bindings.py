@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.support.lazy import LazyModule
 
@@ -38,7 +39,7 @@ def package() -> str:
             return name
     raise BraidError(
         f"the Python bindings of MLIR are missing; looked for {' and '.join(_PACKAGES)}",
-        hint="pip install torch-mlir",
+        hint=install_command(),
     )
 
 

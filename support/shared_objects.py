@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.support.option_names import option_text
 
@@ -137,7 +138,7 @@ def need_libraries(names: Iterable[str], what: str) -> None:
 def missing_library(name: str, what: str) -> BraidError:
     """What to say where `what` needs a library that cannot be loaded."""
     extra = _EXTRAS.get(name)
-    install = f"pip install 'braid[{extra}]'" if extra else f"install what has '{name}'"
+    install = install_command(extra) if extra else f"install what has '{name}'"
     return BraidError(
         f"{what} needs the library '{name}', which cannot be loaded",
         hint=f"{install}, or put its directory into LD_LIBRARY_PATH; what is compiled with "

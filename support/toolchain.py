@@ -3,6 +3,8 @@
 from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
+from braid.support.distribution import COMPILER
+
 
 @cache
 def toolchain() -> tuple[str, ...]:
@@ -24,7 +26,7 @@ def distribution_version(package: str) -> str:
 def braid_version() -> str:
     """The version of braid, empty where it is not installed."""
     try:
-        return version("braid")
+        return version(COMPILER)
     except PackageNotFoundError:
         return ""
 

@@ -20,6 +20,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 
 P = TypeVar("P", bound=Hashable)
@@ -71,7 +72,7 @@ class TimeModel:
         except ImportError as error:
             raise BraidError(
                 "a search by a model needs LightGBM, which is not installed",
-                hint="pip install 'braid[tune]', or search without --search=model",
+                hint=f"{install_command('tune')}, or search without --search=model",
             ) from error
         self._library: Any = lightgbm
         self._seeds = [seed + number for number in range(models)]

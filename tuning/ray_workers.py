@@ -17,6 +17,7 @@ from typing import Any
 
 from braid.dialects.braid.relayout import Array
 from braid.support.diagnostics import Diagnostic, emit
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.support.toolchain import braid_version
 from braid.targets.machines.cpus import NATIVE, cpu_machine
@@ -173,7 +174,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
         ray: Any = import_module("ray")
     except ImportError as error:
         raise BraidError(
-            "--ray needs Ray, which is not installed", hint="pip install 'braid[ray]'"
+            "--ray needs Ray, which is not installed", hint=install_command("ray")
         ) from error
     is_ours = not ray.is_initialized()
     if is_ours:

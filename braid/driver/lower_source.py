@@ -29,6 +29,7 @@ from braid.passes.schedules.select_schedules import SelectSchedulesPass
 from braid.passes.storage.memory_report import memory_report
 from braid.runtime.manifest import RecordCount
 from braid.support.diagnostics import Diagnostic, emit
+from braid.support.distribution import install_command
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.option_names import option_text
@@ -156,7 +157,7 @@ def warn_without_library() -> None:
             "warning",
             f"kernels of a library are requested, but neither '{ONEDNN}' nor '{OPENBLAS}' "
             "can be loaded: braid generates all kernels",
-            hint="pip install onednn-cpu-gomp, or put a library's directory into LD_LIBRARY_PATH",
+            hint=f"{install_command('onednn')}, or put a library's directory into LD_LIBRARY_PATH",
         )
     )
 

@@ -1,6 +1,6 @@
 """Compile a PyTorch module once, for all batches up to 8.
 
-Needs PyTorch: pip install torch onnxscript.
+Needs PyTorch: pip install 'braid-compiler[torch]'.
 """
 
 import sys
@@ -31,6 +31,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     if find_spec("torch") is None:
-        print("this example needs PyTorch: pip install torch onnxscript")
+        print("this example needs PyTorch: pip install 'braid-compiler[torch]'")
         sys.exit()
     main()

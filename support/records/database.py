@@ -26,6 +26,7 @@ from sqlalchemy import text as sql
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import NullPool
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 
 REVISION = "r0003"
@@ -105,7 +106,7 @@ def server_engine(url: URL) -> Engine:
     except ImportError as error:
         raise BraidError(
             f"'{shown(url)}' needs psycopg, which is not installed",
-            hint="pip install 'braid[postgres]'",
+            hint=install_command("postgres"),
         ) from error
 
 

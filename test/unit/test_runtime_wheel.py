@@ -118,7 +118,7 @@ def test_what_compiles_is_said_to_be_missing(python: Path, tmp_path: Path) -> No
     command = [python, "-c", "import braid_runtime, braid; braid.compile"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "'braid.compile' is a part of the compiler, which is not installed" in result.stderr
-    assert "pip install braid" in result.stderr
+    assert "pip install braid-compiler" in result.stderr
 
 
 def test_builds_c_programs(python: Path, artifact: Path, tmp_path: Path) -> None:

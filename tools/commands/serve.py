@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped
 
@@ -187,6 +188,6 @@ def _tokens() -> "Tokens":
     except ImportError as error:
         raise BraidError(
             f"the service needs a package that is not installed: {error}",
-            hint="pip install 'braid[serve]'",
+            hint=install_command("serve"),
         ) from error
     return Tokens(open_database())

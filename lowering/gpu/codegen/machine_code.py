@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.support.object_cache import Kind, ObjectCache, default_cache
 
@@ -51,7 +52,8 @@ def _version(module: bytes) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found is not None else (0, 0)
 
 
-_OTHER = "another one is found by CUDA_HOME, PATH, or pip install 'braid[gpu-check]', in this order"
+_INSTALL = install_command("gpu-check")
+_OTHER = f"another one is found by CUDA_HOME, PATH, or {_INSTALL}, in this order"
 
 
 def find_tool(name: str) -> str:
@@ -70,7 +72,7 @@ def find_tool(name: str) -> str:
             return str(place)
     raise BraidError(
         f"'{name}' of CUDA is not found",
-        hint="pip install 'braid[gpu-check]', or set CUDA_HOME to where CUDA is",
+        hint=f"{_INSTALL}, or set CUDA_HOME to where CUDA is",
     )
 
 

@@ -12,7 +12,7 @@ from braid.support.errors import BraidError
 
 def test_torch_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(BraidError, match=r"(?s)needs torch.*pip install torch onnxscript"):
+    with pytest.raises(BraidError, match=r"(?s)needs torch.*pip install 'braid-compiler\[torch\]'"):
         braid.from_torch(object())
 
 

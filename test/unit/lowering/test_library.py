@@ -230,7 +230,7 @@ def test_a_missing_library_is_said_at_load(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shared_objects, "loaded_library", lambda name: None)
     with pytest.raises(BraidError, match=r"m\.braid' needs the library 'libdnnl.so.3'") as caught:
         braid.load(tmp_path / "m.braid")
-    assert "pip install 'braid[onednn]'" in (caught.value.hint or "")
+    assert "pip install 'braid-compiler[onednn]'" in (caught.value.hint or "")
 
 
 def test_kernels_of_nobody() -> None:

@@ -153,7 +153,7 @@ def test_a_missing_library_is_said_at_load(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(shared_objects, "loaded_library", lambda name: None)
     with pytest.raises(BraidError, match=r"needs the library 'libscipy_openblas\.so'") as caught:
         braid.load(tmp_path / "m.braid")
-    assert "pip install 'braid[openblas]'" in (caught.value.hint or "")
+    assert "pip install 'braid-compiler[openblas]'" in (caught.value.hint or "")
 
 
 @needs_both

@@ -133,4 +133,4 @@ def test_without_lightgbm(monkeypatch: pytest.MonkeyPatch) -> None:
     search = ModelSearch(SPACE, lambda p: p, numeric_features, ModelRule(3))
     with pytest.raises(BraidError, match="LightGBM") as caught:
         search.run(seconds)
-    assert "pip install 'braid[tune]'" in (caught.value.hint or "")
+    assert "pip install 'braid-compiler[tune]'" in (caught.value.hint or "")

@@ -128,7 +128,7 @@ def test_missing_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CUDA_HOME", raising=False)
     with pytest.raises(BraidError, match="'nvprofiler' of CUDA is not found") as error:
         find_tool("nvprofiler")
-    assert error.value.hint is not None and "braid[gpu-check]" in error.value.hint
+    assert error.value.hint is not None and "braid-compiler[gpu-check]" in error.value.hint
 
 
 def test_the_artifact_holds_ptx_and_its_launches(tmp_path: Path) -> None:
