@@ -15,7 +15,7 @@ NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 # Tests start hundreds of processes, each of which would compile braid's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow cross-tools fuzz docs lint format build wheel runtime-wheel clean
+.PHONY: demo test slow cross-tools fuzz docs lint format build wheel runtime-wheel release-wheels first-example clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
@@ -60,6 +60,16 @@ wheel: build
 # What runs artifacts without the compiler.
 runtime-wheel: build
 	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist runtime/wheel
+
+# What is published: wheels of both, for x86_64 and aarch64 with glibc 2.28 or newer.
+RELEASE := dist/release
+release-wheels: build
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[release]'
+	$(BIN)/python release/wheels.py $(RELEASE)
+
+# README's first example in a fresh environment with the wheel of this machine.
+first-example: release-wheels
+	$(BIN)/python release/first_example.py $(RELEASE)/braid_compiler-*$$(uname -m).whl
 
 $(STAMP): pyproject.toml $(NATIVE)
 	$(if $(PYTHON),,$(error braid needs Python 3.11 or newer; say where with make PYTHON=...))
