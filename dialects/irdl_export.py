@@ -47,6 +47,8 @@ _BASES: dict[type[Attribute], str] = {
     StringAttr: '"#builtin.string"',
 }
 """What upstream calls an attribute or type of xDSL."""
+UPSTREAM_NAMES = {name.strip('"'): attribute for attribute, name in _BASES.items()}
+"""The attributes and types of xDSL by what upstream calls them."""
 
 
 def export_irdl(dialect: Dialect) -> str:

@@ -7,6 +7,7 @@ size of the text.
 
 import resource
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,17 @@ class Request:
     unregistered: bool = True
     """Whether ops of dialects that are not registered are taken."""
     locations: bool = True
+    bytecode: bool = False
+    """Whether the answer is bytecode instead of text, of this version or else the newest."""
+    bytecode_version: int | None = None
+
+
+def upstream_bytecode(text: str, version: int | None = None) -> bytes:
+    """Return the bytecode of a module in generic form, by default of the newest version.
+
+    Raises what `upstream_text` raises.
+    """
+    return _answered(Request(text, stablehlo=True, bytecode=True, bytecode_version=version))
 
 
 def upstream_text(request: Request) -> str:
@@ -54,14 +66,18 @@ def upstream_text(request: Request) -> str:
         BraidError: no bindings of MLIR are installed.
 
     """
+    return _answered(request)
+
+
+def _answered(request: Request) -> Any:
     package()
     seconds = _WAITS * _seconds(len(request.text))
     try:
         with POOL.worker(__name__) as worker:
-            is_text, answer = worker.ask(request, seconds=seconds)
+            is_read, answer = worker.ask(request, seconds=seconds)
     except WorkerEndedError as ended:
         raise EndedError(str(ended)) from ended
-    if not is_text:
+    if not is_read:
         raise RejectedError(answer)
     return answer
 
@@ -77,8 +93,8 @@ def generic_text(op: Any, *, locations: bool = True) -> str:
     return text + metadata + resources if metadata else text
 
 
-def _answer(request: Request) -> tuple[bool, str]:
-    """Return whether the module is read, and its text, or else why not."""
+def _answer(request: Request) -> tuple[bool, str | bytes]:
+    """Return whether the module is read, and its text or bytecode, or else why not."""
     _bound(len(request.text))
     with ir.Context() as context:
         context.enable_multithreading(False)
@@ -89,6 +105,10 @@ def _answer(request: Request) -> tuple[bool, str]:
             module = ir.Module.parse(request.text)
             if request.pipeline:
                 passmanager.PassManager.parse(request.pipeline).run(module.operation)
+            if request.bytecode:
+                file = BytesIO()
+                module.operation.write_bytecode(file, desired_version=request.bytecode_version)
+                return True, file.getvalue()
             return True, generic_text(module.operation, locations=request.locations)
         except (ir.MLIRError, ValueError) as error:
             return False, str(error)

@@ -99,6 +99,8 @@ class ParsedFile:
 
     module: ModuleOp
     external_resources: ExternalResources
+    is_implicit: bool = False
+    """Whether the text has no `builtin.module` around its ops."""
 
 
 def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) -> ParsedFile:
@@ -114,7 +116,7 @@ def parse_mlir(context: Context, text: str, file: str, *, line_offset: int = 0) 
             module = parser.parse_module()
             if is_in_upstream_form(text):
                 from_upstream_form(module)
-            return ParsedFile(module, parser.external_resources)
+            return ParsedFile(module, parser.external_resources, parser.is_implicit)
         except ParseError as error:
             raise _syntax_error(error, line_offset) from error
 
@@ -141,6 +143,7 @@ class LocatingParser(LocationParser):
         self._scopes = ScopedValues()
         self.ssa_values = self._scopes
         self.external_resources: ExternalResources = {}
+        self.is_implicit = False
         self._positions: list[int] = []  # of the names of the ops being parsed, outermost first
         self._first_uses: dict[str, Span] = {}
         self._last_dictionary: dict[str, Attribute] = {}
@@ -163,6 +166,7 @@ class LocatingParser(LocationParser):
             # xDSL lets what attributes and ops find wrong with their parameters escape as is.
             self._raise_from(error)
         if isinstance(module.location, UnknownLoc):
+            self.is_implicit = True  # what is written has a location
             module.location = self._location_at(0)
         return module
 

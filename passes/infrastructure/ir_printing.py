@@ -3,14 +3,13 @@
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from io import StringIO
 from pathlib import Path
 
 from typing_extensions import override
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.printer import Printer
 
+from braid.dialects.printing import module_text
 from braid.passes.infrastructure.instrumentation import Instrumentation
 from braid.support.errors import BraidError
 
@@ -36,15 +35,15 @@ class IRPrinting(Instrumentation):
     on_failure: bool = False
     only_changes: bool = False
     tree: Path | None = None
-    generic: bool = False
-    debuginfo: bool = False
+    text: Callable[[ModuleOp], str] = module_text
+    """How a module is printed, without a newline at its end."""
     _previous: str = field(default="", init=False)
     _count: int = field(default=0, init=False)
 
     @override
     def before_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
         if self.only_changes:
-            self._previous = self._text(module)
+            self._previous = self.text(module)
         if self.before(pass_):
             self._dump(f"Before {_title(pass_)}", pass_, module)
 
@@ -52,7 +51,7 @@ class IRPrinting(Instrumentation):
     def after_pass(self, pass_: ModulePass, module: ModuleOp) -> None:
         if not self.after(pass_):
             return
-        if self.only_changes and self._text(module) == self._previous:
+        if self.only_changes and self.text(module) == self._previous:
             return
         self._dump(f"After {_title(pass_)}", pass_, module)
 
@@ -62,7 +61,7 @@ class IRPrinting(Instrumentation):
             self._dump(f"After {_title(pass_)} Failed", pass_, module)
 
     def _dump(self, title: str, pass_: ModulePass, module: ModuleOp) -> None:
-        text = f"// -----// IR Dump {title} //----- //\n{self._text(module)}\n"
+        text = f"// -----// IR Dump {title} //----- //\n{self.text(module)}\n"
         if self.tree is None:
             print(text, file=sys.stderr)
             return
@@ -74,13 +73,6 @@ class IRPrinting(Instrumentation):
             path.write_text(text, encoding="utf-8")
         except OSError as error:
             raise BraidError(f"cannot write IR to '{path}': {error.strerror}") from error
-
-    def _text(self, module: ModuleOp) -> str:
-        stream = StringIO()
-        Printer(stream, print_generic_format=self.generic, print_debuginfo=self.debuginfo).print_op(
-            module
-        )
-        return stream.getvalue()
 
 
 def _title(pass_: ModulePass) -> str:

@@ -27,11 +27,27 @@ def write_reproducer(path: Path | None, ir: str, crash: PassCrashError) -> Path:
     Returns the path. Raises `BraidError` where it cannot be written.
     """
     failed = crash.failed
-    pipeline = f"builtin.module({pass_text(failed)})"
     checked = " --verify-decisions" if crash.is_wrong_claim else ""
-    text = (
+    comment = (
         f"// The IR before pass '{failed.name}', which fails on it.\n"
         f"// Run it with: braid-opt --run-reproducer{checked} THIS_FILE\n"
+    )
+    text = comment + reproducer_text(ir, [failed])
+    try:
+        if path is None:
+            descriptor, name = tempfile.mkstemp(prefix=f"braid-{failed.name}-", suffix=".mlir")
+            os.close(descriptor)
+            path = Path(name)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise BraidError(f"cannot write the reproducer '{path}': {error.strerror}") from error
+    return path
+
+
+def reproducer_text(ir: str, passes: Sequence[ModulePass]) -> str:
+    """The text of `ir` with the pipeline that `braid-opt --run-reproducer` runs on it."""
+    pipeline = f"builtin.module({','.join(map(pass_text, passes))})"
+    return (
         f"{ir.rstrip()}\n\n"
         "{-#\n"
         "  external_resources: {\n"
@@ -43,15 +59,6 @@ def write_reproducer(path: Path | None, ir: str, crash: PassCrashError) -> Path:
         "  }\n"
         "#-}\n"
     )
-    try:
-        if path is None:
-            descriptor, name = tempfile.mkstemp(prefix=f"braid-{failed.name}-", suffix=".mlir")
-            os.close(descriptor)
-            path = Path(name)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BraidError(f"cannot write the reproducer '{path}': {error.strerror}") from error
-    return path
 
 
 def _escaped(text: str) -> str:

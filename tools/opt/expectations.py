@@ -41,12 +41,17 @@ class Expectation:
 
 
 def check_diagnostics(
-    emitted: Sequence[Diagnostic], text: str, file: str, line_offset: int
+    emitted: Sequence[Diagnostic],
+    text: str,
+    file: str,
+    line_offset: int,
+    *,
+    only_expected: bool = False,
 ) -> list[Diagnostic]:
     """Errors for each diagnostic in `emitted` not expected by `text`, and the other way round.
 
     `text` begins after `line_offset` lines of `file`. A note of an error counts on its own, and
-    every expectation is used once.
+    every expectation is used once. With `only_expected`, others may be emitted as well.
     """
     pending, problems = parse_expectations(text, file, line_offset)
     for severity, message, location in _flatten(emitted):
@@ -55,7 +60,7 @@ def check_diagnostics(
         match = next((e for e in pending if here and e.matches(severity, line, message)), None)
         if match is not None:
             pending.remove(match)
-        else:
+        elif not only_expected:
             problems.append(Diagnostic("error", f"unexpected {severity}: {message}", location))
     for expectation in pending:
         message = f'expected {expectation.severity} "{expectation.text}" was not produced'

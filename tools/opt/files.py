@@ -8,7 +8,7 @@ from pathlib import Path
 
 from braid.frontends.mlir import ParsedFile, decode_mlir, read_mlir_text
 from braid.support.errors import BraidError
-from braid.tools.terminal.outputs import STANDARD_OUTPUT, write_files
+from braid.tools.terminal.outputs import STANDARD_OUTPUT, write_files, write_standard_output
 
 
 def stored_pipeline(parsed: ParsedFile, file: str) -> str:
@@ -23,7 +23,6 @@ def stored_pipeline(parsed: ParsedFile, file: str) -> str:
 
 
 SPLIT_MARKER = "// -----"
-_SPLIT_LINE = re.compile(r"^[ \t]*// -----[ \t]*$\n?", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -41,25 +40,33 @@ def read_input(name: str) -> tuple[str, str]:
     return name, read_mlir_text(Path(name))
 
 
-def split_chunks(text: str) -> Iterator[Chunk]:
-    """The parts of `text` between the lines that hold nothing but `// -----`."""
+def split_chunks(text: str, marker: str = SPLIT_MARKER) -> Iterator[Chunk]:
+    """The parts of `text` between the lines that hold nothing but the marker."""
+    split_line = re.compile(rf"^[ \t]*{re.escape(marker)}[ \t]*$\n?", re.MULTILINE)
     begin = line = 0
-    for match in _SPLIT_LINE.finditer(text):
+    for match in split_line.finditer(text):
         yield Chunk(text[begin : match.start()], line)
         line += text.count("\n", begin, match.end())
         begin = match.end()
     yield Chunk(text[begin:], line)
 
 
-def write_texts(texts: Sequence[tuple[Path | None, str]]) -> None:
-    """Write texts to files, all or none, then those for standard output: None or `-`.
+def write_texts(texts: Sequence[tuple[Path | None, str | bytes]]) -> None:
+    """Write texts or bytes to files, all or none, then those for standard output: None or `-`.
 
     Raises:
         BraidError: a file cannot be written.
 
     """
-    files = {path: text.encode() for path, text in texts if path and path != STANDARD_OUTPUT}
-    write_files(files)
+    write_files({p: _encoded(text) for p, text in texts if p and p != STANDARD_OUTPUT})
     for path, text in texts:
-        if path is None or path == STANDARD_OUTPUT:
+        if path is not None and path != STANDARD_OUTPUT:
+            continue
+        if isinstance(text, bytes):
+            write_standard_output(text)
+        else:
             sys.stdout.write(text)
+
+
+def _encoded(text: str | bytes) -> bytes:
+    return text.encode() if isinstance(text, str) else text

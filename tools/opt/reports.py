@@ -9,7 +9,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.diagnostics.remarks import Remark
 from braid.passes.infrastructure.context import DIALECTS, make_context
 from braid.passes.infrastructure.instrumentation import Timing
-from braid.passes.infrastructure.options import pass_options
+from braid.passes.infrastructure.options import pass_options, pass_text
 from braid.passes.infrastructure.registry import PassFactory, available_passes, pass_table
 from braid.passes.pipelines import PIPELINES
 from braid.support.diagnostics import Diagnostic
@@ -109,11 +109,9 @@ def _around(text: str, column: int) -> tuple[str, int]:
     return text[begin : begin + _LONGEST], max(0, column - begin)
 
 
-def timing_report(timing: Timing) -> str:
+def timing_report(timing: Timing, *, longest_first: bool = False) -> str:
     """A table of phases and passes with their wall time, like mlir-opt's `--mlir-timing`."""
-    total = timing.total()
-    phases = dict(timing.phases)
-    phases["(rest)"] = total - sum(phases.values())
+    total, entries = _times(timing, longest_first)
     rule = "===" + "-" * 73 + "==="
     lines = [
         rule,
@@ -123,9 +121,37 @@ def timing_report(timing: Timing) -> str:
         "",
         "  ----Wall Time----  ----Name----",
     ]
-    for name, seconds in [*phases.items(), ("Total", total)]:
+    for name, seconds in entries:
         lines.append(f"  {seconds:8.4f} ({100 * seconds / total:5.1f}%)  {name}")
     return "\n".join(lines)
+
+
+def timing_json(timing: Timing, *, longest_first: bool = False) -> str:
+    """The same as JSON, in the form of mlir-opt's `--mlir-output-format=json`."""
+    total, entries = _times(timing, longest_first)
+    rows = [
+        {
+            "wall": {"duration": round(seconds, 4), "percentage": round(100 * seconds / total, 1)},
+            "name": name,
+        }
+        for name, seconds in entries
+    ]
+    return "[\n" + ",\n".join(map(json.dumps, rows)) + "\n]"
+
+
+def _times(timing: Timing, longest_first: bool) -> tuple[float, list[tuple[str, float]]]:
+    """The time of all, and that of each part, of the rest and of all."""
+    total = timing.total()
+    parts = [*timing.phases.items(), ("(rest)", total - sum(timing.phases.values()))]
+    if longest_first:
+        parts.sort(key=lambda part: -part[1])
+    return total, [*parts, ("Total", total)]
+
+
+def pipeline_report(passes: Sequence[ModulePass]) -> str:
+    """The passes that will run, like mlir-opt's `--dump-pass-pipeline`."""
+    inner = ",\n".join(f"  {pass_text(pass_)}" for pass_ in passes)
+    return f"Pass Manager with {len(passes)} passes:\nbuiltin.module(\n{inner}\n)"
 
 
 def remark_diagnostic(remark: Remark) -> Diagnostic:

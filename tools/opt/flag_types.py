@@ -1,0 +1,37 @@
+"""What flags take, and how switches are added."""
+
+import argparse
+from typing import Any
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Names that commas separate."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def settings(text: str) -> dict[str, str]:
+    """Settings by name, separated as options of passes are."""
+    pairs = (part.partition("=") for part in text.strip("{}").replace(",", " ").split())
+    return {name: value for name, _, value in pairs}
+
+
+def limit(text: str) -> int | None:
+    """A number of things, None for -1, beyond which something is left out."""
+    number = int(text)
+    if number < -1:
+        raise ValueError(text)
+    return None if number == -1 else number
+
+
+def flag_adder(group: argparse._ArgumentGroup) -> Any:  # pyright: ignore[reportPrivateUsage]
+    """Adds a switch `--x`, and the `--mlir-x` that mlir-opt calls it."""
+
+    def add(*names: str, **kwargs: Any) -> None:
+        mlir_names = (
+            name.replace("--", "--mlir-", 1)
+            for name in names
+            if name.startswith(("--print", "--timing"))
+        )
+        group.add_argument(*names, *mlir_names, action="store_true", **kwargs)
+
+    return add
