@@ -4,7 +4,7 @@ from pathlib import Path
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import UnregisteredAttr
-from xdsl.ir import Attribute, Dialect
+from xdsl.ir import Attribute, Block, Dialect
 
 from braid.analysis.structure.verification import verify_module
 from braid.dialects.irdl_import import import_irdl
@@ -21,6 +21,10 @@ def register_irdl(context: Context, path: Path) -> None:
 
     """
     module = parse_mlir(context, read_mlir_text(path), str(path)).module
+    for op in module.walk():
+        for region in op.regions:
+            if not region.blocks:  # xDSL reads a definition without a body so
+                region.add_block(Block())
     verify_module(module)
 
     def known(name: str) -> type[Attribute] | None:
