@@ -1,5 +1,7 @@
 """The names under which braid is published, and how messages say what to install."""
 
+from braid.support.errors import BraidError
+
 COMPILER = "braid-compiler"
 """The distribution of the import package `braid`; on PyPI, `braid` is another project."""
 RUNTIME = "braid-runtime"
@@ -9,3 +11,18 @@ RUNTIME = "braid-runtime"
 def install_command(extra: str = "") -> str:
     """Return the command that installs the compiler, with what one of its extras adds."""
     return f"pip install '{COMPILER}[{extra}]'" if extra else f"pip install {COMPILER}"
+
+
+_EXTRAS = {"ortools": ("exact", "OR-Tools, by which exact searches are solved")}
+"""Top-level packages that not every install has: the extra that brings each, and what it is."""
+
+
+def missing_package(error: ModuleNotFoundError, what: str) -> BraidError | None:
+    """What to say where `what` needs a package of an extra; None for any other package."""
+    found = _EXTRAS.get((error.name or "").partition(".")[0])
+    if found is None:
+        return None
+    extra, package = found
+    return BraidError(
+        f"{what} needs {package}, which is not installed", hint=install_command(extra)
+    )

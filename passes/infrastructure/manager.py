@@ -17,6 +17,7 @@ from braid.analysis.structure.verification import InvalidIRError, verify_module
 from braid.passes.infrastructure.decision_checks import WrongClaimError, apply_checked
 from braid.passes.infrastructure.instrumentation import Instrumentation
 from braid.passes.infrastructure.pipeline_parser import parse_pipeline
+from braid.support.distribution import missing_package
 from braid.support.errors import BraidError, was_interrupted
 
 
@@ -95,6 +96,10 @@ def _run_pass(
     except Exception as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from error
+        if isinstance(error, ModuleNotFoundError):
+            missing = missing_package(error, f"pass '{pass_.name}'")
+            if missing is not None:
+                raise missing from error
         raise PassCrashError(pass_, index, error) from error
     for watcher in instrumentation:
         watcher.after_pass(pass_, module)

@@ -21,6 +21,7 @@ from xdsl.utils.exceptions import ArgSpecParseError
 from braid.passes.infrastructure.options import create_pass, error_at
 from braid.passes.infrastructure.registry import PassFactory, available_passes
 from braid.passes.pipelines import PIPELINES
+from braid.support.distribution import missing_package
 from braid.support.errors import BraidError
 
 _ANCHORS = frozenset({"builtin.module", "func.func", "any"})
@@ -84,10 +85,10 @@ def _parse(
         elif name not in passes:
             raise _unknown_pass(text, element.start, name, passes)
         elif opener == "[":
-            yield _mlir_opt_pass(text, element, passes[name]())
+            yield _mlir_opt_pass(text, element, _loaded(name, passes))
         else:
             options = (element.opening + 1, element.closing)
-            yield create_pass(passes[name](), text, element.start, *options)
+            yield create_pass(_loaded(name, passes), text, element.start, *options)
 
 
 def _name(text: str, element: _Element) -> str:
@@ -136,6 +137,17 @@ def _element(text: str, start: int, stop: int, brackets: Sequence[int]) -> _Elem
     stop = start + len(stripped)
     opening, closing = brackets[:2] or (stop, stop)
     return _Element(start, stop, opening, closing)
+
+
+def _loaded(name: str, passes: Mapping[str, PassFactory]) -> type[ModulePass]:
+    """The class of a pass; raises `BraidError` where it needs what an extra installs."""
+    try:
+        return passes[name]()
+    except ModuleNotFoundError as error:
+        missing = missing_package(error, f"pass '{name}'")
+        if missing is None:
+            raise
+        raise missing from error
 
 
 def _mlir_opt_pass(text: str, element: _Element, pass_class: type[ModulePass]) -> ModulePass:

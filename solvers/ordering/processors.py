@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.solvers.cp_sat import has_cp_sat
 from braid.solvers.ordering.graph import Graph
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ def exact_processors(
     problem: ProcessorProblem, known: Choice, value: float, time_limit: float, seed: int
 ) -> ExactProcessors:
     """Search from the schedule `known`, whose makespan is `value` > 0, for `time_limit` seconds."""
-    if time_limit <= 0:
+    if time_limit <= 0 or not has_cp_sat():
         return ExactProcessors(None, 0.0)
     from ortools.sat.python import cp_model  # it takes longer to load than most searches
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from braid.solvers.cp_sat import has_cp_sat
 from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.packing.bounds import check_fixed, max_live
 from braid.solvers.packing.canonical import fill, search
@@ -128,7 +129,7 @@ class _Packer:
         return max(target, self.lower_bound)
 
     def _improve_exactly(self, members: list[int], target: int) -> None:
-        if self.deadline.passed:
+        if self.deadline.passed or not has_cp_sat():
             return
         # Here, since CP-SAT takes half a second to import and is seldom needed.
         from braid.solvers.packing.exact import Search, fit, minimize

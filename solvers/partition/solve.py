@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from braid.solvers.cp_sat import has_cp_sat
 from braid.solvers.deadline import Deadline, OutOfTime
 from braid.solvers.partition.groups import Groups
 from braid.solvers.partition.native import MOST_DEVICES, NativePartition
@@ -177,7 +178,9 @@ class _PartitionSearch:
         return complete
 
     def _prove(self) -> None:
-        """Raise the bound, and find what is better on the way."""
+        """Raise the bound, and find what is better on the way, where CP-SAT is installed."""
+        if not has_cp_sat():
+            return
         from braid.solvers.partition.cp_sat import PartitionModel  # it takes long to load
 
         # In several steps, since a better assignment makes the first proof easier.

@@ -8,6 +8,7 @@ from math import ceil, inf, isfinite
 
 import numpy as np
 
+from braid.solvers.cp_sat import has_cp_sat
 from braid.solvers.deadline import Deadline
 from braid.solvers.strategy.annealing import Annealing
 from braid.solvers.strategy.dive import dive
@@ -329,7 +330,7 @@ class Minimizer:
         All by turns, for twice as long each time: none waits for the others for long.
         """
         affordable = self.limits.exact_cells * (4 if self.choice is None else 1)
-        is_small = self._work.cells() <= affordable
+        is_small = has_cp_sat() and self._work.cells() <= affordable
         while not self.proven and not self.limits.deadline.passed:
             if is_small:
                 self._search_exactly(self.limits.share(0.5 if self.limits.depth == 0 else inf))
@@ -339,6 +340,8 @@ class Minimizer:
                 self._polish(self.limits.share(0.5), idle=1 << 30)
             elif not is_small:
                 return
+            if not has_cp_sat():
+                return  # what is left would be searched in vain until the deadline
             self.limits.slice *= 2
             if not self.proven:
                 self._narrow()

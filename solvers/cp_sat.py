@@ -1,0 +1,17 @@
+"""Whether OR-Tools' CP-SAT is installed, by which searches prove what other bounds leave open."""
+
+from functools import cache
+from importlib.util import find_spec
+
+
+@cache
+def has_cp_sat() -> bool:
+    """Return whether `ortools` can be imported, without importing CP-SAT, which takes long.
+
+    Searches that only prove or improve a result leave that step out where it cannot; those that
+    are CP-SAT models as a whole fail to import it.
+    """
+    try:
+        return find_spec("ortools.sat") is not None
+    except (ImportError, ValueError):
+        return False
