@@ -54,8 +54,11 @@ format: build
 
 build: $(STAMP)
 
+# With what it needs of upstream MLIR, for this Python. What is published: make release-wheels.
 wheel: build
-	$(BIN)/python -m pip wheel --no-deps --wheel-dir dist .
+	rm -rf build/plain
+	$(BIN)/python -m pip wheel --no-deps --wheel-dir build/plain .
+	$(BIN)/python release/bundle.py build/plain/*.whl dist
 
 # What runs artifacts without the compiler.
 runtime-wheel: build
@@ -67,9 +70,10 @@ release-wheels: build
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[release]'
 	$(BIN)/python release/wheels.py $(RELEASE)
 
-# README's first example in a fresh environment with the wheel of this machine.
-first-example: release-wheels
-	$(BIN)/python release/first_example.py $(RELEASE)/braid_compiler-*$$(uname -m).whl
+# README's first example in a fresh environment with a wheel: WHEELS=dist/release for a published one.
+WHEELS := dist
+first-example:
+	$(BIN)/python release/first_example.py $(WHEELS)
 
 $(STAMP): pyproject.toml $(NATIVE)
 	$(if $(PYTHON),,$(error braid needs Python 3.11 or newer; say where with make PYTHON=...))

@@ -1,8 +1,9 @@
 """Install wheels into a fresh environment and run README's first example there.
 
-`python release/first_example.py dist/*.whl [--seconds 120] [--mib 600]` prints how long installing,
-compiling and running take together, and how much the environment takes on the disk. Fails where
-`pip check` or a command does, or where it takes more than was given.
+`python release/first_example.py DIRECTORY [--seconds 120] [--mib 600]` takes the wheel of
+`braid-compiler` in a directory that fits this Python. It prints how long installing, compiling and
+running take together, and how much the environment takes on the disk. Fails where `pip check` or a
+command does, or where it takes more than was given.
 """
 
 import argparse
@@ -15,6 +16,8 @@ import tempfile
 import time
 import venv
 from pathlib import Path
+
+from version import version
 
 ROOT = Path(__file__).parents[1]
 _EXAMPLE = re.compile(
@@ -30,8 +33,8 @@ def first_example() -> str:
     return match["commands"]
 
 
-def run_example(wheels: list[Path], directory: Path) -> tuple[float, int]:
-    """Run the example in an environment with these wheels; returns seconds and MiB.
+def run_example(wheels: Path, directory: Path) -> tuple[float, int]:
+    """Run the example in an environment with one of the wheels; returns seconds and MiB.
 
     Raises:
         CalledProcessError: a command has failed.
@@ -41,7 +44,8 @@ def run_example(wheels: list[Path], directory: Path) -> tuple[float, int]:
     venv.create(directory / "venv", with_pip=True)
     scripts = directory / "venv" / "bin"
     pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", *wheels], check=True)
+    found = ["--find-links", wheels, f"braid-compiler=={version()}"]
+    subprocess.run([*pip, "install", "--quiet", *found], check=True)
     subprocess.run([*pip, "check"], check=True)
     # What makes models lies in the checkout, whose braid must not be found.
     work = directory / "work"
@@ -62,12 +66,12 @@ def run_example(wheels: list[Path], directory: Path) -> tuple[float, int]:
 def main() -> None:
     """Run the example and compare what it takes with the limits."""
     parser = argparse.ArgumentParser(description="Run README's first example from wheels.")
-    parser.add_argument("wheels", type=Path, nargs="+")
+    parser.add_argument("wheels", type=Path, help="the directory with the wheels")
     parser.add_argument("--seconds", type=float, default=120)
     parser.add_argument("--mib", type=int, default=600)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        seconds, mib = run_example([wheel.resolve() for wheel in options.wheels], Path(name))
+        seconds, mib = run_example(options.wheels.resolve(), Path(name))
     print(f"installed, compiled and run in {seconds:.0f} s; the environment takes {mib} MiB")
     if seconds > options.seconds or mib > options.mib:
         sys.exit(f"release/first_example.py: more than {options.seconds:g} s or {options.mib} MiB")

@@ -16,13 +16,17 @@ import sys
 import sysconfig
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+
+from bundle import bundle, download
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = (ROOT, ROOT / "runtime" / "wheel")
 ARCHITECTURES = ("x86_64", "aarch64")
+PYTHONS = ("3.11", "3.12")
+"""The wheel for the last one has the stable ABI, and serves all later versions too."""
 GLIBC = (2, 28)
 
 
@@ -31,11 +35,14 @@ def platform_tag(arch: str) -> str:
     return f"manylinux_{GLIBC[0]}_{GLIBC[1]}_{arch}"
 
 
-def build(project: Path, arch: str, output: Path) -> Path:
-    """Build the wheel of a project for an architecture; returns its path in `output`.
+def build(project: Path, arch: str, pythons: Sequence[str], output: Path) -> list[Path]:
+    """Build the wheels of a project for an architecture; returns their paths in `output`.
+
+    That of the compiler brings upstream MLIR, and is for one version of Python or for all from one
+    on, as MLIR's bindings are.
 
     Raises:
-        CalledProcessError: it cannot be built, or needs more than its tag promises.
+        CalledProcessError: one cannot be built, or needs more than its tag promises.
 
     """
     with tempfile.TemporaryDirectory() as name:
@@ -48,8 +55,11 @@ def build(project: Path, arch: str, output: Path) -> Path:
             project,
         ]
         subprocess.run(command, check=True, env=environment)
-        (built,) = (directory / "linux").glob("*.whl")
-        return _judged(built, arch, output, environment)
+        wheels = list((directory / "linux").glob("*.whl"))
+        if project == ROOT:
+            bindings = [download(arch, python, directory / python) for python in pythons]
+            wheels = [bundle(wheels[0], each, arch, directory / "bundled") for each in bindings]
+        return [_judged(wheel, arch, output, environment) for wheel in wheels]
 
 
 def _cross_environment(directory: Path, arch: str) -> dict[str, str]:
@@ -87,7 +97,7 @@ def _program(path: Path, command: str) -> Path:
 def _judged(wheel: Path, arch: str, output: Path, environment: Mapping[str, str]) -> Path:
     """Give the wheel its tag and put it into `output` if auditwheel and twine find it right."""
     audit = [sys.executable, "-m", "auditwheel"]
-    repaired = wheel.parent / "repaired"
+    repaired = wheel.parent / f"{wheel.stem}-repaired"
     # It knows only tags of its own machine by name, but finds those of all architectures.
     command = [*audit, "repair", "--only-plat", "-w", repaired, wheel]
     subprocess.run(command, check=True, env=environment)
@@ -111,12 +121,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build the wheels that are published.")
     parser.add_argument("output", type=Path, help="the directory to put the wheels into")
     parser.add_argument("--arch", default=",".join(ARCHITECTURES), help="separated by commas")
+    parser.add_argument("--python", default=",".join(PYTHONS), help="separated by commas")
     options = parser.parse_args()
     for arch in options.arch.split(","):
         if arch not in ARCHITECTURES:
             parser.error(f"unknown architecture '{arch}', expected {' or '.join(ARCHITECTURES)}")
         for project in PROJECTS:
-            print(build(project, arch, options.output))
+            for wheel in build(project, arch, options.python.split(","), options.output):
+                print(wheel)
 
 
 if __name__ == "__main__":

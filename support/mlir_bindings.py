@@ -5,6 +5,7 @@ code takes them from here. They come without type information, so they are `Any`
 checker.
 """
 
+import sys
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,8 @@ from braid.support.errors import BraidError
 from braid.support.lazy import LazyModule
 
 _PACKAGES = ("torch_mlir", "mlir")
+_BUNDLED = Path(__file__).parent / "mlir"
+"""What wheels bring (release/bundle.py), for where no bindings are installed."""
 
 
 # The modules in C: those in Python around them also bring numpy and a class for every op. They are
@@ -37,6 +40,9 @@ def package() -> str:
         # The `mlir-python-bindings` on PyPI is an empty placeholder: only `ir` tells.
         if find_spec(name) is not None and find_spec(f"{name}.ir") is not None:
             return name
+    if _BUNDLED.is_dir():
+        sys.path.append(str(_BUNDLED))
+        return _PACKAGES[0]
     raise BraidError(
         f"the Python bindings of MLIR are missing; looked for {' and '.join(_PACKAGES)}",
         hint=install_command(),

@@ -37,7 +37,15 @@ def arch(request: pytest.FixtureRequest) -> str:
 def wheels(arch: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the wheels of both distributions, by name."""
     output = tmp_path_factory.mktemp("wheels")
-    command = [sys.executable, ROOT / "release" / "wheels.py", output, "--arch", arch]
+    command = [
+        sys.executable,
+        ROOT / "release" / "wheels.py",
+        output,
+        "--arch",
+        arch,
+        "--python",
+        "3.12",
+    ]
     subprocess.run(command, check=True)
     return {path.name.partition("-")[0]: path for path in output.glob("*.whl")}
 
@@ -59,9 +67,12 @@ def artifact(arch: str, path: Path) -> Path:
 def test_tags_say_what_the_libraries_need(wheels: dict[str, Path], arch: str) -> None:
     assert sorted(wheels) == ["braid_compiler", "braid_runtime"]
     for path in wheels.values():
-        assert path.name.endswith(f"-py3-none-manylinux_2_28_{arch}.whl")
+        tag = "cp312-abi3" if path.name.startswith("braid_compiler") else "py3-none"
+        assert path.name.endswith(f"-{tag}-manylinux_2_28_{arch}.whl")
     machine = {"x86_64": 62, "aarch64": 183}[arch]  # e_machine of ELF
     archive = zipfile.ZipFile(wheels["braid_compiler"])
+    assert "braid/support/mlir/torch_mlir/_mlir_libs/_mlir.abi3.so" in archive.namelist()
+    assert "braid/support/mlir/LICENSE" in archive.namelist()
     for name in archive.namelist():
         if name.endswith((".so", ".o")):
             assert int.from_bytes(archive.read(name)[18:20], "little") == machine, name
