@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from braid.runtime.device_arrays import Buffer, DeviceArray, array_on_gpu, is_on_gpu
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
+from braid.runtime.torch_tensors import array_of, array_to_write, is_tensor
 from braid.support.errors import BraidError
 
 Array = NDArray[Any]
@@ -68,15 +69,14 @@ def in_order(what: str, values: object) -> Sequence[object]:
     return list(cast(Iterable[object], values))
 
 
-def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Buffer]:
-    """Return the caller's buffers, in the model's order.
+def outputs_in_order(specs: Sequence[TensorSpec], out: object) -> list[object]:
+    """Return the caller's buffers as they are, in the model's order.
 
     `out` is one array where there is one output, a sequence in the model's order, or a mapping by
     name; all outputs are given, or none.
 
     Raises:
-        BraidError: a wrong number of buffers, a wrong name, or a buffer that is neither a numpy
-            array nor in the memory of a GPU.
+        BraidError: a wrong number of buffers, or a wrong name.
 
     """
     names = [spec.name for spec in specs]
@@ -94,7 +94,18 @@ def bind_outputs(specs: Sequence[TensorSpec], out: object) -> list[Buffer]:
         buffers = list(in_order("buffers for outputs", out))
     if len(buffers) != len(specs):
         raise BraidError(f"the model has {len(specs)} outputs, got {len(buffers)} buffers")
-    return [_as_buffer(spec, buffer) for spec, buffer in zip(specs, buffers, strict=True)]
+    return buffers
+
+
+def bind_outputs(specs: Sequence[TensorSpec], given: Sequence[object]) -> list[Buffer]:
+    """View the caller's buffers, which are in the model's order.
+
+    Raises:
+        BraidError: one is neither a numpy array, nor a tensor of PyTorch, nor in the memory of a
+            GPU.
+
+    """
+    return [_as_buffer(spec, buffer) for spec, buffer in zip(specs, given, strict=True)]
 
 
 def _as_buffer(spec: TensorSpec, buffer: object) -> Buffer:
@@ -103,9 +114,11 @@ def _as_buffer(spec: TensorSpec, buffer: object) -> Buffer:
         return cast(Buffer, buffer)
     if is_on_gpu(buffer):
         return array_on_gpu(what, buffer, written=True)
+    if is_tensor(buffer):
+        return array_to_write(what, buffer)
     raise BraidError(
-        f"{what} is a {type(buffer).__name__}, expected a numpy array, or an array in the memory "
-        "of a GPU"
+        f"{what} is a {type(buffer).__name__}, expected a numpy array, a tensor of PyTorch, or an "
+        "array in the memory of a GPU"
     )
 
 
@@ -124,6 +137,8 @@ def as_array(spec: TensorSpec, value: object) -> Buffer:
     if is_on_gpu(value):
         return array_on_gpu(f"input '{spec.name}'", value, written=False)
     try:
+        if is_tensor(value):  # whose DLPack refuses those that require a gradient, and bfloat16
+            return array_of(value)
         if hasattr(value, "__dlpack__"):
             return _from_dlpack(value)
         if hasattr(value, "__array__"):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, SupportsIndex, cast
 from numpy.typing import NDArray
 
 from braid.runtime.artifact import Artifact, artifact_of_bytes, read_artifact
-from braid.runtime.binding import bind_inputs, bind_outputs, in_order
+from braid.runtime.binding import bind_inputs, bind_outputs, in_order, outputs_in_order
 from braid.runtime.buffers import describe_shape
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.executors import (
@@ -24,6 +24,7 @@ from braid.runtime.native import NativeModel, emulating, register_plugins
 from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
+from braid.runtime.torch_tensors import any_tensor, tensor_of, written
 from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport
 from braid.support.shared_objects import need_libraries
@@ -74,16 +75,18 @@ class Model:
         number; or an object with `__dlpack__` in the memory of the GPU that uses it, which is not
         copied.
         The result is one array, or a tuple in the model's order where there are several outputs.
-        `out` gives the buffers for the outputs: an array, a sequence, or a mapping by name; they
-        are numpy's, or in the memory of the GPU that makes them. An input may be one of them, as
-        in numpy, though not on a GPU; two outputs must not share memory. When the call returns, all
-        work on GPUs has ended.
+        Where an input is a tensor of PyTorch, results are such, in this computer's memory; they
+        have no gradient. `out` gives the buffers for the outputs: an array, a sequence, or a
+        mapping by name; they are numpy's or PyTorch's, or in the memory of the GPU that makes them,
+        and are what is returned. An input may be one of them, as in numpy, though not on a GPU; two
+        outputs must not share memory. When the call returns, all work on GPUs has ended.
 
         Raises:
             BraidError: a wrong name, number, dtype or shape, or outputs that share memory.
 
         """
-        results = self._run(bind_inputs(self.inputs, arguments, named), out)
+        tensors = any_tensor((*arguments, *named.values()))
+        results = self._run(bind_inputs(self.inputs, arguments, named), out, tensors)
         return results[0] if len(results) == 1 else tuple(results)
 
     def run(self, inputs: Sequence[object], out: object = None) -> list[Array]:
@@ -93,12 +96,17 @@ class Model:
             BraidError: as `__call__`, or `inputs` are no sequence.
 
         """
-        return self._run(bind_inputs(self.inputs, in_order("inputs", inputs), {}), out)
+        given = in_order("inputs", inputs)
+        return self._run(bind_inputs(self.inputs, given, {}), out, any_tensor(given))
 
-    def _run(self, inputs: Sequence[Buffer], out: object) -> list[Array]:
+    def _run(self, inputs: Sequence[Buffer], out: object, tensors: bool) -> list[Array]:
+        """Run on arrays; what is returned are tensors of PyTorch if `tensors`, or what is given."""
         if out is None:
-            return self._open().executor.run(inputs, None)
-        return self._open().executor.run(inputs, bind_outputs(self.outputs, out))
+            results = self._open().executor.run(inputs, None)
+            return list(map(tensor_of, results)) if tensors else results
+        given = outputs_in_order(self.outputs, out)
+        results = self._open().executor.run(inputs, bind_outputs(self.outputs, given))
+        return list(map(written, given, results))
 
     def run_named(self, inputs: Mapping[str, object]) -> dict[str, Array]:
         """Run on inputs by name and return the outputs by name; raises as `__call__` does."""
@@ -107,7 +115,8 @@ class Model:
                 f"inputs by name are a mapping, got {type(inputs).__name__}",
                 hint="run takes a sequence in the model's order",
             )
-        results = self._run(bind_inputs(self.inputs, (), inputs), None)
+        tensors = any_tensor(inputs.values())
+        results = self._run(bind_inputs(self.inputs, (), inputs), None, tensors)
         return dict(zip((spec.name for spec in self.outputs), results, strict=True))
 
     def stream(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.native_stream import StageTimes, StreamEndedError, StreamLostError
 from braid.runtime.request_stream import RequestStream
+from braid.runtime.torch_tensors import any_tensor, tensor_of
 from braid.support.errors import BraidError
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         self._return_errors = return_errors
         self._copy = copy
         self._source: Iterator[object] | None = None
-        self._pending: deque[BraidError | None] = deque()  # None for what the stream has
+        # For what the stream has, whether its results are to be tensors of PyTorch.
+        self._pending: deque[BraidError | bool] = deque()
         self._broken: Exception | None = None  # what the iterable raised
         self._drained = self._closed = False
         self._reader: AsyncReader | None = None
@@ -174,8 +176,10 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
 
     def _hand_in(self, request: object) -> None:
         """Begin a request; one that the model does not take fails when it is its turn."""
+        arguments, named = _arguments(request)
+        tensors = any_tensor((*arguments, *named.values()))
         try:
-            inputs = self._stream.prepare(self._arrays(request), copy=self._copy)
+            inputs = self._stream.prepare(self._bind(arguments, named), copy=self._copy)
         except BraidError as error:
             self._pending.append(error)
             return
@@ -183,22 +187,13 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
             self._stream.push(inputs)
         except StreamEndedError:
             self._drained = True  # why, is said where the results end
-        self._pending.append(None)
-
-    def _arrays(self, request: object) -> list[Buffer]:
-        match request:
-            case Mapping():
-                return self._bind((), cast(Mapping[str, object], request))
-            case tuple() | list():
-                return self._bind(tuple(cast(tuple[object, ...], request)), {})
-            case _:
-                return self._bind((request,), {})
+        self._pending.append(tensors)
 
     def _next_result(self) -> Result:
         """Wait for the oldest request."""
         pending = self._pending.popleft()
         try:
-            if pending is not None:
+            if isinstance(pending, BraidError):
                 raise pending
             while (results := self._stream.pop(_GLANCE)) is None:
                 pass
@@ -208,7 +203,20 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
             if self._return_errors:
                 return error
             raise
+        if pending:
+            results = list(map(tensor_of, results))
         return results[0] if len(results) == 1 else tuple(results)
+
+
+def _arguments(request: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
+    """The arguments of a request by position and by name."""
+    match request:
+        case Mapping():
+            return (), cast(Mapping[str, object], request)
+        case tuple() | list():
+            return tuple(cast(tuple[object, ...], request)), {}
+        case _:
+            return (request,), {}
 
 
 def check_deadline(deadline: object) -> None:
