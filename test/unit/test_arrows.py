@@ -39,7 +39,8 @@ PACKAGES = {*ARROWS, TOOLS}
 PUBLIC_API = ""
 PUBLIC_MODULES = {
     *("braid", "braid.client", "braid.compiler", "braid.embedding", "braid.extend"),
-    *("braid.interpreted", "braid.torch_export", "braid.universe", "braid.upstream_dialect"),
+    *("braid.interpreted", "braid.torch_backend", "braid.torch_comparison", "braid.torch_export"),
+    *("braid.torch_graph", "braid.universe", "braid.upstream_dialect"),
 }
 # These packages stand in `braid` itself, the others at the top level, linked into it. A folder
 # `onnxruntime` there would be taken for ONNX Runtime wherever that folder is the current one.

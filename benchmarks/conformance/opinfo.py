@@ -1,0 +1,278 @@
+"""PyTorch's own samples of its ops through braid: `python -m benchmarks.conformance.opinfo`.
+
+Each op of PyTorch's table of tests (`OpInfo`) that takes f32 runs once, on the first sample that
+the table makes for it, through `torch.compile(backend="braid")` and through `braid.from_torch`.
+Needs torch, onnxscript and expecttest.
+"""
+
+import argparse
+import json
+import logging
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatch
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.arguments import count, no_case, output_file
+from benchmarks.case_process import READY, CaseLost, CaseProcess, run_side_by_side
+from benchmarks.provenance import provenance
+
+SEED = 0
+WAYS = ("compile", "from_torch")
+NO_VALUES = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty")
+"""Prefixes of ops whose results have any values: of these, types and shapes are compared."""
+
+
+class Ending(StrEnum):
+    """What became of an op. In the first five, eager takes it and the exporter makes a model."""
+
+    RIGHT = "right"
+    WRONG = "wrong"  # and nobody says so
+    REPORTED = "exported wrong, and reported"
+    REFUSED = "refused by braid"
+    FAILED = "failed"  # a crash, a hang, or an error that is no BraidError
+    NOT_EXPORTED = "not exportable"
+    RANDOM = "draws random numbers"
+    NO_GRAPH = "no graph"  # TorchDynamo hands none over, or one without ops
+    NO_SAMPLE = "no sample"
+
+
+TAKEN = (Ending.RIGHT, Ending.WRONG, Ending.REPORTED, Ending.REFUSED, Ending.FAILED)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """An op as a function of tensors alone; `compares` unless its results have any values."""
+
+    function: Callable[..., Any]
+    tensors: Sequence[Any]
+    compares: bool
+
+
+def ops() -> dict[str, Any]:
+    """The entries of PyTorch's table that take f32, by name and variant."""
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return {
+        ".".join(filter(None, (entry.name, entry.variant_test_name))): entry
+        for entry in op_db
+        if torch.float32 in entry.dtypes
+    }
+
+
+def sample_of(entry: Any) -> Sample | None:
+    """The first sample of an op, None where it has none."""
+    import torch
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+
+    torch.manual_seed(SEED)
+    first = next(iter(entry.sample_inputs("cpu", torch.float32, requires_grad=False)), None)
+    if first is None:
+        return None
+    leaves, structure = tree_flatten(((first.input, *first.args), first.kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+
+    def function(*tensors: Any) -> Any:
+        own = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            own[place] = tensor
+        args, kwargs = tree_unflatten(own, structure)
+        return entry.op(*args, **kwargs)
+
+    compares = not entry.name.startswith(NO_VALUES)
+    return Sample(function, [leaves[place] for place in places], compares)
+
+
+def run(entry: Any, way: str) -> tuple[Ending, str]:
+    """What becomes of an op, and why; never raises."""
+    try:
+        sample = sample_of(entry)
+        if sample is None:
+            return Ending.NO_SAMPLE, ""
+        return by_compile(sample) if way == "compile" else by_export(sample)
+    except Exception as error:
+        lines = str(error).splitlines()
+        return Ending.FAILED, f"{type(error).__name__}: {lines[0] if lines else ''}"
+
+
+def results_of(sample: Sample, function: Callable[..., Any]) -> list[Any]:
+    """The tensors that a function makes of a sample's, from the same random numbers each time."""
+    import torch
+    from torch.utils._pytree import tree_leaves
+
+    torch.manual_seed(SEED)
+    with torch.no_grad():
+        results = tree_leaves(function(*(tensor.clone() for tensor in sample.tensors)))
+    return [each for each in results if isinstance(each, torch.Tensor | np.ndarray | int | float)]
+
+
+def difference_of(sample: Sample, found: Sequence[Any], expected: Sequence[Any]) -> str | None:
+    from braid.torch_comparison import first_difference
+
+    if sample.compares:
+        return first_difference(found, expected)
+    kinds = [[(each.dtype, each.shape) for each in results] for results in (found, expected)]
+    return None if kinds[0] == kinds[1] else f"{kinds[0]}, expected {kinds[1]}"
+
+
+def by_compile(sample: Sample) -> tuple[Ending, str]:
+    """Through `torch.compile`; what runs in eager is right only where braid says so."""
+    import torch
+
+    said: list[logging.LogRecord] = []
+
+    class Listening(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            said.append(record)
+
+    log, listening = logging.getLogger("braid.torch"), Listening()
+    torch.compiler.reset()
+    expected = results_of(sample, sample.function)
+    log.addHandler(listening)
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    try:
+        found = results_of(sample, torch.compile(sample.function, backend="braid"))
+    finally:
+        log.removeHandler(listening)
+    difference = difference_of(sample, found, expected)
+    if difference is not None:
+        return Ending.WRONG, difference
+    reasons = [record.exc_info[1] for record in said if record.exc_info]
+    if reasons:
+        return ending_of(reasons[0])
+    return (Ending.RIGHT, "") if said else (Ending.NO_GRAPH, "")
+
+
+def by_export(sample: Sample) -> tuple[Ending, str]:
+    """Through `braid.from_torch` and `braid.compile`."""
+    import torch
+
+    import braid
+    from braid.support.errors import BraidError
+
+    class Module(torch.nn.Module):
+        def forward(self, *tensors: Any) -> Any:
+            return sample.function(*tensors)
+
+    expected = results_of(sample, sample.function)
+    try:
+        proto = braid.from_torch(Module(), tuple(sample.tensors), verify=sample.compares)
+        if any(node.op_type.startswith("Random") for node in proto.graph.node):
+            return Ending.RANDOM, ""
+        model = braid.compile(proto, jobs=1)
+        found = results_of(sample, lambda *tensors: model.run(tensors))
+    except BraidError as error:
+        return ending_of(error)
+    difference = difference_of(sample, found, expected)
+    return (Ending.RIGHT, "") if difference is None else (Ending.WRONG, difference)
+
+
+def ending_of(error: BaseException) -> tuple[Ending, str]:
+    """What an error of braid's says."""
+    from braid.torch_comparison import DifferenceError
+    from braid.torch_export import ExportError
+
+    text = getattr(error, "message", str(error))
+    match error:
+        case DifferenceError():
+            return Ending.REPORTED, text
+        case ExportError():
+            return Ending.NOT_EXPORTED, text
+        case _ if "random numbers" in text:
+            return Ending.RANDOM, text
+        case _:
+            return Ending.REFUSED, text
+
+
+def _serve(channel: Connection) -> None:
+    import torch
+
+
+    warnings.simplefilter("ignore")
+    logging.disable(logging.NOTSET)
+    torch.set_num_threads(1)
+    entries = ops()
+    channel.send(READY)
+    while (request := channel.recv()) is not None:
+        name, way = request
+        channel.send(run(entries[name], way))
+
+
+def main() -> int:
+    """Run the ops, print what became of them, and write it as JSON."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance.opinfo")
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names, such as 'linalg.*'")
+    parser.add_argument("--ways", default=",".join(WAYS), help="compile, from_torch, or both")
+    parser.add_argument("--jobs", type=count, default=2, metavar="N")
+    parser.add_argument("--seconds", type=float, default=180.0, help="of a case at most")
+    parser.add_argument("--json", type=output_file, metavar="FILE")
+    options = parser.parse_args()
+    ways = options.ways.split(",")
+    if unknown := [way for way in ways if way not in WAYS]:
+        parser.error(f"--ways has '{unknown[0]}', expected {' or '.join(WAYS)}")
+    names = sorted(ops())
+    chosen = [
+        n for n in names if not options.patterns or any(fnmatch(n, p) for p in options.patterns)
+    ]
+    if not chosen:
+        parser.error(no_case(" ".join(options.patterns), names))
+    requests = [(name, way) for name in chosen for way in ways]
+    workers = [CaseProcess(_serve) for _ in range(min(options.jobs, len(requests)))]
+    found: dict[str, dict[str, tuple[Ending, str]]] = {way: {} for way in ways}
+    for _, (name, way), answer in run_side_by_side(workers, requests, options.seconds):
+        lost = isinstance(answer, CaseLost)
+        found[way][name] = (Ending.FAILED, str(answer)) if lost else answer
+        if found[way][name][0] in (Ending.WRONG, Ending.FAILED):
+            print(f"{way} {name}: {': '.join(found[way][name])}", flush=True)
+        if options.json and len(found[way]) % 50 == 0:
+            write(options.json, found)
+    for way in ways:
+        print(f"{way}: {summary(found[way])}")
+    if options.json:
+        write(options.json, found)
+    return int(any(ending == Ending.WRONG for way in ways for ending, _ in found[way].values()))
+
+
+def counts_of(found: dict[str, tuple[Ending, str]]) -> Counter[Ending]:
+    return Counter(ending for ending, _ in found.values())
+
+
+def summary(found: dict[str, tuple[Ending, str]]) -> str:
+    """Text of how many ops ended how."""
+    counts = counts_of(found)
+    taken = sum(counts[ending] for ending in TAKEN)
+    share = 100 * counts[Ending.RIGHT] / max(taken, 1)
+    rest = ", ".join(f"{counts[ending]} {ending}" for ending in Ending if ending != Ending.RIGHT)
+    return f"{counts[Ending.RIGHT]} of {taken} right ({share:.1f} %) of {len(found)} ops; {rest}"
+
+
+def write(path: Path, found: dict[str, dict[str, tuple[Ending, str]]]) -> None:
+    """The counts, and why ops are not right, as JSON."""
+    table: dict[str, Any] = {"from": provenance(("torch", "onnxscript", "onnx"))}
+    for way, own in found.items():
+        counts = counts_of(own)
+        table[way] = {
+            "ops": len(own),
+            "taken by eager and the exporter": sum(counts[ending] for ending in TAKEN),
+            **{str(ending): counts[ending] for ending in Ending},
+            "others": {
+                name: f"{ending}: {why}" if why else str(ending)
+                for name, (ending, why) in sorted(own.items())
+                if ending != Ending.RIGHT
+            },
+        }
+    path.write_text(json.dumps(table, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

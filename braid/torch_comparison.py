@@ -1,0 +1,188 @@
+"""Whether an exported model computes what PyTorch does, and if not, from which op on."""
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import torch
+from numpy.typing import NDArray
+from torch.export.graph_signature import InputKind
+
+from braid.interpreted import interpret
+from braid.runtime.torch_tensors import array_of
+from braid.support.errors import BraidError, UnsupportedError
+from braid.torch_export import evaluating
+
+Array = NDArray[Any]
+
+_TOLERANCES = {"float16": 2e-2, "bfloat16": 6e-2, "float64": 1e-6, "complex128": 1e-6}
+_TOLERANCE = 1e-3
+"""Of f32: relative to an element, and a tenth of it to the largest one of the tensor."""
+
+
+class DifferenceError(BraidError):
+    """An exported model computes something else than PyTorch."""
+
+
+def check_export(
+    module: Any,
+    program: Any,
+    proto: onnx.ModelProto,
+    args: tuple[object, ...],
+    kwargs: dict[str, object],
+) -> None:
+    """Compare a model with the module, or the program, that it was exported from.
+
+    `program` is what the exporter translated op by op. Nothing is compared where results are
+    random, or where the interpreter has not all ops.
+
+    Raises:
+        DifferenceError: a result differs; the message names the first op that does.
+
+    """
+    if random_op(program.graph) is not None:
+        return
+    expected = _eager(module, args, kwargs)
+    given = _inputs(args, kwargs)
+    try:
+        found = interpret(proto).run([array_of(x) if torch.is_tensor(x) else x for x in given])
+    except UnsupportedError:
+        return
+    difference = first_difference(found, expected)
+    if difference is None:
+        return
+    culprit = differing_op(program, proto, given)
+    raise DifferenceError(
+        f"what PyTorch exports computes something else than PyTorch: {difference}"
+        + (f"; the first op that differs is {culprit}" if culprit else ""),
+        hint="express the op by others, or take the model as it is with verify=False",
+    )
+
+
+def random_op(graph: Any) -> str | None:
+    """The first op of a graph that draws random numbers, None where there is none."""
+    for node in graph.nodes:
+        tags: Iterable[Any] = getattr(node.target, "tags", ())
+        if torch.Tag.nondeterministic_seeded in tags:
+            return str(node.target)
+    return None
+
+
+def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> str | None:
+    """Say in what results differ from those that are expected, None where they are alike.
+
+    Both are arrays, tensors or numbers. Floats may differ by what rounding explains; where the
+    expected number is not finite, it must be found.
+    """
+    if len(found) != len(expected):
+        return f"there are {len(found)} results, expected {len(expected)}"
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        what = f"result {number}" if len(expected) > 1 else "the result"
+        if difference := _difference(_array(one), _array(other)):
+            return f"{what} {difference}"
+    return None
+
+
+def differing_op(program: Any, proto: onnx.ModelProto, args: Sequence[object]) -> str | None:
+    """Name the first op of a program whose results are others in the model made of it.
+
+    None where all are alike, so that it is not the exporter that errs. `args` are the inputs of
+    the program, tensors and numbers.
+    """
+    known = _values_of(program, args)
+    made = {name for node in proto.graph.node for name in node.output}
+    names = [name for name in known if name in made]
+    extended = onnx.ModelProto()
+    extended.CopyFrom(proto)
+    del extended.graph.output[:]
+    extended.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names)
+    inferred = {each.name: each for each in (*proto.graph.value_info, *proto.graph.output)}
+    for output in extended.graph.output:
+        if output.name in inferred:
+            output.CopyFrom(inferred[output.name])
+    try:
+        arrays = [array_of(x) if torch.is_tensor(x) else x for x in args]
+        found = interpret(extended).run(arrays)
+    except BraidError:
+        return None
+    for name, value in zip(names, found, strict=True):
+        target, expected = known[name]
+        if first_difference([value], [expected]) is not None:
+            return f"{target} ('{name}')"
+    return None
+
+
+def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any]]:
+    """The op and the value by the name of every node of a program that makes one tensor."""
+    known: dict[str, tuple[str, Any]] = {}
+
+    class Recording(torch.fx.Interpreter):
+        def run_node(self, n: Any) -> Any:
+            result = super().run_node(n)
+            if n.op == "call_function" and isinstance(result, torch.Tensor):
+                named = n.args[0].target if "getitem" in str(n.target) else n.target
+                known[n.name] = str(named), result.detach().clone()
+            return result
+
+    given = iter(args)
+    flat: list[Any] = []
+    for spec in program.graph_signature.input_specs:
+        if spec.kind == InputKind.USER_INPUT:
+            flat.append(next(given))
+        else:
+            state = program.state_dict
+            flat.append(
+                state[spec.target] if spec.target in state else program.constants[spec.target]
+            )
+    with torch.no_grad():
+        Recording(program.graph_module).run(*flat)
+    return known
+
+
+def _eager(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
+    """What PyTorch computes, on copies of the inputs and of the module's buffers."""
+    args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
+    with torch.no_grad():
+        if not isinstance(module, torch.nn.Module):
+            results = module.module()(*args, **kwargs)
+        else:
+            buffers = {name: each.clone() for name, each in module.named_buffers()}
+            with evaluating(module):
+                results = torch.func.functional_call(module, buffers, args, kwargs)
+    return [x for x in torch.utils._pytree.tree_leaves(results) if x is not None]
+
+
+def _inputs(args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:
+    """Copies of the inputs in the order of the model's, which has numbers as such too."""
+    leaves = torch.utils._pytree.tree_leaves((args, dict(kwargs)))
+    return [copy.deepcopy(x) for x in leaves if x is not None]
+
+
+def _array(value: Any) -> Array:
+    return array_of(value) if isinstance(value, torch.Tensor) else np.asarray(value)
+
+
+def _difference(found: Array, expected: Array) -> str | None:
+    if found.shape != expected.shape:
+        return f"has shape {found.shape}, expected {expected.shape}"
+    if found.dtype != expected.dtype:
+        return f"is {found.dtype.name}, expected {expected.dtype.name}"
+    if expected.dtype.kind in "biu":
+        count = int((found != expected).sum())
+        return f"differs in {count} of {expected.size} elements" if count else None
+    tolerance = _TOLERANCES.get(expected.dtype.name, _TOLERANCE)
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    one, other = found.astype(wide), expected.astype(wide)
+    finite = np.isfinite(other)
+    largest = float(np.abs(other[finite]).max(initial=0.0))
+    if np.allclose(
+        one, other, rtol=tolerance, atol=tolerance / 10 * largest + 1e-30, equal_nan=True
+    ):
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        worst = np.abs(one - other)[finite & np.isfinite(one)].max(initial=0.0)
+    odd = int((np.isfinite(one) != finite).sum())
+    more = f", and {odd} elements are finite in one alone" if odd else ""
+    return f"differs by up to {worst:.3g}, of numbers up to {largest:.3g}{more}"
