@@ -15,13 +15,20 @@ NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 # Tests start hundreds of processes, each of which would compile braid's modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test slow cross-tools fuzz docs lint format build wheel runtime-wheel release-wheels first-example clean
+.PHONY: demo test test-torch slow cross-tools fuzz docs lint format build wheel runtime-wheel
+.PHONY: release-wheels first-example clean
 
 demo: build
 	$(BIN)/python -m benchmarks.demo
 
 test: build
 	$(BIN)/lit -sv test; lit=$$?; $(TEST) && exit $$lit
+
+# What needs PyTorch, which takes a gigabyte.
+test-torch: build
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[torch]' expecttest
+	$(BIN)/python -m pytest test/unit/api/test_torch_tensors.py test/unit/api/test_from_torch.py \
+		test/unit/api/test_torch_backend.py test/unit/api/test_opinfo.py
 
 # What takes minutes: wheels, thousands of damaged files.
 slow: build

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from typing import Any, cast
 
 import torch
+from torch._decomp import get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.aot_autograd import make_boxed_func
 
@@ -23,9 +24,16 @@ from braid.driver.options import CompileOptions
 from braid.runtime.model import Model
 from braid.support.errors import BraidError, did_you_mean
 from braid.torch_comparison import DifferenceError, differing_op, first_difference, random_op
-from braid.torch_export import proto_of, run_exporter
+from braid.torch_export import first_line, proto_of, run_exporter
 from braid.torch_graph import Graph, tensor_graph
 
+_aten = torch.ops.aten
+_DECOMPOSED = [
+    _aten._native_batch_norm_legit,
+    _aten._native_batch_norm_legit_functional,
+    _aten.native_batch_norm,
+]
+"""What the exporter translates wrongly while it trains, and PyTorch expresses by other ops."""
 _OWN = ("verify", "freeze")
 _log = logging.getLogger("braid.torch")
 _told: set[str] = set()
@@ -75,7 +83,12 @@ def braid_backend(
     def backward(own: Any, fakes: Sequence[Any]) -> Callable[..., Any]:
         return make_boxed_func(own.forward)
 
-    backend = aot_autograd(fw_compiler=forward, bw_compiler=backward, inference_compiler=inference)
+    backend = aot_autograd(
+        fw_compiler=forward,
+        bw_compiler=backward,
+        inference_compiler=inference,
+        decompositions=get_decompositions(_DECOMPOSED),
+    )
     return backend(graph, inputs)
 
 
@@ -130,16 +143,18 @@ class CompiledGraph:
                         self._decided = True
         if self._model is None or self._graph is None:
             return self._eager(*inputs)
-        return self._graph.results(inputs, self._model.run(self._graph.arguments(inputs)))
+        given = self._graph.arguments(inputs)
+        return self._graph.results(inputs, self._model.run(self._graph.reals(given)))
 
     def _first(self, inputs: Sequence[Any]) -> Any:
         """Compile, compare and decide; return the results."""
         ops = sum(node.op == "call_function" for node in self._eager.graph.nodes)
         try:
             return self._compiled(inputs)
-        except BraidError as error:
+        except Exception as error:  # the exporter, and what it calls, raise whatever they do
             self._graph = self._model = None
-            _tell(f"braid runs a graph of {ops} ops in eager: {error.message}", error)
+            text = error.message if isinstance(error, BraidError) else first_line(error)
+            _tell(f"braid runs a graph of {ops} ops in eager: {text}", error)
         return self._eager(*inputs)
 
     def _compiled(self, inputs: Sequence[Any]) -> Any:
@@ -155,7 +170,7 @@ class CompiledGraph:
         proto = proto_of(exported)
         model = compile_model(proto, **self._settings.options)
         given = graph.arguments(inputs)
-        found = model.run(given)
+        found = model.run(graph.reals(given))
         if self._settings.verify:
             expected = graph.module(*given)
             if difference := first_difference(found, expected):
@@ -177,7 +192,7 @@ class CompiledGraph:
                 raise BraidError(f"a tensor is on '{each.device}', expected this computer's memory")
 
 
-def _tell(text: str, reason: BraidError) -> None:
+def _tell(text: str, reason: Exception) -> None:
     """Warn of what runs in eager, once in a process, and log it each time."""
     _log.info("%s", text, exc_info=reason)
     if text not in _told:

@@ -13,7 +13,7 @@ from torch.export.graph_signature import InputKind
 from braid.interpreted import interpret
 from braid.runtime.torch_tensors import array_of
 from braid.support.errors import BraidError, UnsupportedError
-from braid.torch_export import evaluating
+from braid.torch_export import evaluating, first_line
 
 Array = NDArray[Any]
 
@@ -47,7 +47,7 @@ def check_export(
     expected = _eager(module, args, kwargs)
     given = _inputs(args, kwargs)
     try:
-        found = interpret(proto).run([array_of(x) if torch.is_tensor(x) else x for x in given])
+        found = interpret(proto).run(list(map(_real, given)))
     except UnsupportedError:
         return
     difference = first_difference(found, expected)
@@ -103,8 +103,7 @@ def differing_op(program: Any, proto: onnx.ModelProto, args: Sequence[object]) -
         if output.name in inferred:
             output.CopyFrom(inferred[output.name])
     try:
-        arrays = [array_of(x) if torch.is_tensor(x) else x for x in args]
-        found = interpret(extended).run(arrays)
+        found = interpret(extended).run(list(map(_real, args)))
     except BraidError:
         return None
     for name, value in zip(names, found, strict=True):
@@ -161,10 +160,24 @@ def _inputs(args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]
 
 
 def _array(value: Any) -> Array:
-    return array_of(value) if isinstance(value, torch.Tensor) else np.asarray(value)
+    if not isinstance(value, torch.Tensor):
+        return np.asarray(value)
+    try:
+        return array_of(value.to(torch.complex64) if value.dtype == torch.complex32 else value)
+    except (TypeError, RuntimeError) as error:
+        raise BraidError(f"a result cannot be compared: {first_line(error)}") from error
+
+
+def _real(value: Any) -> Any:
+    """An input as the model takes it: complex numbers as pairs of real ones."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
 def _difference(found: Array, expected: Array) -> str | None:
+    if expected.dtype.kind == "c" and found.dtype.kind == "f":  # pairs, as ONNX has them
+        expected = np.stack([expected.real, expected.imag], -1)
     if found.shape != expected.shape:
         return f"has shape {found.shape}, expected {expected.shape}"
     if found.dtype != expected.dtype:

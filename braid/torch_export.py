@@ -115,7 +115,7 @@ def run_exporter(name: str, *given: object, **options: object) -> Any:
             return torch.onnx.export(*given, **options, dynamo=True, verbose=False)
     except Exception as error:  # the exporter raises whatever its stages do
         raise ExportError(
-            f"PyTorch cannot export {name}: {_first_line(error)}",
+            f"PyTorch cannot export {name}: {first_line(error)}",
             hint="torch.onnx.export(…, dynamo=True, report=True) on the same arguments says more",
         ) from error
 
@@ -189,7 +189,7 @@ def evaluating(module: Any) -> Generator[None]:
             inner.training = True
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
     """What is wrong, without the exporter's advice; the cause of all causes says it best."""
     cause: BaseException = error
     while cause.__cause__ is not None:

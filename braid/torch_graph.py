@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from operator import getitem
 from typing import Any
 
@@ -12,7 +11,7 @@ from torch.utils._pytree import tree_leaves
 
 from braid.runtime.torch_tensors import is_tensor, tensor_of
 from braid.support.errors import BraidError
-from braid.torch_export import ExportError
+from braid.torch_export import ExportError, first_line
 
 _Finish = Callable[[Any], Any]
 
@@ -37,6 +36,14 @@ class Graph:
         """The inputs of this graph among those of the whole one."""
         return [inputs[number] for number in self.taken]
 
+    @staticmethod
+    def reals(arguments: Sequence[Any]) -> list[Any]:
+        """The arguments as ONNX has them: complex numbers as pairs of real ones."""
+        return [
+            torch.view_as_real(x.detach().resolve_conj()) if is_tensor(x) and x.is_complex() else x
+            for x in arguments
+        ]
+
     def results(self, inputs: Sequence[Any], computed: Sequence[Any]) -> Any:
         """The results of the whole graph."""
         finished = [finish(value) for finish, value in zip(self.finish, computed, strict=True)]
@@ -53,10 +60,7 @@ class Graph:
                     strict=False,
                 )
         except Exception as error:  # tracing raises whatever the ops do
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            raise ExportError(
-                f"PyTorch cannot trace it: {lines[0] if lines else type(error).__name__}"
-            ) from error
+            raise ExportError(f"PyTorch cannot trace it: {first_line(error)}") from error
 
 
 def tensor_graph(
@@ -204,9 +208,10 @@ def _finish(expected: Any) -> _Finish:
     strides = [_number(stride) for stride in expected.stride()]
     order = sorted(range(len(sizes)), key=lambda dim: -strides[dim])
     usual = [dim for dim in range(len(sizes)) if sizes[dim] != 1]
+    form = _as_complex if expected.is_complex() else _as_tensor
     if [dim for dim in order if sizes[dim] != 1] == usual or 0 in strides:
-        return _as_tensor
-    return partial(_in_order, order=order)
+        return form
+    return lambda value: _in_order(form(value), order)
 
 
 def _number(size: Any) -> int:
@@ -218,10 +223,14 @@ def _as_tensor(value: Any) -> Any:
     return value if is_tensor(value) else tensor_of(value)
 
 
+def _as_complex(value: Any) -> Any:
+    return torch.view_as_complex(_as_tensor(value))
+
+
 def _in_order(value: Any, order: Sequence[int]) -> Any:
     """The tensor with its dims in this order in memory, the outermost first.
 
     What comes after the graph counts on the strides that PyTorch foresaw.
     """
     inverse = [order.index(dim) for dim in range(len(order))]
-    return _as_tensor(value).permute(*order).contiguous().permute(*inverse)
+    return value.permute(*order).contiguous().permute(*inverse)

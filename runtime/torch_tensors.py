@@ -31,8 +31,15 @@ def is_tensor(value: object) -> bool:
 
 
 def any_tensor(values: Iterable[object]) -> bool:
-    """Whether one of the values is a tensor of PyTorch."""
-    return "torch" in sys.modules and any(map(is_tensor, values))
+    """Return whether a value, or one of a mapping's, is a tensor of PyTorch."""
+    if "torch" not in sys.modules:
+        return False
+    return any(
+        any_tensor(cast(Mapping[str, object], value).values())
+        if isinstance(value, Mapping)
+        else is_tensor(value)
+        for value in values
+    )
 
 
 def array_of(tensor: Any) -> Array:

@@ -170,15 +170,23 @@ def by_export(sample: Sample) -> tuple[Ending, str]:
         if any(node.op_type.startswith("Random") for node in proto.graph.node):
             return Ending.RANDOM, ""
         model = braid.compile(proto, jobs=1)
-        found = results_of(sample, lambda *tensors: model.run(tensors))
+        found = results_of(sample, lambda *tensors: model.run(list(map(_real, tensors))))
     except BraidError as error:
         return ending_of(error)
     difference = difference_of(sample, found, expected)
     return (Ending.RIGHT, "") if difference is None else (Ending.WRONG, difference)
 
 
+def _real(tensor: Any) -> Any:
+    """Complex numbers as the pairs of real ones that ONNX models have in their place."""
+    import torch
+
+    return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
+
+
 def ending_of(error: BaseException) -> tuple[Ending, str]:
     """What an error of braid's says."""
+    from braid.support.errors import BraidError
     from braid.torch_comparison import DifferenceError
     from braid.torch_export import ExportError
 
@@ -190,13 +198,14 @@ def ending_of(error: BaseException) -> tuple[Ending, str]:
             return Ending.NOT_EXPORTED, text
         case _ if "random numbers" in text:
             return Ending.RANDOM, text
-        case _:
+        case BraidError():
             return Ending.REFUSED, text
+        case _:
+            return Ending.FAILED, f"{type(error).__name__}: {text}"
 
 
 def _serve(channel: Connection) -> None:
     import torch
-
 
     warnings.simplefilter("ignore")
     logging.disable(logging.NOTSET)
@@ -234,7 +243,7 @@ def main() -> int:
         found[way][name] = (Ending.FAILED, str(answer)) if lost else answer
         if found[way][name][0] in (Ending.WRONG, Ending.FAILED):
             print(f"{way} {name}: {': '.join(found[way][name])}", flush=True)
-        if options.json and len(found[way]) % 50 == 0:
+        if options.json and len(found[way]) % 20 == 0:
             write(options.json, found)
     for way in ways:
         print(f"{way}: {summary(found[way])}")

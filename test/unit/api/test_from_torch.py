@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import braid
@@ -78,5 +79,96 @@ def test_what_cannot_be_exported(torch: Any) -> None:
 
 
 def test_what_is_no_module(torch: Any) -> None:
-    with pytest.raises(BraidError, match=r"was given a function, expected a torch.nn.Module"):
+    with pytest.raises(BraidError, match=r"was given a function, expected a torch.nn.Module or"):
         braid.from_torch(lambda x: x, (1,))
+
+
+def test_exported_programs(torch: Any, network: Any) -> None:
+    x = torch.randn(2, 3, 6, 6)
+    batch = torch.export.Dim("batch")
+    program = torch.export.export(network.eval(), (x,), dynamic_shapes=({0: batch},))
+    model = braid.compile(braid.from_torch(program), jobs=1)
+    for rows in (2, 5):
+        x = torch.randn(rows, 3, 6, 6)
+        torch.testing.assert_close(model(x), network(x).detach(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(BraidError, match=r"which has open dims of its own\n.*torch.export.export"):
+        braid.from_torch(program, dynamic_shapes=({0: "batch"},))
+
+
+def wrongly_exported(torch: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """What `torch.onnx` makes something else of, by the op that it gets wrong."""
+    f = torch.nn.functional
+
+    def averaged(x: Any) -> Any:
+        return f.avg_pool2d(x * 2, 3, 1, 1, count_include_pad=False, divisor_override=2)
+
+    def normalized(x: Any, mean: Any, variance: Any) -> Any:
+        return f.batch_norm(x, mean.clone(), variance.clone(), training=True)
+
+    def scattered(x: Any, indices: Any, source: Any) -> Any:
+        return torch.scatter_reduce(x, 0, indices, source, "mean", include_self=True)
+
+    normal = (torch.randn(8, 3) * 5 + 2, torch.zeros(3), torch.ones(3))
+    places = torch.tensor([[0, 1], [0, 1]])
+    return {
+        "avg_pool2d": (averaged, (torch.randn(1, 1, 4, 4),)),
+        "_native_batch_norm_legit_functional": (normalized, normal),
+        "scatter_reduce": (scattered, (torch.ones(3, 2), places, torch.full((2, 2), 4.0))),
+        "special_erfcx": (torch.special.erfcx, (torch.tensor([0.5, 5.0, 12.0]),)),
+    }
+
+
+@pytest.mark.parametrize(
+    "op",
+    ["avg_pool2d", "_native_batch_norm_legit_functional", "scatter_reduce", "special_erfcx"],
+)
+def test_what_pytorch_exports_wrongly(torch: Any, op: str) -> None:
+    function, args = wrongly_exported(torch)[op]
+
+    class Module(torch.nn.Module):
+        def forward(self, *args: Any) -> Any:
+            return function(*args)
+
+    with pytest.raises(BraidError, match=rf"the first op that differs is aten\.{op}\.") as caught:
+        braid.from_torch(Module(), args)
+    assert caught.value.hint and "verify=False" in caught.value.hint
+    assert isinstance(braid.from_torch(Module(), args, verify=False), onnx.ModelProto)
+
+
+def test_comparing_changes_nothing(torch: Any) -> None:
+    class Counting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("calls", torch.zeros(()))
+
+        def forward(self, x: Any) -> Any:
+            self.calls += 1
+            return x * self.calls
+
+    module, x = Counting(), torch.ones(3)
+    braid.from_torch(module, (x,))
+    assert module.calls == 0
+    assert torch.equal(x, torch.ones(3))
+
+
+def test_random_results_are_not_compared(torch: Any) -> None:
+    class Noisy(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + torch.rand_like(x)
+
+    assert isinstance(braid.from_torch(Noisy(), (torch.ones(3),)), onnx.ModelProto)
+
+
+@pytest.mark.parametrize("name", ["bfloat16", "float16"])
+def test_batch_norm_in_narrow_floats(torch: Any, network: Any, name: str) -> None:
+    dtype = getattr(torch, name)
+    module = network.to(dtype).eval()
+    x = torch.randn(2, 3, 6, 6, dtype=dtype)
+    proto = braid.from_torch(module, (x,))
+    assert {each.data_type for each in proto.graph.initializer if each.data_type != 7} == {
+        onnx.helper.np_dtype_to_tensor_dtype(np.dtype(name))
+        if name == "float16"
+        else onnx.TensorProto.BFLOAT16
+    }
+    y = braid.compile(proto, jobs=1)(x)
+    torch.testing.assert_close(y, module(x).detach(), rtol=2e-2, atol=2e-2)
