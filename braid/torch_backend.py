@@ -12,12 +12,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
+from importlib import import_module
 from typing import Any, cast
 
-import torch
-from torch._decomp import get_decompositions
-from torch._dynamo.backends.common import aot_autograd
-from torch._functorch.aot_autograd import make_boxed_func
+import onnx
 
 from braid.compiler import compile as compile_model
 from braid.driver.options import CompileOptions
@@ -27,6 +25,8 @@ from braid.torch_comparison import DifferenceError, differing_op, first_differen
 from braid.torch_export import first_line, proto_of, run_exporter
 from braid.torch_graph import Graph, tensor_graph
 
+torch: Any = import_module("torch")  # by name, since checks of types run without it
+_boxed = import_module("torch._functorch.aot_autograd").make_boxed_func
 _aten = torch.ops.aten
 _DECOMPOSED = [
     _aten._native_batch_norm_legit,
@@ -34,10 +34,14 @@ _DECOMPOSED = [
     _aten.native_batch_norm,
 ]
 """What the exporter translates wrongly while it trains, and PyTorch expresses by other ops."""
+_MOST_SIZES = 8
 _OWN = ("verify", "freeze")
 _log = logging.getLogger("braid.torch")
 _told: set[str] = set()
 """What was said already; each is said once in a process."""
+
+
+_Sizes = tuple[Any, ...]
 
 
 class EagerWarning(UserWarning):
@@ -71,23 +75,22 @@ def braid_backend(
 
     """
     settings = _settings(options or {})
-    frozen: Sequence[int] = ()
 
     def inference(own: Any, fakes: Sequence[Any]) -> Callable[..., Any]:
-        still = _static_inputs() if settings.freeze else frozen
-        return make_boxed_func(CompiledGraph(own, fakes, settings, still))
+        frozen = _static_inputs() if settings.freeze else ()
+        return _boxed(CompiledGraph(own, fakes, settings, frozen))
 
     def forward(own: Any, fakes: Sequence[Any]) -> Callable[..., Any]:
-        return make_boxed_func(CompiledGraph(own, fakes, settings, frozen))
+        return _boxed(CompiledGraph(own, fakes, settings, ()))
 
     def backward(own: Any, fakes: Sequence[Any]) -> Callable[..., Any]:
-        return make_boxed_func(own.forward)
+        return _boxed(own.forward)
 
-    backend = aot_autograd(
+    backend = import_module("torch._dynamo.backends.common").aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
-        decompositions=get_decompositions(_DECOMPOSED),
+        decompositions=torch._decomp.get_decompositions(_DECOMPOSED),
     )
     return backend(graph, inputs)
 
@@ -117,7 +120,10 @@ def _static_inputs() -> Sequence[int]:
 
 
 class CompiledGraph:
-    """A graph of ATen's ops that is compiled when it is first called."""
+    """A graph of ATen's ops that is compiled when it is first called.
+
+    It is compiled for all sizes, or where braid cannot do that, for each of the first few sizes.
+    """
 
     def __init__(
         self, graph: Any, fakes: Sequence[Any], settings: _Settings, frozen: Sequence[int]
@@ -129,59 +135,106 @@ class CompiledGraph:
         self._frozen = frozen
         self._lock = threading.Lock()
         self._graph: Graph | None = None
-        self._model: Model | None = None
-        self._decided = False
+        self._exported: Any = None
+        self._by_size = False
+        self._models: dict[_Sizes, Model | None] = {}  # None for sizes that run in eager
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the graph on tensors and sizes."""
-        if not self._decided:
+        key = _sizes_of(inputs) if self._by_size else ()
+        if key not in self._models:
             with self._lock:
-                if not self._decided:
-                    try:
-                        return self._first(inputs)
-                    finally:
-                        self._decided = True
-        if self._model is None or self._graph is None:
+                key = _sizes_of(inputs) if self._by_size else ()
+                if key not in self._models:
+                    return self._first(inputs)
+        model, graph = self._models[key], self._graph
+        if model is None or graph is None:
             return self._eager(*inputs)
-        given = self._graph.arguments(inputs)
-        return self._graph.results(inputs, self._model.run(self._graph.reals(given)))
+        try:
+            found = model.run(graph.reals(graph.arguments(inputs)))
+        except BraidError as error:  # such as a size that an op of the model does not take
+            self._tell(error)
+            return self._eager(*inputs)
+        return graph.results(inputs, found)
 
     def _first(self, inputs: Sequence[Any]) -> Any:
-        """Compile, compare and decide; return the results."""
-        ops = sum(node.op == "call_function" for node in self._eager.graph.nodes)
+        """Compile, compare and decide, for all sizes or for these; return the results."""
+        model = None
         try:
-            return self._compiled(inputs)
+            model, results = self._compiled(inputs)
         except Exception as error:  # the exporter, and what it calls, raise whatever they do
-            self._graph = self._model = None
-            text = error.message if isinstance(error, BraidError) else first_line(error)
-            _tell(f"braid runs a graph of {ops} ops in eager: {text}", error)
-        return self._eager(*inputs)
+            self._tell(error)
+            results = self._eager(*inputs)
+        self._models[_sizes_of(inputs) if self._by_size else ()] = model
+        if not self._by_size:  # nothing more is compiled
+            self._exported, self._fakes = None, ()
+        return results
 
-    def _compiled(self, inputs: Sequence[Any]) -> Any:
-        """Compile and run. Raises BraidError where that cannot be, or does something else."""
-        self._check(inputs)
-        graph = tensor_graph(self._eager, self._fakes, inputs, self._frozen)
-        if graph is None:
-            return self._eager(*inputs)
-        with ThreadPoolExecutor(1) as fresh:
-            # What a call has set for its thread, such as autocast and which keys dispatch leaves
-            # out, is not to be in what is traced.
-            exported = fresh.submit(lambda: run_exporter("the graph", graph.export())).result()
-        proto = proto_of(exported)
-        model = compile_model(proto, **self._settings.options)
+    def _tell(self, reason: Exception) -> None:
+        """Warn that the graph runs in eager, once for each reason, and log it each time."""
+        ops = sum(node.op == "call_function" for node in self._eager.graph.nodes)
+        why = reason.message if isinstance(reason, BraidError) else first_line(reason)
+        text = f"braid runs a graph of {ops} ops in eager: {why}"
+        _log.info("%s", text, exc_info=reason)
+        if text not in _told:
+            _told.add(text)
+            warnings.warn(text, EagerWarning, stacklevel=4)
+
+    def _compiled(self, inputs: Sequence[Any]) -> tuple[Model | None, Any]:
+        """Compile and run; no model computes what are views alone.
+
+        Raises:
+            BraidError: it cannot be compiled, or then does something else.
+
+        """
+        if self._exported is None:
+            self._check(inputs)
+            graph = tensor_graph(self._eager, self._fakes, inputs, self._frozen)
+            if graph is None:
+                return None, self._eager(*inputs)
+            with ThreadPoolExecutor(1) as fresh:
+                # What a call has set for its thread, such as autocast and which keys dispatch
+                # leaves out, is not to be in what is traced.
+                given = graph.arguments(inputs)
+                export = fresh.submit(lambda: run_exporter("the graph", graph.export(given)))
+            self._exported, self._graph = export.result(), graph
+        assert self._graph is not None
+        graph, proto = self._graph, proto_of(self._exported)
         given = graph.arguments(inputs)
+        model = self._model_of(proto, graph.reals(given))
         found = model.run(graph.reals(given))
         if self._settings.verify:
             expected = graph.module(*given)
             if difference := first_difference(found, expected):
-                culprit = differing_op(exported.exported_program, proto, given)
+                culprit = differing_op(self._exported.exported_program, proto, given)
                 raise DifferenceError(
                     f"{difference} where it is compiled"
                     + (f"; the first op that differs is {culprit}" if culprit else "")
                 )
-        self._graph, self._model = graph, model
         _log.info("compiled a graph for PyTorch: %r", model)
-        return graph.results(inputs, found)
+        return model, graph.results(inputs, found)
+
+    def _model_of(self, proto: onnx.ModelProto, given: Sequence[Any]) -> Model:
+        """Compile for all sizes, or for those of the arguments. Raises BraidError."""
+        options = self._settings.options
+        dims = {
+            dim.dim_param: size
+            for value, x in zip(proto.graph.input, given, strict=True)
+            if isinstance(x, torch.Tensor)
+            for dim, size in zip(value.type.tensor_type.shape.dim, x.shape, strict=True)
+            if dim.dim_param
+        }
+        if not self._by_size:
+            try:
+                return compile_model(proto, **options)
+            except BraidError as error:
+                if not dims:
+                    raise
+                _log.info("a graph is compiled for each size: %s", error.message)
+            self._by_size = True
+        if len(self._models) >= _MOST_SIZES:
+            raise BraidError(f"it is compiled for {_MOST_SIZES} sizes already, at most as many")
+        return compile_model(proto, **{**options, "dims": dims})
 
     def _check(self, inputs: Sequence[Any]) -> None:
         """Raises BraidError for what is not to be compiled at all."""
@@ -192,9 +245,6 @@ class CompiledGraph:
                 raise BraidError(f"a tensor is on '{each.device}', expected this computer's memory")
 
 
-def _tell(text: str, reason: Exception) -> None:
-    """Warn of what runs in eager, once in a process, and log it each time."""
-    _log.info("%s", text, exc_info=reason)
-    if text not in _told:
-        _told.add(text)
-        warnings.warn(text, EagerWarning, stacklevel=4)
+def _sizes_of(inputs: Sequence[Any]) -> _Sizes:
+    """The shapes of tensors, and the sizes and other numbers among the inputs."""
+    return tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs)

@@ -112,12 +112,44 @@ def run_exporter(name: str, *given: object, **options: object) -> Any:
     torch = _import("torch")
     try:
         with torch.no_grad(), _quiet():
-            return torch.onnx.export(*given, **options, dynamo=True, verbose=False)
+            return torch.onnx.export(
+                *given,
+                **options,
+                custom_translation_table=_translations(),
+                dynamo=True,
+                verbose=False,
+            )
     except Exception as error:  # the exporter raises whatever its stages do
         raise ExportError(
             f"PyTorch cannot export {name}: {first_line(error)}",
             hint="torch.onnx.export(…, dynamo=True, report=True) on the same arguments says more",
         ) from error
+
+
+_NEW_AXES = {1: ((0,),), 2: ((0, 1), (0,)), 3: ((0, 1, 2), (0, 2), (2,))}
+"""Which axes `atleast_1d` to `atleast_3d` add, by the rank of a tensor."""
+
+
+def _translations() -> dict[Any, Any]:
+    """What the exporter would make sequences of, for ops that give tensors a least rank."""
+    aten, op = _import("torch").ops.aten, _import("onnxscript").opset18
+
+    def at_least(rank: int) -> Any:
+        def translate(tensors: Any) -> Any:
+            return [added(tensor, _NEW_AXES[rank][len(tensor.shape) :]) for tensor in tensors]
+
+        def added(tensor: Any, axes: Sequence[tuple[int, ...]]) -> Any:
+            if not axes:
+                return op.Identity(tensor)
+            return op.Unsqueeze(tensor, op.Constant(value_ints=list(axes[0])))
+
+        return translate
+
+    return {
+        aten.atleast_1d.Sequence: at_least(1),
+        aten.atleast_2d.Sequence: at_least(2),
+        aten.atleast_3d.Sequence: at_least(3),
+    }
 
 
 def proto_of(exported: Any) -> onnx.ModelProto:
@@ -145,7 +177,7 @@ def _unify_types(graph: onnx.GraphProto) -> None:
     for node in graph.node:
         if node.op_type not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
             continue
-        data = types.get(node.input[0])
+        data = types.get(node.input[0], onnx.TensorProto.UNDEFINED)
         for name in node.input[1:] if data in narrow else ():
             weight = weights.get(name)
             if weight is None or weight.data_type != onnx.TensorProto.FLOAT or uses[name] > 1:

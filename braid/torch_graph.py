@@ -2,17 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from operator import getitem
 from typing import Any
-
-import torch
-from torch.export import Dim
-from torch.utils._pytree import tree_leaves
 
 from braid.runtime.torch_tensors import is_tensor, tensor_of
 from braid.support.errors import BraidError
 from braid.torch_export import ExportError, first_line
 
+torch: Any = import_module("torch")  # by name, since checks of types run without it
 _Finish = Callable[[Any], Any]
 
 
@@ -29,7 +27,6 @@ class Graph:
     taken: Sequence[int]
     finish: Sequence[_Finish]
     tail: Any
-    examples: Sequence[Any]
     open_dims: Sequence[Any]
 
     def arguments(self, inputs: Sequence[Any]) -> list[Any]:
@@ -49,13 +46,14 @@ class Graph:
         finished = [finish(value) for finish, value in zip(self.finish, computed, strict=True)]
         return self.tail(*inputs, *finished)
 
-    def export(self) -> Any:
-        """Return it as an `ExportedProgram`. Raises ExportError where PyTorch cannot trace it."""
+    def export(self, arguments: Sequence[Any]) -> Any:
+        """Trace it on arguments as an `ExportedProgram`; raises ExportError where that fails."""
+        examples = tuple(x.detach() if is_tensor(x) else x for x in arguments)
         try:
             with torch.no_grad():
                 return torch.export.export(
                     self.module,
-                    tuple(self.examples),
+                    examples,
                     dynamic_shapes=tuple(self.open_dims),
                     strict=False,
                 )
@@ -95,7 +93,6 @@ def tensor_graph(
         taken,
         [_finish(node.meta["val"]) for node in computed],
         tail,
-        [x.detach() if is_tensor(x) else x for x in (inputs[number] for number in taken)],
         [_open(fakes[number]) for number in taken],
     )
 
@@ -137,8 +134,8 @@ def _is_tail(node: Any) -> bool:
 
 def _storages(values: Any) -> set[int]:
     """The memory of tensors without data, by which views of them are known."""
-    tensors = filter(is_tensor, tree_leaves(values))
-    return {each.untyped_storage()._cdata for each in tensors}
+    leaves: list[Any] = torch.utils._pytree.tree_leaves(values)
+    return {each.untyped_storage()._cdata for each in leaves if is_tensor(each)}
 
 
 def _tensors(
@@ -195,9 +192,9 @@ def _sizes(
 def _open(fake: Any) -> Any:
     """Which dims of an input are open, as `torch.export` wants it."""
     if not is_tensor(fake):
-        return Dim.DYNAMIC
+        return torch.export.Dim.DYNAMIC
     sizes = enumerate(fake.shape)
-    return {dim: Dim.DYNAMIC for dim, size in sizes if isinstance(size, torch.SymInt)}
+    return {dim: torch.export.Dim.DYNAMIC for dim, size in sizes if isinstance(size, torch.SymInt)}
 
 
 def _finish(expected: Any) -> _Finish:

@@ -1,7 +1,7 @@
 """Tensors of PyTorch as arrays and back, on the same memory; this does not import PyTorch."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np

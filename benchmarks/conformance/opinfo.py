@@ -31,6 +31,12 @@ NO_VALUES = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empt
 """Prefixes of ops whose results have any values: of these, types and shapes are compared."""
 
 
+RANDOM_OPS = {
+    *("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"),
+    *("RandomUniform", "RandomUniformLike"),
+}
+
+
 class Ending(StrEnum):
     """What became of an op. In the first five, eager takes it and the exporter makes a model."""
 
@@ -41,6 +47,7 @@ class Ending(StrEnum):
     FAILED = "failed"  # a crash, a hang, or an error that is no BraidError
     NOT_EXPORTED = "not exportable"
     RANDOM = "draws random numbers"
+    ANY_VALUES = "has any values"
     NO_GRAPH = "no graph"  # TorchDynamo hands none over, or one without ops
     NO_SAMPLE = "no sample"
 
@@ -120,8 +127,12 @@ def difference_of(sample: Sample, found: Sequence[Any], expected: Sequence[Any])
 
     if sample.compares:
         return first_difference(found, expected)
-    kinds = [[(each.dtype, each.shape) for each in results] for results in (found, expected)]
+    kinds = [[kind_of(each) for each in results] for results in (found, expected)]
     return None if kinds[0] == kinds[1] else f"{kinds[0]}, expected {kinds[1]}"
+
+
+def kind_of(value: Any) -> tuple[str, tuple[int, ...]]:
+    return str(value.dtype).removeprefix("torch."), tuple(value.shape)
 
 
 def by_compile(sample: Sample) -> tuple[Ending, str]:
@@ -147,6 +158,8 @@ def by_compile(sample: Sample) -> tuple[Ending, str]:
     difference = difference_of(sample, found, expected)
     if difference is not None:
         return Ending.WRONG, difference
+    if not sample.compares:
+        return Ending.ANY_VALUES, ""
     reasons = [record.exc_info[1] for record in said if record.exc_info]
     if reasons:
         return ending_of(reasons[0])
@@ -167,14 +180,17 @@ def by_export(sample: Sample) -> tuple[Ending, str]:
     expected = results_of(sample, sample.function)
     try:
         proto = braid.from_torch(Module(), tuple(sample.tensors), verify=sample.compares)
-        if any(node.op_type.startswith("Random") for node in proto.graph.node):
+        graphs = (proto.graph, *proto.functions)
+        if any(node.op_type in RANDOM_OPS for graph in graphs for node in graph.node):
             return Ending.RANDOM, ""
         model = braid.compile(proto, jobs=1)
         found = results_of(sample, lambda *tensors: model.run(list(map(_real, tensors))))
     except BraidError as error:
         return ending_of(error)
     difference = difference_of(sample, found, expected)
-    return (Ending.RIGHT, "") if difference is None else (Ending.WRONG, difference)
+    if difference is None:
+        return Ending.RIGHT if sample.compares else Ending.ANY_VALUES, ""
+    return Ending.WRONG, difference
 
 
 def _real(tensor: Any) -> Any:

@@ -89,13 +89,28 @@ def test_weights_may_change(torch: Any, network: Any, compiled: Any) -> None:
     assert compiled() == 1
 
 
-def test_frozen_weights(torch: Any, network: Any, compiled: Any) -> None:
+def test_what_has_no_code_for_all_sizes_is_compiled_for_each(torch: Any, compiled: Any) -> None:
+    network = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Flatten())
+    network.append(torch.nn.Linear(8 * 16, 5)).eval()  # of heights and widths, one alone is right
+    run = torch.compile(network, backend="braid", dynamic=True)
+    with torch.no_grad():
+        for batch in (2, 3, 2, 3):
+            x = torch.randn(batch, 3, 6, 6)
+            close(torch, run(x), network(x))
+    assert compiled() == 2
+
+
+def test_frozen_weights(
+    torch: Any, network: Any, compiled: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     run = torch.compile(network, backend="braid", options={"freeze": True}, dynamic=True)
     with torch.no_grad():
         for batch in (2, 5):
             x = torch.randn(batch, 3, 6, 6)
             close(torch, run(x), network(x))
     assert compiled() == 1
+    (said,) = [r.message for r in caplog.records if "compiled a graph" in r.message]
+    assert said.count("float32[") == 2  # the input and the result: weights are constants
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
