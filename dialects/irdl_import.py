@@ -9,6 +9,7 @@ Source: MLIR, "'irdl' Dialect".
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from typing_extensions import override
@@ -152,7 +153,7 @@ class _Reader:
                     (python_name(key), ParamDef(constraint))
                     for key, constraint in self._named(op.names, op.args)
                 ]
-        attribute.get_irdl_definition = classmethod(lambda _: found)
+        attribute.get_irdl_definition = staticmethod(lambda: found)
         return attribute
 
     def _operation(self, definition: irdl.OperationOp) -> type[Operation]:
@@ -179,7 +180,7 @@ class _Reader:
             found.options.append(AttrSizedResultSegments())
         body = dict(IRDLOperation.__dict__) | {"name": name}
         operation = type(definition.get_py_class_name(), (IRDLOperation,), body)
-        accessors = get_accessors_from_op_def(found, lambda op: _verify_sizes(op, sizes))
+        accessors = get_accessors_from_op_def(found, partial(_verify_sizes, sizes))
         for key, value in accessors.items():
             setattr(operation, key, value)
         return operation
@@ -245,7 +246,7 @@ def _variadics(definitions: Iterable[tuple[str, object]], kind: type[object]) ->
     return sum(isinstance(definition, kind) for _, definition in definitions)
 
 
-def _verify_sizes(op: Operation, sizes: Mapping[str, int]) -> None:
+def _verify_sizes(sizes: Mapping[str, int], op: Operation) -> None:
     for name, size in sizes.items():
         region = cast(Region, getattr(op, name))
         if len(region.blocks) != size:

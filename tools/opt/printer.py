@@ -55,7 +55,7 @@ class FormattedPrinter(CachingPrinter):
                 self.print_string(f"{text} : ")
                 self.print_attribute(cast(Attribute, dense.type))
                 return
-        super().print_attribute(attribute)
+        super().print_attribute(cast(Attribute, attribute))
 
     def _short_elements(self, dense: DenseIntOrFPElementsAttr) -> str | None:
         """What is printed in place of many elements, None where all of them are."""

@@ -48,8 +48,7 @@ def _share_resources(module: ModuleOp, again: ModuleOp) -> None:
         for ours, theirs in ((op.attributes, other.attributes), (op.properties, other.properties)):
             for name, attribute in ours.items():
                 same = theirs.get(name)
-                are_resources = isinstance(attribute, DenseResourceAttr) and isinstance(
-                    same, DenseResourceAttr
-                )
-                if are_resources and attribute.type == same.type:
+                if not isinstance(attribute, DenseResourceAttr):
+                    continue
+                if isinstance(same, DenseResourceAttr) and attribute.type == same.type:
                     theirs[name] = attribute

@@ -9,8 +9,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from braid.support.errors import BraidError
 
 _FLAG = re.compile(r"--?(?P<name>[a-z][\w-]+)(?:=(?P<value>.*))?", re.DOTALL)
-_TRUTH = {"true": True, "TRUE": True, "True": True, "1": True, "": True}
-_TRUTH |= {"false": False, "FALSE": False, "False": False, "0": False}
+_TRUTH = {
+    **dict.fromkeys(("true", "TRUE", "True", "1", ""), True),
+    **dict.fromkeys(("false", "FALSE", "False", "0"), False),
+}
 
 
 def plain_arguments(
