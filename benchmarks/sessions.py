@@ -174,7 +174,11 @@ def main() -> int:
             flush=True,
         )
     if options.json:
-        report = {**provenance(["onnxruntime"]), "programs": [asdict(row) for row in rows], "failed": failed}
+        report = {
+            **provenance(["onnxruntime"]),
+            "programs": [asdict(row) for row in rows],
+            "failed": failed,
+        }
         options.json.write_text(json.dumps(report, indent=1) + "\n")
     return int(bool(failed) or any(row.differs for row in rows))
 

@@ -41,6 +41,11 @@ _told: set[str] = set()
 """What was said already; each is said once in a process."""
 
 
+def _export(graph: Graph, inputs: Sequence[Any]) -> Any:
+    """Return what PyTorch's exporter makes of a graph. Raises BraidError where it fails."""
+    return run_exporter("the graph", graph.export(inputs))
+
+
 _Sizes = tuple[Any, ...]
 
 
@@ -196,7 +201,7 @@ class CompiledGraph:
                 # What a call has set for its thread, such as autocast and which keys dispatch
                 # leaves out, is not to be in what is traced.
                 given = graph.arguments(inputs)
-                export = fresh.submit(lambda: run_exporter("the graph", graph.export(given)))
+                export = fresh.submit(_export, graph, given)
             self._exported, self._graph = export.result(), graph
         assert self._graph is not None
         graph, proto = self._graph, proto_of(self._exported)
@@ -234,7 +239,8 @@ class CompiledGraph:
             self._by_size = True
         if len(self._models) >= _MOST_SIZES:
             raise BraidError(f"it is compiled for {_MOST_SIZES} sizes already, at most as many")
-        return compile_model(proto, **{**options, "dims": dims})
+        fixed: dict[str, Any] = {**options, "dims": dims}
+        return compile_model(proto, **fixed)
 
     def _check(self, inputs: Sequence[Any]) -> None:
         """Raises BraidError for what is not to be compiled at all."""

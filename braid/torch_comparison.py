@@ -3,7 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import onnx
@@ -119,7 +119,7 @@ def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any
 
     class Recording(torch.fx.Interpreter):
         def run_node(self, n: Any) -> Any:
-            result: Any = cast(Any, super()).run_node(n)
+            result: Any = torch.fx.Interpreter.run_node(self, n)
             if n.op == "call_function" and is_tensor(result):
                 named = n.args[0].target if "getitem" in str(n.target) else n.target
                 known[n.name] = str(named), result.detach().clone()
