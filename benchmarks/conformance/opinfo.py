@@ -10,6 +10,7 @@ import json
 import logging
 import sys
 import warnings
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -238,6 +239,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conformance.opinfo")
     parser.add_argument("patterns", nargs="*", metavar="PATTERN", help="names, such as 'linalg.*'")
     parser.add_argument("--ways", default=",".join(WAYS), help="compile, from_torch, or both")
+    parser.add_argument("--sample", type=count, metavar="N", help="so many, as if by chance")
     parser.add_argument("--jobs", type=count, default=2, metavar="N")
     parser.add_argument("--seconds", type=float, default=180.0, help="of a case at most")
     parser.add_argument("--json", type=output_file, metavar="FILE")
@@ -249,6 +251,8 @@ def main() -> int:
     chosen = [
         n for n in names if not options.patterns or any(fnmatch(n, p) for p in options.patterns)
     ]
+    chosen.sort(key=lambda name: zlib.crc32(name.encode()))  # so that the first are like all
+    chosen = chosen[: options.sample]
     if not chosen:
         parser.error(no_case(" ".join(options.patterns), names))
     requests = [(name, way) for name in chosen for way in ways]
