@@ -19,7 +19,6 @@ from braid.dialects.braid.base import AnyTensor, extents_of, shape_of
 from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.regions import FusedOp
 from braid.dialects.braid.sized_ops import SIZED_OPS, SizedOp, has_sizes
-from braid.dialects.braid.sizes import SizesAttr
 from braid.support.sizes.expression import symbols_of
 
 
@@ -38,15 +37,11 @@ def note_open_types(op: Operation) -> None:
 
 
 def symbols_in(group: FusedOp) -> set[str]:
-    """Return the names of the symbols in the types and the attributes of a group."""
+    """Return the names of the symbols in the types of a group."""
     inside = (result for op in group.body.block.ops for result in op.results)
     values: list[SSAValue] = [*group.body.block.args, *inside]
     tensors = (value for value in values if isinstance(value.type, TensorType))
-    sizes = [extent for value in tensors for extent in extents_of(value)]
-    for op in group.body.block.ops:
-        for held in op.attributes.values():
-            sizes += held.get_values() if isinstance(held, SizesAttr) else ()
-    return set(symbols_of(*sizes))
+    return {name for value in tensors for name in symbols_of(*extents_of(value))}
 
 
 def bound_group(group: FusedOp, values: Mapping[str, int]) -> FusedOp:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NoReturn, Self
 
 from xdsl.context import Context
+from xdsl.dialect_interfaces.op_asm import OpAsmDialectInterface
 from xdsl.dialects.builtin import ModuleOp, UnknownLoc
 from xdsl.ir import (
     Attribute,
@@ -144,6 +145,7 @@ class LocatingParser(LocationParser):
         self.ssa_values = self._scopes
         self.external_resources: ExternalResources = {}
         self.is_implicit = False
+        self._resource_keys: dict[tuple[str, str], str] = {}
         self._positions: list[int] = []  # of the names of the ops being parsed, outermost first
         self._first_uses: dict[str, Span] = {}
         self._last_dictionary: dict[str, Attribute] = {}
@@ -325,6 +327,18 @@ class LocatingParser(LocationParser):
         if name not in self.ssa_values and name not in self._first_uses:
             self._first_uses[name] = operand.span
         return super().resolve_operand(operand, type)
+
+    def _parse_dialect_resource_handle(
+        self, dialect_name: str, interface: OpAsmDialectInterface
+    ) -> str:
+        """Return the key of a resource in the process, which has those of other modules too.
+
+        xDSL looks renamed keys up by the name in the text, and so takes each use for another one.
+        """
+        named = dialect_name, self.parse_identifier(" for resource handle")
+        if named not in self._resource_keys:
+            self._resource_keys[named] = interface.declare_resource(named[1])
+        return self._resource_keys[named]
 
     def _parse_external_resources(self) -> None:
         self.parse_comma_separated_list(self.Delimiter.BRACES, self._parse_resource_group)

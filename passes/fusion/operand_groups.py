@@ -42,14 +42,12 @@ def seconds(
 
 def at_likely_sizes(group: FusedOp) -> FusedOp:
     """Return the group where its dims are known, else a copy with likely sizes for open ones."""
-    symbols = symbols_in(group)
     function = group.parent_op()
     while function is not None and not isinstance(function, FuncOp):
         function = function.parent_op()
-    if not symbols or function is None:
+    if function is None or not symbols_in(group):
         return group
-    likely = likely_sizes(function)
-    return bound_group(group, {name: likely[name] for name in symbols})
+    return bound_group(group, likely_sizes(function))
 
 
 def joined(operand: FusedOp, product: FusedOp) -> FusedOp:

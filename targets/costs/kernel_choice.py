@@ -88,8 +88,8 @@ class KernelChoice:
 
         A group with open dims is decided at likely sizes, among families that take it at all.
         """
-        if symbols := symbols_in(group):
-            group = bound_group(group, {name: self.likely[name] for name in symbols})
+        if symbols_in(group):
+            group = bound_group(group, self.likely)
         chosen = schedule_of(group)
         if chosen is None:
             match = self.match(group)

@@ -80,6 +80,24 @@ def test_resources_are_kept(context: Any) -> None:
     assert "0x040000000000803F00000040" in str(module)
 
 
+def test_resources_of_several_modules_with_one_name_are_kept(context: Any) -> None:
+    values = ["0x040000000000803F00000040", "0x04000000000080400000A040"]
+    texts = [
+        f"""
+        func.func @main() -> (tensor<2xf32>, tensor<2xf32>) {{
+          %a = arith.constant dense_resource<weights> : tensor<2xf32>
+          %b = arith.constant dense_resource<weights> : tensor<2xf32>
+          return %a, %b : tensor<2xf32>, tensor<2xf32>
+        }}
+        {{-# dialect_resources: {{ builtin: {{ weights: "{value}" }} }} #-}}
+        """
+        for value in values
+    ]
+    modules = list(map(ir.Module.parse, texts))
+    for module, value in zip(modules, values, strict=True):
+        assert value in str(braid.run_passes(module, "cse"))
+
+
 def test_a_fault_is_located_and_leaves_the_module_alone(context: Any) -> None:
     module = ir.Module.parse("""
     func.func @main(%x: tensor<4xf32>) -> tensor<5xf32> {

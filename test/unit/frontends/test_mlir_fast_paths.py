@@ -1,5 +1,6 @@
 """What the fast paths read and print is what xDSL's parser and printer read and print."""
 
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -44,7 +45,12 @@ def printed(module: ModuleOp) -> str:
     """Everything of a module, with the names of values and the locations."""
     stream = StringIO()
     Printer(stream, print_generic_format=True, print_debuginfo=True).print_op(module)
-    return stream.getvalue()
+    return without_numbers(stream.getvalue())
+
+
+def without_numbers(text: str) -> str:
+    """Return the text without what makes keys of resources different in the process."""
+    return re.sub(r"dense_resource<(\w+?)(_\d+)*>", r"dense_resource<\1>", text)
 
 
 def assert_reads_alike(context: Context, text: str, monkeypatch: pytest.MonkeyPatch) -> str | None:
@@ -59,7 +65,9 @@ def assert_reads_alike(context: Context, text: str, monkeypatch: pytest.MonkeyPa
     actual = parse_mlir(context, text, "m.mlir", line_offset=3).module
     reference_text = printed(expected)
     assert printed(actual) == reference_text
-    assert module_text(actual, generic=True, debuginfo=True) == reference_text
+    assert without_numbers(module_text(actual, generic=True, debuginfo=True)) == reference_text
+    if "dense_resource<" in text:
+        return reference_text  # attributes differ in keys
     for read, reference in zip(actual.walk(), expected.walk(), strict=True):
         assert type(read) is type(reference) or isinstance(read, UnregisteredOp)
         assert list(read.attributes.items()) == list(reference.attributes.items())
