@@ -40,6 +40,9 @@ OTHER_VALUES = {
 CONTEXT_VARIABLES = {
     "granted_sizes",  # what shapes take for granted, which passes write down
     "braid_diagnostic_handler",  # who hears what passes say
+    "braid_progress_listener",  # who hears how far a compilation is
+    "emulated",  # whether an artifact that is loaded runs on the host instead of missing devices
+    "end_wanted",  # who may end a run
     "names_flags",  # what messages call options, keywords or flags
     "given_records",  # what was measured, which stands in the user's records otherwise
     "remarks",  # who hears what passes decide
