@@ -22,7 +22,7 @@ from braid.driver.options import CompileOptions
 from braid.runtime.model import Model
 from braid.support.errors import BraidError, did_you_mean
 from braid.torch_comparison import DifferenceError, differing_op, first_difference, random_op
-from braid.torch_export import first_line, proto_of, run_exporter
+from braid.torch_exporter import first_line, proto_of, run_exporter
 from braid.torch_graph import Graph, tensor_graph
 
 torch: Any = import_module("torch")  # by name, since checks of types run without it

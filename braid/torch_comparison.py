@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from braid.interpreted import interpret
 from braid.runtime.torch_tensors import array_of, is_tensor
 from braid.support.errors import BraidError, UnsupportedError
-from braid.torch_export import evaluating, first_line
+from braid.torch_exporter import evaluating, first_line
 
 torch: Any = import_module("torch")  # by name, since checks of types run without it
 Array = NDArray[Any]

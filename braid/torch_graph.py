@@ -8,7 +8,7 @@ from typing import Any
 
 from braid.runtime.torch_tensors import is_tensor, tensor_of
 from braid.support.errors import BraidError
-from braid.torch_export import ExportError, first_line
+from braid.torch_exporter import ExportError, first_line
 
 torch: Any = import_module("torch")  # by name, since checks of types run without it
 _Finish = Callable[[Any], Any]

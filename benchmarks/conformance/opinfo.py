@@ -205,7 +205,7 @@ def ending_of(error: BaseException) -> tuple[Ending, str]:
     """What an error of braid's says."""
     from braid.support.errors import BraidError
     from braid.torch_comparison import DifferenceError
-    from braid.torch_export import ExportError
+    from braid.torch_exporter import ExportError
 
     text = getattr(error, "message", str(error))
     match error:

@@ -40,7 +40,7 @@ PUBLIC_API = ""
 PUBLIC_MODULES = {
     *("braid", "braid.client", "braid.compiler", "braid.embedding", "braid.extend"),
     *("braid.interpreted", "braid.torch_backend", "braid.torch_comparison", "braid.torch_export"),
-    *("braid.torch_graph", "braid.universe", "braid.upstream_dialect"),
+    *("braid.torch_exporter", "braid.torch_graph", "braid.universe", "braid.upstream_dialect"),
 }
 # What `torch.compile` and `from_torch` import, where PyTorch is installed.
 FOR_TORCH = {"braid.torch_backend", "braid.torch_comparison", "braid.torch_graph"}
