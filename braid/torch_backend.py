@@ -41,11 +41,6 @@ _told: set[str] = set()
 """What was said already; each is said once in a process."""
 
 
-def _export(graph: Graph, inputs: Sequence[Any]) -> Any:
-    """Return what PyTorch's exporter makes of a graph. Raises BraidError where it fails."""
-    return run_exporter("the graph", graph.export(inputs))
-
-
 _Sizes = tuple[Any, ...]
 
 
@@ -188,21 +183,14 @@ class CompiledGraph:
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Model | None, Any]:
         """Compile and run; no model computes what are views alone.
 
-        Raises:
-            BraidError: it cannot be compiled, or then does something else.
-
+        Raises BraidError where it cannot be compiled, or then does something else.
         """
         if self._exported is None:
             self._check(inputs)
             graph = tensor_graph(self._eager, self._fakes, inputs, self._frozen)
             if graph is None:
                 return None, self._eager(*inputs)
-            with ThreadPoolExecutor(1) as fresh:
-                # What a call has set for its thread, such as autocast and which keys dispatch
-                # leaves out, is not to be in what is traced.
-                given = graph.arguments(inputs)
-                export = fresh.submit(_export, graph, given)
-            self._exported, self._graph = export.result(), graph
+            self._exported, self._graph = _exported(graph, graph.arguments(inputs)), graph
         assert self._graph is not None
         graph, proto = self._graph, proto_of(self._exported)
         given = graph.arguments(inputs)
@@ -239,8 +227,7 @@ class CompiledGraph:
             self._by_size = True
         if len(self._models) >= _MOST_SIZES:
             raise BraidError(f"it is compiled for {_MOST_SIZES} sizes already, at most as many")
-        fixed: dict[str, Any] = {**options, "dims": dims}
-        return compile_model(proto, **fixed)
+        return compile_model(proto, **dict[str, Any](options, dims=dims))
 
     def _check(self, inputs: Sequence[Any]) -> None:
         """Raises BraidError for what is not to be compiled at all."""
@@ -254,3 +241,13 @@ class CompiledGraph:
 def _sizes_of(inputs: Sequence[Any]) -> _Sizes:
     """The shapes of tensors, and the sizes and other numbers among the inputs."""
     return tuple(tuple(x.shape) if isinstance(x, torch.Tensor) else x for x in inputs)
+
+
+def _exported(graph: Graph, arguments: Sequence[Any]) -> Any:
+    """Export a graph in a thread of its own; raises ExportError.
+
+    What a call has set for its thread, such as autocast and which keys dispatch leaves out, is not
+    to be in what is traced.
+    """
+    with ThreadPoolExecutor(1) as fresh:
+        return fresh.submit(lambda: run_exporter("the graph", graph.export(arguments))).result()

@@ -3,6 +3,7 @@
 import copy
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -45,7 +46,7 @@ def check_export(
     if random_op(program.graph) is not None:
         return
     expected = _eager(module, args, kwargs)
-    given = _inputs(args, kwargs)
+    given = _inputs(program, args, kwargs)
     try:
         found = interpret(proto).run(list(map(_real, given)))
     except UnsupportedError:
@@ -115,28 +116,24 @@ def differing_op(program: Any, proto: onnx.ModelProto, args: Sequence[object]) -
 
 def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any]]:
     """The op and the value by the name of every node of a program that makes one tensor."""
-    known: dict[str, tuple[str, Any]] = {}
-
-    class Recording(torch.fx.Interpreter):
-        def run_node(self, n: Any) -> Any:
-            result: Any = torch.fx.Interpreter.run_node(self, n)
-            if n.op == "call_function" and is_tensor(result):
-                named = n.args[0].target if "getitem" in str(n.target) else n.target
-                known[n.name] = str(named), result.detach().clone()
-            return result
-
     given = iter(args)
     flat: list[Any] = []
     for spec in program.graph_signature.input_specs:
-        if spec.kind.name == "USER_INPUT":
-            flat.append(next(given))
+        if _is_given(spec):
+            flat.append(spec.arg.value if _is_constant(spec) else next(given))
         else:
             state = program.state_dict
             flat.append(
                 state[spec.target] if spec.target in state else program.constants[spec.target]
             )
+    interpreter = torch.fx.Interpreter(program.graph_module, garbage_collect_values=False)
     with torch.no_grad():
-        Recording(program.graph_module).run(*flat)
+        interpreter.run(*flat)
+    known: dict[str, tuple[str, Any]] = {}
+    for node, value in interpreter.env.items():
+        if node.op == "call_function" and is_tensor(value):
+            named = node.args[0].target if node.target is getitem else node.target
+            known[node.name] = str(named), value
     return known
 
 
@@ -153,10 +150,21 @@ def _eager(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> 
     return [x for x in torch.utils._pytree.tree_leaves(results) if x is not None]
 
 
-def _inputs(args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:
-    """Copies of the inputs in the order of the model's, which has numbers as such too."""
-    leaves = torch.utils._pytree.tree_leaves((args, dict(kwargs)))
-    return [copy.deepcopy(x) for x in leaves if x is not None]
+def _inputs(program: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:
+    """Copies of the inputs that the program, and so the model, has: tensors and open numbers."""
+    flat: Sequence[object] = program._get_flat_args_with_check(args, kwargs)[0]
+    specs = [each for each in program.graph_signature.input_specs if _is_given(each)]
+    pairs = zip(flat, specs, strict=True)
+    return [copy.deepcopy(x) for x, spec in pairs if not _is_constant(spec)]
+
+
+def _is_given(spec: Any) -> bool:
+    return spec.kind.name == "USER_INPUT"
+
+
+def _is_constant(spec: Any) -> bool:
+    """Whether an argument, such as a flag, was traced as what it is, and is no input any more."""
+    return type(spec.arg).__name__ == "ConstantArgument"
 
 
 def _array(value: Any) -> Array:

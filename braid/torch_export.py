@@ -5,7 +5,6 @@ from typing import Any
 
 import onnx
 
-from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.torch_exporter import evaluating, import_package, proto_of, run_exporter
 

@@ -11,9 +11,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 
-_INSTALL = "pip install torch onnxscript"
 _NEWEST_IR = 10
 _NOISY = "torch.onnx._internal.exporter._registration"
 """The logger that tells of every package that the exporter would know and does not find."""
@@ -113,7 +113,9 @@ def import_package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise BraidError(f"from_torch needs {name}: {error}", hint=f"'{_INSTALL}'") from error
+        raise BraidError(
+            f"from_torch needs {name}: {error}", hint=install_command("torch")
+        ) from error
 
 
 @contextlib.contextmanager

@@ -68,6 +68,19 @@ def test_keyword_arguments(torch: Any) -> None:
     np.testing.assert_allclose(model(x, scale=scale), x * scale, rtol=1e-6)
 
 
+def test_flags_and_nested_arguments(torch: Any) -> None:
+    class Scaled(torch.nn.Module):
+        def forward(self, x: Any, times: int, *, late: Any, early: Any, none: Any = None) -> Any:
+            return x * times - late["by"] if none is None else x, early * 2
+
+    x, late, early = torch.randn(2, 3), torch.randn(3), torch.randn(2)
+    keywords = {"early": early, "late": {"by": late}, "none": None}
+    model = braid.compile(braid.from_torch(Scaled(), (x, 3), kwargs=keywords), jobs=1)
+    y, twice = model(**{"x": x, "late_by": late, "early": early})
+    torch.testing.assert_close(y, x * 3 - late)
+    assert torch.equal(twice, early * 2)
+
+
 def test_what_cannot_be_exported(torch: Any) -> None:
     class Unsupported(torch.nn.Module):
         def forward(self, x: Any) -> Any:
