@@ -1,6 +1,7 @@
 """What ends a command though nothing in it is wrong: too deep an input, a small system."""
 
 import errno
+import resource
 
 from braid.support.errors import BraidError
 
@@ -28,6 +29,10 @@ def _is_of_memory(text: str) -> bool:
     return any(each in text.lower() for each in _OF_MEMORY)
 
 
+def _is_memory_limited() -> bool:
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+
+
 def exhausted(error: BaseException) -> BraidError | None:
     """The diagnostic for a stack, a memory or a limit of the system that was not enough, if it is.
 
@@ -39,6 +44,9 @@ def exhausted(error: BaseException) -> BraidError | None:
         return BraidError(f"the system refuses: {error.strerror}{name}", hint=_LIMITS[error.errno])
     if isinstance(error, ImportError | OSError) and _is_of_memory(str(error)):
         return BraidError(f"out of memory: {error}", hint=_LIMITS[errno.ENOMEM])
+    if isinstance(error, SystemError) and _is_memory_limited():
+        # Python's own code has found no memory, and none to say so.
+        return BraidError("out of memory", hint=_LIMITS[errno.ENOMEM])
     if isinstance(error, RecursionError):
         return BraidError(
             "the model is nested too deeply",
