@@ -81,7 +81,10 @@ def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> str | Non
         return f"there are {len(found)} results, expected {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
         what = f"result {number}" if len(expected) > 1 else "the result"
-        if difference := _difference(_array(one), _array(other)):
+        given, wanted = _array(one), _array(other)
+        if not is_tensor(other) and wanted.dtype.kind == given.dtype.kind:
+            wanted = wanted.astype(given.dtype)  # Python's numbers have one width for all
+        if difference := _difference(given, wanted):
             return f"{what} {difference}"
     return None
 

@@ -3,11 +3,11 @@
 import contextlib
 import logging
 import warnings
+from collections import Counter
 from collections.abc import Generator, Sequence
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 import onnx
 from onnx import numpy_helper
 
@@ -15,6 +15,11 @@ from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 
 _NEWEST_IR = 10
+_PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+_FLOAT, _INTEGERS = onnx.TensorProto.FLOAT, (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+_NARROW = (onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16)
+_FLOATS = (*_NARROW, _FLOAT, onnx.TensorProto.DOUBLE)
 _NOISY = "torch.onnx._internal.exporter._registration"
 """The logger that tells of every package that the exporter would know and does not find."""
 
@@ -52,7 +57,7 @@ _NEW_AXES = {1: ((0,),), 2: ((0, 1), (0,)), 3: ((0, 1, 2), (0, 2), (2,))}
 
 
 def _translations() -> dict[Any, Any]:
-    """What the exporter would make sequences of, for ops that give tensors a least rank."""
+    """What the exporter would make sequences of, or lose digits by, as other ops."""
     aten, op = import_package("torch").ops.aten, import_package("onnxscript").opset18
 
     def at_least(rank: int) -> Any:
@@ -66,7 +71,14 @@ def _translations() -> dict[Any, Any]:
 
         return translate
 
+    def log1p(x: Any) -> Any:
+        one = op.CastLike(op.Constant(value_float=1.0), x)
+        near = op.Add(x, one)  # what is lost by this is made up for
+        between = op.Div(op.Mul(op.Log(near), x), op.Sub(near, one))
+        return op.Where(op.Equal(near, one), x, op.Where(op.Equal(near, x), op.Log(near), between))
+
     return {
+        aten.log1p.default: log1p,
         aten.atleast_1d.Sequence: at_least(1),
         aten.atleast_2d.Sequence: at_least(2),
         aten.atleast_3d.Sequence: at_least(3),
@@ -82,30 +94,36 @@ def proto_of(exported: Any) -> onnx.ModelProto:
 
 
 def _unify_types(graph: onnx.GraphProto) -> None:
-    """Round weights in f32 where the same op has its data in a narrower float, in place.
+    """Give ops operands of one type where the exporter mixes them, in place.
 
-    The exporter folds a BatchNorm into a Conv in f32, whatever the types of both are.
+    It folds a BatchNorm into a Conv in f32, whatever the types of both are, and divides floats by
+    counts that are integers.
     """
-    types = {
-        each.name: each.type.tensor_type.elem_type for each in (*graph.input, *graph.value_info)
-    }
+    kinds = {v.name: v.type.tensor_type.elem_type for v in (*graph.input, *graph.value_info)}
+    kinds |= {each.name: each.data_type for each in graph.initializer}
     weights = {each.name: each for each in graph.initializer}
-    uses: dict[str, int] = {}
+    uses = Counter(name for node in graph.node for name in node.input)
+    nodes = list[onnx.NodeProto]()
     for node in graph.node:
-        for name in node.input:
-            uses[name] = uses.get(name, 0) + 1
-    narrow = (onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16)
-    for node in graph.node:
-        if node.op_type not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
-            continue
-        data = types.get(node.input[0], onnx.TensorProto.UNDEFINED)
-        for name in node.input[1:] if data in narrow else ():
-            weight = weights.get(name)
-            if weight is None or weight.data_type != onnx.TensorProto.FLOAT or uses[name] > 1:
-                continue
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(data)
-            rounded = np.asarray(numpy_helper.to_array(weight)).astype(dtype)
-            weight.CopyFrom(numpy_helper.from_array(rounded, name))
+        data = kinds.get(node.input[0], 0) if node.input else 0
+        for place, name in enumerate(node.input[1:], 1):
+            if node.op_type in _PRODUCTS and data in _NARROW and kinds.get(name) == _FLOAT:
+                if name in weights and uses[name] == 1:
+                    weights[name].CopyFrom(_rounded(weights[name], data))
+            elif node.op_type in _ARITHMETIC and data in _FLOATS and kinds.get(name) in _INTEGERS:
+                cast = f"{node.output[0]}/{name}/cast"
+                nodes.append(onnx.helper.make_node("Cast", [name], [cast], to=data))
+                node.input[place] = cast
+        nodes.append(node)
+    if len(nodes) > len(graph.node):
+        copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+        del graph.node[:]
+        graph.node.extend(copies)
+
+
+def _rounded(weight: onnx.TensorProto, data_type: int) -> onnx.TensorProto:
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(data_type)
+    return numpy_helper.from_array(numpy_helper.to_array(weight).astype(dtype), weight.name)
 
 
 def import_package(name: str) -> Any:

@@ -50,7 +50,7 @@ class Ending(StrEnum):
     RANDOM = "draws random numbers"
     ANY_VALUES = "has any values"
     NO_GRAPH = "no graph"  # TorchDynamo hands none over, or one without ops
-    NO_SAMPLE = "no sample"
+    NO_SAMPLE = "no sample, or not for eager"
 
 
 TAKEN = (Ending.RIGHT, Ending.WRONG, Ending.REPORTED, Ending.REFUSED, Ending.FAILED)
@@ -106,6 +106,10 @@ def run(entry: Any, way: str) -> tuple[Ending, str]:
         sample = sample_of(entry)
         if sample is None:
             return Ending.NO_SAMPLE, ""
+        try:
+            results_of(sample, sample.function)
+        except Exception as error:  # such as of an op for GPUs
+            return Ending.NO_SAMPLE, str(error).partition("\n")[0]
         return by_compile(sample) if way == "compile" else by_export(sample)
     except Exception as error:
         lines = str(error).splitlines()
@@ -120,7 +124,14 @@ def results_of(sample: Sample, function: Callable[..., Any]) -> list[Any]:
     torch.manual_seed(SEED)
     with torch.no_grad():
         results = tree_leaves(function(*(tensor.clone() for tensor in sample.tensors)))
+    results = [x.to_dense() if is_sparse(x) else x for x in results]
     return [each for each in results if isinstance(each, torch.Tensor | np.ndarray | int | float)]
+
+
+def is_sparse(value: Any) -> bool:
+    import torch
+
+    return isinstance(value, torch.Tensor) and value.layout != torch.strided
 
 
 def difference_of(sample: Sample, found: Sequence[Any], expected: Sequence[Any]) -> str | None:

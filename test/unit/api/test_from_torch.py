@@ -185,3 +185,32 @@ def test_batch_norm_in_narrow_floats(torch: Any, network: Any, name: str) -> Non
     }
     y = braid.compile(proto, jobs=1)(x)
     torch.testing.assert_close(y, module(x).detach(), rtol=2e-2, atol=2e-2)
+
+
+def test_digits_of_log1p(torch: Any) -> None:
+    class Log1p(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.log1p(x)
+
+    x = torch.tensor([1e-30, -3e-8, 2e-5, 0.5, 1e20, float("inf"), -1.0, 0.0])
+    y = braid.compile(braid.from_torch(Log1p(), (x,)), jobs=1)(x)
+    torch.testing.assert_close(y, torch.log1p(x), rtol=1e-5, atol=0)
+
+
+def test_floats_and_integers_are_not_mixed(torch: Any) -> None:
+    class Deviation(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.masked.std(x, 1)
+
+    x = torch.randn(3, 5)
+    y = braid.compile(braid.from_torch(Deviation(), (x,)), jobs=1)(x)
+    torch.testing.assert_close(y, torch.masked.std(x, 1), rtol=1e-5, atol=1e-6)
+
+
+def test_numbers_as_results(torch: Any) -> None:
+    class Item(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.item()
+
+    x = torch.tensor(2.5)
+    assert braid.compile(braid.from_torch(Item(), (x,)), jobs=1)(x) == 2.5
