@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import FunctionType, TensorType
@@ -20,7 +19,6 @@ from braid.dialects.braid.size_limits import require_extents
 from braid.dialects.braid.sized_ops import SizedOp
 from braid.dialects.braid.sizes import SizesAttr, extents_of_type, sizes_of_type
 from braid.support.errors import BraidError
-from braid.support.sizes.assumptions import Assumptions
 from braid.support.sizes.expression import Atom, Extent, SizeError, Symbol, substitute
 from braid.support.sizes.program import is_int64
 
@@ -45,11 +43,6 @@ class Binding:
     def replacing(symbol: Symbol, size: Extent) -> "Binding":
         """Return what puts a size in place of a symbol."""
         return Binding(lambda extent: substitute(extent, {symbol: size}))
-
-    @staticmethod
-    def simplifying(assumed: Assumptions) -> "Binding":
-        """Return what puts simpler sizes in place of those that are equal by what is assumed."""
-        return Binding(cache(assumed.simplified))
 
     def bind_all(self, root: Operation) -> None:
         """Bind the ops inside of `root`, and itself. Raises BraidError as `bind`."""

@@ -1,6 +1,7 @@
 """`simplify-sizes`: shorter expressions of sizes, by what each run checks."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import cast
 
 from xdsl.context import Context
@@ -12,7 +13,7 @@ from xdsl.passes import ModulePass
 from braid.analysis.sizes.binding import Binding
 from braid.dialects.braid.attribute_names import SIZE_CHECKS
 from braid.dialects.braid.sizes import SizesAttr, assumptions_of, is_open
-from braid.support.sizes.assumptions import Assumptions
+from braid.support.sizes.simplification import Simplification
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class SimplifySizesPass(ModulePass):
     A run ends with an error where a check of the function does not hold, so that all code behind
     the checks may rely on them: `min(n, 1)` is 1 where a window needs n to be at least 1. Sizes
     that are equal are then often written alike, and slices of whole tensors are seen to be such.
+    Where a check says that two sizes are equal, one of them is written as the other: an image that
+    was halved, enlarged and added to itself has an even height.
 
     In: functions with `braid.size_checks`, which stay as they are, and others, which are left
     alone. Out: the same ops, with sizes that have the same values wherever the checks hold.
@@ -40,18 +43,16 @@ class SimplifySizesPass(ModulePass):
         """Simplify the sizes of every function whose checks were collected."""
         for function in (each for each in op.ops if isinstance(each, FuncOp)):
             if is_open(function) and SIZE_CHECKS in function.attributes:
-                Binding.simplifying(_checked(function)).bind_all(function)
+                Binding(cache(_simplification(function).of)).bind_all(function)
 
 
-def _checked(function: FuncOp) -> Assumptions:
-    """Return what holds in a run of a function that has passed its checks."""
-    assumed = assumptions_of(function)
+def _simplification(function: FuncOp) -> Simplification:
+    """Return what simplifies a size by the checks that a run of the function has passed."""
+    found = Simplification(assumptions_of(function))
     checks = cast("ArrayAttr[Attribute]", function.attributes[SIZE_CHECKS])
     for entry in cast("ArrayAttr[DictionaryAttr]", checks):
         size = entry.data["size"]
         assert isinstance(size, SizesAttr)
         (value,) = size.get_values()
-        assumed = assumed.with_fact(value)
-        if "zero" in entry.data:
-            assumed = assumed.with_fact(-value)
-    return assumed
+        found.add(value, is_zero="zero" in entry.data)
+    return found

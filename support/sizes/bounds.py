@@ -130,10 +130,17 @@ class Bounds:
             found = atom.with_children(self._undominated(children, atom.is_max))
         elif isinstance(atom, Select) and (holds := self._decided(atom, children[0])) is not None:
             return children[1] if holds else children[2]
+        elif isinstance(atom, Select) and self._are_one(children[1], children[2]):
+            return children[2]
         else:
             found = atom.with_children(children)
         low, high = self.lower(found), self.upper(found)
         return low if low is not None and low == high else found
+
+    def _are_one(self, chosen: Extent, otherwise: Extent) -> bool:
+        """Return whether parts of a select are equal, and have a value whichever is chosen."""
+        has_value = not any(map(_divides_by_sizes, (chosen, otherwise)))
+        return has_value and self.is_zero(self.reduced(chosen - otherwise)) is True
 
     def _undominated(self, arguments: Sequence[Extent], is_max: bool) -> tuple[Extent, ...]:
         """Return the arguments of an extreme without those that another one always stands for."""
@@ -353,6 +360,15 @@ def _choices(size: Extent) -> Iterator[Atom]:
             yield from _choices(child)
         if isinstance(atom, Extreme | Select):
             yield atom
+
+
+def _divides_by_sizes(extent: Extent) -> bool:
+    return any(
+        (isinstance(atom, FloorDiv) and isinstance(atom.divisor, Size))
+        or isinstance(atom, Rounded)
+        or any(map(_divides_by_sizes, atom.children))
+        for atom in all_factors(extent)
+    )
 
 
 def _joined(facts: Facts, *more: Extent) -> Facts:
