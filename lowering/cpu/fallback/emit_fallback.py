@@ -3,7 +3,7 @@
 from braid.dialects.braid.regions import FusedOp
 from braid.targets.kernels.kernel_family import Kernel
 
-VERSION = 5
+VERSION = 6
 """Of this emitter, as the `version` of a family."""
 
 

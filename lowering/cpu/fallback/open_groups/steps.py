@@ -102,4 +102,14 @@ def filling(e: Emitter, target: StoredTensor, source: Tensor) -> Step:
         (value,) = e.replaced(inside, [zero], lambda: [source.at(e, point)])
         target.store(e, value, point)
 
-    return nest(e, target.written, write)
+    return _in_order_of(e, target, write)
+
+
+def _in_order_of(e: Emitter, target: StoredTensor, body: Callable[[Point], None]) -> Step:
+    """Return a step that runs `body` at each index, so that elements are written as they lie."""
+    order = target.order
+
+    def run(ordered: Point) -> None:
+        body([ordered[order.index(dim)] for dim in range(len(order))])
+
+    return nest(e, [target.written[dim] for dim in order], run)

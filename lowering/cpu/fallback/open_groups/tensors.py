@@ -76,6 +76,12 @@ class StoredTensor(Tensor):
         return self.layout.is_row_major and self.layout.strides is None
 
     @property
+    def order(self) -> Sequence[int]:
+        """Return the dims as elements lie behind one another, that of neighbours last."""
+        finest = {stored.dim: place for place, stored in enumerate(self.layout.dims)}
+        return sorted(range(len(self.extents)), key=lambda dim: finest.get(dim, -1))
+
+    @property
     def written(self) -> tuple[Extent, ...]:
         """Return the extents with the zeros that fill up blocks."""
         blocks = map(self.layout.block, range(len(self.extents)))
