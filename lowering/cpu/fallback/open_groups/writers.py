@@ -62,8 +62,10 @@ def _zeros(e: Emitter, target: StoredTensor) -> Step:
 
 
 def _joined(e: Emitter, dim: int, operands: Sequence[Tensor], target: StoredTensor) -> Step:
-    """One operand after the other, for each index before `dim`."""
-    outer = target.extents[:dim]
+    """One operand after the other, for each index of the dims outside of `dim` in memory."""
+    order = target.order
+    outside, inside = order[: order.index(dim)], order[order.index(dim) :]
+    outer = [target.extents[each] for each in outside]
 
     def run(iteration: Index) -> None:
         before = e.coordinates(iteration, outer)
@@ -72,10 +74,13 @@ def _joined(e: Emitter, dim: int, operands: Sequence[Tensor], target: StoredTens
             start = first
 
             def copy(inner: Point, operand: Tensor = operand, start: Index = start) -> None:
-                value = operand.at(e, [*before, *inner])
-                target.store(e, value, [*before, e.add(start, inner[0]), *inner[1:]])
+                at = dict(zip(order, [*before, *inner], strict=True))
+                point = [at[each] for each in range(len(order))]
+                value = operand.at(e, point)
+                point[dim] = e.add(start, point[dim])
+                target.store(e, value, point)
 
-            loops(e, operand.extents[dim:], copy)
+            loops(e, [operand.extents[each] for each in inside], copy)
             first = e.add(first, operand.extents[dim])
 
     return Step(product_of(outer), run)
