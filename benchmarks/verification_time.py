@@ -61,7 +61,7 @@ class Measurement:
 CHECKS: tuple[tuple[ModuleType, str], ...] = (
     (read_source, "verify_module"),
     (read_source, "refuse_undefined"),
-    (onnx_model, "check_supported"),
+    (onnx_model, "missing_nodes"),
     (onnx_model, "check_structure"),
     (onnx_graph, "check_given"),
     (onnx_graph, "check_made"),

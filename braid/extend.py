@@ -50,6 +50,15 @@ if TYPE_CHECKING:
     )
     from braid.dialects.braid.tiling import IterationDim, Reads, Tile
     from braid.frontends.onnx.building.builder import Builder
+    from braid.frontends.onnx.building.expressions import (
+        apply,
+        cast,
+        matmul,
+        reduce,
+        reshape,
+        scalar,
+        transpose,
+    )
     from braid.frontends.onnx.building.node import Node
     from braid.frontends.onnx.building.registry import importer
     from braid.lowering.cpu.call import call_kernel
@@ -136,6 +145,15 @@ _HOMES = {
     "braid.dialects.braid.tiling": ("IterationDim", "Reads", "Tile"),
     "braid.support.errors": ("BraidError", "Note", "SourceLocation", "UnsupportedError"),
     "braid.frontends.onnx.building.builder": ("Builder",),
+    "braid.frontends.onnx.building.expressions": (
+        "apply",
+        "cast",
+        "matmul",
+        "reduce",
+        "reshape",
+        "scalar",
+        "transpose",
+    ),
     "braid.frontends.onnx.building.node": ("Node",),
     "braid.frontends.onnx.building.registry": ("importer",),
     "braid.lowering.cpu.call": ("call_kernel",),
@@ -234,8 +252,10 @@ __all__ = [
     "UnsupportedError",
     "Value",
     "VectorUnit",
+    "apply",
     "backend",
     "call_kernel",
+    "cast",
     "cpu_machine",
     "device_of",
     "each",
@@ -250,17 +270,22 @@ __all__ = [
     "layout_of",
     "load_target",
     "make_context",
+    "matmul",
     "names_of",
     "numpy_from_dense",
     "parse_pipeline",
     "pointwise_stage",
+    "reduce",
     "reduce_stage",
     "require",
+    "reshape",
     "runs_on",
+    "scalar",
     "shape_of",
     "source_location",
     "stored_bytes",
     "target_of",
+    "transpose",
     "union_names",
 ]
 

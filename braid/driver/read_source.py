@@ -34,6 +34,7 @@ from braid.support.errors import BraidError, UnsupportedError, whole_numbers
 from braid.support.model_bytes import is_mlir
 from braid.support.option_names import option_text
 from braid.support.sizes.assumptions import Assumed
+from braid.support.unsupported_ops import UnsupportedNodesError
 from braid.targets.machines.resolve import confine_target, set_target, target_name
 
 Shapes = Mapping[str, Sequence[int]]
@@ -301,11 +302,12 @@ def _kept_open(
             keep_open=True,
         )
     except UnsupportedError as error:
-        if not likely:
+        if not likely or (isinstance(error, UnsupportedNodesError) and error.lacks_ops):
             raise
         raise UnsupportedError(
             error.message,
             location=error.location,
+            notes=error.notes,
             hint=f"give the sizes of its open dims, such as {option_text('dims', likely)}",
         ) from error
     for function in imported.module.ops:

@@ -18,6 +18,9 @@ from braid.support.model_bytes import BYTECODE_MAGIC
 class MLIRSyntaxError(BraidError):
     """The text is not MLIR, or uses an op, attribute or type that no loaded dialect has."""
 
+    op = ""
+    """The name of an op that no loaded dialect has, where the error is about one."""
+
 
 DEPTH = 120
 """Brackets within each other; models have some 30 at most."""

@@ -91,6 +91,15 @@ _OP_NAME = re.compile(r'"?[A-Za-z_][\w.$]*"?')
 _COMPUTED = "f16, bf16, f32, f64, i1, i8, i16, i32 or i64"
 _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 
+
+class _UnregisteredOpError(ParseError):
+    """Raised for an op, whose name is `op`, that no dialect of the context has."""
+
+    def __init__(self, span: Span[str], message: str, op: str) -> None:
+        super().__init__(span, message)
+        self.op = op
+
+
 ExternalResources = dict[str, dict[str, str | bool]]
 
 
@@ -128,7 +137,9 @@ def _syntax_error(error: ParseError, line_offset: int) -> MLIRSyntaxError:
         default = error.ref_text or "see here"
         for span, message in error.refs:
             notes.append(Note(message or default.rstrip(":"), _location(span, line_offset)))
-    return MLIRSyntaxError(error.msg, location=_location(error.span, line_offset), notes=notes)
+    found = MLIRSyntaxError(error.msg, location=_location(error.span, line_offset), notes=notes)
+    found.op = error.op if isinstance(error, _UnregisteredOpError) else ""
+    return found
 
 
 def _location(span: Span[str] | Span[bytes], line_offset: int) -> SourceLocation:
@@ -315,7 +326,10 @@ class LocatingParser(LocationParser):
         op_type = self.ctx.get_optional_op(plain_name(name), dialect_stack=stack)
         if op_type is None:
             position = self._positions[-1]
-            self.raise_error(f"op '{name}' is not registered", position, position + len(name))
+            try:
+                self.raise_error(f"op '{name}' is not registered", position, position + len(name))
+            except ParseError as error:
+                raise _UnregisteredOpError(error.span, error.msg, name) from error
         require_complete(op_type)
         return op_type
 

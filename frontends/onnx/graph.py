@@ -25,8 +25,9 @@ from braid.frontends.onnx.importers import find_importer
 from braid.frontends.onnx.inference import Constant, check_inference
 from braid.frontends.onnx.model_file import ModelFile, declared_shape, tensor_type_of
 from braid.frontends.onnx.schema_functions import function_of
-from braid.frontends.onnx.supported import missing_op, names_used
+from braid.frontends.onnx.supported import missing_importer, names_used, op_name
 from braid.support.errors import BraidError, UnsupportedError
+from braid.support.unsupported_ops import UnsupportedNodes
 
 Scope = MutableMapping[str, SSAValue | None]
 """None is an input of a function that a call leaves out."""
@@ -70,12 +71,33 @@ class GraphImporter:
             self._constants.add((tensor.name, value))
         if graph.sparse_initializer:
             raise self._unsupported("sparse initializers are not supported")
-        for node in self._in_order(graph.node):
-            self._import_node(node, scope)
+        self._import_nodes(self._in_order(graph.node), scope)
         results = [self._result(output.name, scope) for output in graph.output]
         for output, value in zip(graph.output, results, strict=True):
             self._check_element_type(f"output '{output.name}'", output, value)
         return results
+
+    def _import_nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> None:
+        """Import nodes in order; what is not supported does not keep others from being looked at.
+
+        Raises:
+            UnsupportedNodesError: some are not supported; those that need these were left out.
+
+        """
+        refused, unknown = UnsupportedNodes(), set[str]()
+        for node in nodes:
+            try:
+                if not unknown or unknown.isdisjoint(names_used(node)):
+                    self._import_node(node, scope)
+                    continue
+            except UnsupportedError as error:
+                refused.add(op_name(node), error)
+            except BraidError:
+                if not refused:  # else the first that was found is told
+                    raise
+            unknown.update(name for name in node.output if name)
+        if refused:
+            raise refused.error()
 
     def _check_element_type(self, what: str, info: ValueInfoProto, value: SSAValue) -> None:
         """Raise BraidError for another type than the graph declares: its users rely on that."""
@@ -154,9 +176,9 @@ class GraphImporter:
     def _outputs(self, node: Node, scope: Scope) -> Sequence[SSAValue | None]:
         importer = find_importer(node.op_type, node.domain_opset, node.domain)
         known = signature(node.op_type, node.domain, node.domain_opset)
-        missing = missing_op(node.proto, node.domain_opset)
-        if missing is not None:  # in a branch, where it was not looked for before
-            node.unsupported(f"the op {missing} is not supported")
+        missing = missing_importer(node.proto, self._opsets, self._file.location)
+        if missing is not None:
+            raise missing
         try:
             if known is not None:
                 check_given(node, known)

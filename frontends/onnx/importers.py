@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from braid.frontends.onnx.building.registry import Importer, registered_importer
+from braid.frontends.onnx.building.registry import Importer, registered_importer, registered_ops
 from braid.support.entry_points import entry_points_of
 from braid.support.errors import BraidError
 
@@ -17,6 +17,12 @@ def find_importer(op_type: str, opset: int, domain: str = "") -> Importer | None
     """
     _register_all()
     return registered_importer(op_type, opset, domain)
+
+
+def imported_ops() -> dict[tuple[str, str], int]:
+    """Return the ops that have importers, by domain and name, with the opsets they begin with."""
+    _register_all()
+    return registered_ops()
 
 
 @cache

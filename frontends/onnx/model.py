@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region
+from xdsl.ir import Block, Region, SSAValue
 
 from braid.dialects.braid.attribute_names import NAME
 from braid.dialects.braid.base import AnyTensor, tensor_type
@@ -29,10 +29,11 @@ from braid.frontends.onnx.fixed_inputs import Fixed, FixedInputs, fix_inputs, sh
 from braid.frontends.onnx.graph import GraphImporter, Scope
 from braid.frontends.onnx.model_file import DeclaredShape, ModelFile
 from braid.frontends.onnx.structure import check_structure
-from braid.frontends.onnx.supported import check_supported
+from braid.frontends.onnx.supported import missing_nodes
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.option_names import option_text
 from braid.support.sizes.expression import symbol
+from braid.support.unsupported_ops import MissingOpError, UnsupportedNodesError
 
 
 @dataclass(frozen=True)
@@ -73,13 +74,11 @@ def import_onnx(
         block = Block(arg_types=types)
         parameters = ParameterStore()
         builder = Builder(block, parameters)
-        check_supported(file)
-        check_structure(file)
         importer = GraphImporter(builder, file)
         builder.inputs = dict(zip(block.args, inputs.shapes, strict=True))
         scope: Scope = {name: argument for argument, name in builder.inputs.items()}
         scope.update({name: builder.constant(a) for name, a in inputs.constants.items()})
-        results = importer.import_graph(graph, scope)
+        results = _imported_graph(file, importer, scope)
         builder.insert(ReturnOp(*results))
         builder.new_ops.clear()
         if builder.prologue and block.first_op is not None:
@@ -94,6 +93,21 @@ def import_onnx(
         if builder.has_leftovers:
             _drop_uses_outside(function)
         return ImportedModel(ModuleOp([function]), parameters)
+
+
+def _imported_graph(file: ModelFile, importer: GraphImporter, scope: Scope) -> list[SSAValue]:
+    """Import the graph of a model; its outputs. An error counts all nodes that are unsupported."""
+    missing = missing_nodes(file)
+    try:
+        check_structure(file, lacks_ops=bool(missing))
+        return importer.import_graph(file.proto.graph, scope)
+    except BraidError as error:
+        if not missing:
+            raise
+        for op, refused in error.found if isinstance(error, UnsupportedNodesError) else ():
+            if not isinstance(refused, MissingOpError):
+                missing.add(op, refused)
+        raise missing.error() from error
 
 
 def _drop_uses_outside(function: FuncOp) -> None:

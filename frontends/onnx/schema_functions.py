@@ -25,6 +25,16 @@ def has_function_body(op_type: str, domain: str, opset: int) -> bool:
     return bool(schema.has_function or schema.has_context_dependent_function)
 
 
+def ops_with_function_body() -> set[tuple[str, str]]:
+    """Return the ops, by domain and name, of which ONNX defines some version by other ops."""
+    schemas: list[Any] = onnx.defs.get_all_schemas()
+    return {
+        (schema.domain, schema.name)
+        for schema in schemas
+        if schema.has_function or schema.has_context_dependent_function
+    }
+
+
 def function_of(node: Node, domain: str, opset: int) -> FunctionProto:
     """Return the function by which ONNX defines the node's op.
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import onnx
 from onnx import FunctionProto, GraphProto, NodeProto
 
+from braid.frontends.onnx.building.node import node_text
 from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.functions import key_of
 from braid.frontends.onnx.importers import find_importer
@@ -19,8 +20,10 @@ from braid.frontends.onnx.supported import is_branching, subgraphs
 from braid.support.errors import BraidError
 
 
-def check_structure(file: ModelFile) -> None:
+def check_structure(file: ModelFile, *, lacks_ops: bool = False) -> None:
     """Check the names in the graph of a model, in its subgraphs and in its functions.
+
+    With `lacks_ops`, ops that ONNX does not have are let through: others tell of them.
 
     Raises:
         BraidError: a name is defined twice where only one of both can be meant, or nowhere; a
@@ -32,12 +35,12 @@ def check_structure(file: ModelFile) -> None:
     for (domain, name, _), count in keys.items():
         if count > 1:
             raise _invalid(file, f"function '{domain}.{name}' is defined {count} times")
-    _Scope(file, file.opsets).check(file.proto.graph, set(), set())
+    _Scope(file, file.opsets, lacks_ops).check(file.proto.graph, set(), set())
     for function in file.proto.functions:
-        _check_function(file, function)
+        _check_function(file, function, lacks_ops)
 
 
-def _check_function(file: ModelFile, function: FunctionProto) -> None:
+def _check_function(file: ModelFile, function: FunctionProto, lacks_ops: bool) -> None:
     where = f"function '{function.domain}.{function.name}'"
     for name, count in Counter(function.output).items():
         if count > 1:
@@ -45,16 +48,17 @@ def _check_function(file: ModelFile, function: FunctionProto) -> None:
     opsets = imported_opsets(function.opset_import, file.location, file.opsets)
     names = {*function.input, *_made(function.node)}
     _require_single(file, function.node, set(function.input), where)
-    _Scope(file, opsets).check_nodes(function.node, names, set(function.input))
+    _Scope(file, opsets, lacks_ops).check_nodes(function.node, names, set(function.input))
     _require_defined(file, function.output, names, where)
 
 
 @dataclass(frozen=True)
 class _Scope:
-    """The model, and the opsets that a graph of it imports."""
+    """The model, the opsets that a graph of it imports, and whether ONNX may not have its ops."""
 
     file: ModelFile
     opsets: Opsets
+    lacks_ops: bool
 
     def check(self, graph: GraphProto, outer: set[str], before: set[str]) -> None:
         """Check a graph, in which the names `outer` of graphs around it can be read.
@@ -85,12 +89,14 @@ class _Scope:
             for graph in subgraphs(node):
                 if is_branching(node) and graph.input:
                     inputs = ", ".join(f"'{value.name}'" for value in graph.input)
-                    raise _invalid(self.file, f"{_called(node)} has a branch with inputs {inputs}")
+                    raise _invalid(
+                        self.file, f"{node_text(node)} has a branch with inputs {inputs}"
+                    )
                 for name in _made(graph.node) & before:
                     raise _invalid(
                         self.file,
-                        f"'{name}' is defined in a graph of {_called(node)}, and before in a graph "
-                        "around it",
+                        f"'{name}' is defined in a graph of {node_text(node)}, and before in a "
+                        "graph around it",
                     )
                 self.check(graph, names, before)
             before.update(name for name in node.output if name)
@@ -99,19 +105,23 @@ class _Scope:
         domain = domain_of(node)
         is_function = key_of(node) in self.file.functions
         if is_function and domain not in self.opsets.versions:
-            raise _invalid(self.file, f"{_called(node)} is of domain '{domain}', without an opset")
-        if is_function or domain not in ("", "ai.onnx.ml"):
+            raise _invalid(
+                self.file, f"{node_text(node)} is of domain '{domain}', without an opset"
+            )
+        if is_function or self.lacks_ops or domain not in ("", "ai.onnx.ml"):
             return
         opset = self.opsets.of(domain)
         if not onnx.defs.has(node.op_type, domain) and not find_importer(
             node.op_type, opset, domain
         ):
-            raise _invalid(self.file, f"{_called(node)} is of a type that ONNX does not have")
+            raise _invalid(self.file, f"{node_text(node)} is of a type that ONNX does not have")
 
     def _require_read(self, node: NodeProto, names: Collection[str]) -> None:
         for name in node.input:
             if name and name not in names:
-                raise _invalid(self.file, f"{_called(node)} uses '{name}', which nothing produces")
+                raise _invalid(
+                    self.file, f"{node_text(node)} uses '{name}', which nothing produces"
+                )
 
 
 def _made(nodes: Iterable[NodeProto]) -> set[str]:
@@ -132,10 +142,6 @@ def _require_defined(
     for name in outputs:
         if name not in names:
             raise _invalid(file, f"{where} gives '{name}', which it does not define")
-
-
-def _called(node: NodeProto) -> str:
-    return f"node '{node.name or next(iter(node.output), '')}' ({node.op_type})"
 
 
 def _invalid(file: ModelFile, message: str) -> BraidError:

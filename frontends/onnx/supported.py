@@ -1,57 +1,75 @@
-"""A check that every op of a model can be imported, before anything is imported."""
+"""Which ops of a model cannot be imported, before anything is imported."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from onnx import GraphProto, NodeProto
 
+from braid.frontends.onnx.building.node import node_text
 from braid.frontends.onnx.building.opsets import Opsets, domain_of, imported_opsets
 from braid.frontends.onnx.constraints import is_too_new
 from braid.frontends.onnx.functions import FunctionKey, key_of
-from braid.frontends.onnx.importers import find_importer
+from braid.frontends.onnx.importers import find_importer, imported_ops
 from braid.frontends.onnx.model_file import ModelFile
-from braid.frontends.onnx.schema_functions import has_function_body
-from braid.support.errors import BraidError, UnsupportedError
+from braid.frontends.onnx.schema_functions import has_function_body, ops_with_function_body
+from braid.support.errors import BraidError, SourceLocation
+from braid.support.unsupported_ops import MissingOpError, UnsupportedNodes, missing_op
 
 
-def check_supported(file: ModelFile) -> None:
-    """Raise UnsupportedError if any op has no importer; the message counts them by op type.
+def missing_nodes(file: ModelFile) -> UnsupportedNodes:
+    """Return the nodes of a model whose ops have no importers.
 
     Branches of `If` are left out: what they have is found missing when they are imported, if they
     are, and then matters where they are taken.
     """
-    called: set[FunctionKey] = set()
-    counts = Counter(_unsupported(file, file.proto.graph.node, file.opsets, called))
-    if counts:
-        listing = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
-        raise UnsupportedError(f"ops that are not supported: {listing}", location=file.location)
+    missing = UnsupportedNodes()
+    for node, error in _missing(file, file.proto.graph.node, file.opsets, set()):
+        missing.add(op_name(node), error)
+    return missing
 
 
-def _unsupported(
+def _missing(
     file: ModelFile, nodes: Iterable[NodeProto], opsets: Opsets, called: set[FunctionKey]
-) -> Iterator[str]:
-    """Yield a name for each unsupported op; each function is checked once for all its calls."""
+) -> Iterator[tuple[NodeProto, MissingOpError]]:
+    """Yield each node of an unsupported op; each function is checked once for all its calls."""
     for node in _certain_nodes(nodes):
         _check_names(file, node)
-        key, domain = key_of(node), domain_of(node)
+        key = key_of(node)
         function = file.functions.get(key)
         if function is not None:
             if key not in called:
                 called.add(key)
                 inner = imported_opsets(function.opset_import, file.location, opsets)
-                yield from _unsupported(file, function.node, inner, called)
-        elif (missing := missing_op(node, opsets.of(domain))) is not None:
-            yield missing
+                yield from _missing(file, function.node, inner, called)
+        elif (error := missing_importer(node, opsets, file.location)) is not None:
+            yield node, error
 
 
-def missing_op(node: NodeProto, opset: int) -> str | None:
-    """Return what a node's op is called if nothing imports it; `opset` is that of its domain."""
+def missing_importer(
+    node: NodeProto, opsets: Opsets, location: SourceLocation
+) -> MissingOpError | None:
+    """Return what to say of a node whose op has no importer, None if it has one."""
     domain = domain_of(node)
-    if is_too_new(node, domain, opset):
-        return f"{node.op_type} of a newer opset than {opset}"
-    if not _is_supported(node.op_type, domain, opset):
-        return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
-    return None
+    opset = opsets.of(domain)
+    if not is_too_new(node, domain, opset) and _is_supported(node.op_type, domain, opset):
+        return None
+    known = imported_ops() | dict.fromkeys(ops_with_function_body(), 0)
+    return missing_op(
+        op_name(node),
+        (f"{domain}.{name}" if domain else name for domain, name in known),
+        subject=node_text(node),
+        origin=f"domain '{domain or 'ai.onnx'}', opset {opset}",
+        location=location,
+        hint=f"'{node.op_type}' is supported in newer opsets: "
+        "onnx.version_converter.convert_version converts the model"
+        if (domain, node.op_type) in known
+        else None,
+    )
+
+
+def op_name(node: NodeProto) -> str:
+    """Return the name of a node's op, with its domain in front unless that is ONNX's."""
+    domain = domain_of(node)
+    return f"{domain}.{node.op_type}" if domain else node.op_type
 
 
 def _check_names(file: ModelFile, node: NodeProto) -> None:

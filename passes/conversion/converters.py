@@ -16,6 +16,7 @@ from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.names import inherit_names
 from braid.dialects.foreign import ForeignOp
 from braid.passes.conversion.node import ForeignNode
+from braid.passes.conversion.refused import Refused, missing_foreign_op
 from braid.passes.sizes.infer_sizes import infer_nested
 from braid.support.errors import UnsupportedError
 from braid.support.sizes.expression import SizeError
@@ -48,23 +49,34 @@ class Converters(Generic[NodeT]):
 
         return register
 
+    def names(self) -> list[str]:
+        """Return the names of the ops that have converters, without that of their dialect."""
+        self._load()
+        return list(self._converters)
+
+    def _load(self) -> None:
+        for module in self._modules:
+            import_module(module)
+
     def convert(self, ops: Iterable[ForeignOp]) -> None:
         """Replaces `ops`, each of which stands before those in its regions.
 
         A region is moved with what it contains, which is converted later, or is gone with its op.
-        Raises UnsupportedError for an op that has no counterpart, and BraidError for one that is
-        not valid, with the place of the op.
+        Raises UnsupportedNodesError for ops that have no counterpart, and BraidError for one that
+        is not valid, with the place of the op.
         """
-        for module in self._modules:
-            import_module(module)
+        self._load()
         open_loops: list[Operation] = []
+        refused = Refused()
         for op in ops:
             if not _is_gone(op):
                 while open_loops and not open_loops[-1].is_ancestor(op):
                     infer_nested(open_loops.pop())
-                values = self._replace(self._node(op))
-                owners = dict.fromkeys(value.owner for value in values)
-                open_loops += [each for each in owners if isinstance(each, scf.IfOp | scf.WhileOp)]
+                with refused.noting(op):
+                    values = self._replace(self._node(op))
+                    owners = dict.fromkeys(value.owner for value in values)
+                    open_loops += [o for o in owners if isinstance(o, scf.IfOp | scf.WhileOp)]
+        refused.require_none()
         for op in reversed(open_loops):
             infer_nested(op)
 
@@ -81,10 +93,7 @@ class Converters(Generic[NodeT]):
     def _values(self, node: NodeT) -> Sequence[SSAValue]:
         convert = self._converters.get(node.op.short_name())
         if convert is None:
-            node.unsupported(
-                "there is nothing in braid to convert it to",
-                hint="rewrite it as other ops before, for instance by a pass of upstream",
-            )
+            raise missing_foreign_op(node.op, self.names())
         _require_tensors(node)
         try:
             converted = convert(node)

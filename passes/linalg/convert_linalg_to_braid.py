@@ -33,6 +33,7 @@ from braid.dialects.braid.names import inherit_names
 from braid.dialects.braid.size_evaluation import as_array
 from braid.dialects.braid.sizes import has_open_dims
 from braid.passes.conversion.converters import INVALID_OP_ERRORS
+from braid.passes.conversion.refused import Refused
 from braid.passes.linalg.index_values import index_value
 from braid.passes.linalg.nests import Nest, elementwise_results, product, reduced
 from braid.passes.linalg.node import NotConvertedError, UpstreamNode
@@ -73,13 +74,16 @@ class ConvertLinalgToBraidPass(ModulePass):
         """Convert the tensor ops in `op` in place.
 
         Raises:
-            UnsupportedError: an op can neither be converted nor compiled by upstream's lowering.
+            UnsupportedNodesError: ops can neither be converted nor compiled by upstream's lowering.
 
         """
         ops = [inner for inner in op.walk() if _is_of_tensors(inner)]
         nests = tensor_nests([op for op in ops if _needs_nest(op)])
+        refused = Refused()
         for inner in ops:
-            _convert(inner, nests.get(inner))
+            with refused.noting(inner):
+                _convert(inner, nests.get(inner))
+        refused.require_none()
         for inner in ops:
             if inner.parent is not None and isinstance(inner, tensor.EmptyOp):
                 _fill_where_read(inner)

@@ -223,6 +223,20 @@ def is_finite(t: StablehloNode) -> SSAValue:
     return t.apply("not", t.apply("or", t.apply("isnan", x), t.apply("isinf", x)))
 
 
+@converter("is_pos_inf")
+def is_positive_infinity(t: StablehloNode) -> SSAValue:
+    """Infinite and above 0."""
+    x = t.value(0)
+    return t.apply("eq", x, t.scalar(float("inf"), x))
+
+
+@converter("is_neg_inf")
+def is_negative_infinity(t: StablehloNode) -> SSAValue:
+    """Infinite and below 0."""
+    x = t.value(0)
+    return t.apply("eq", x, t.scalar(float("-inf"), x))
+
+
 @converter("convert")
 def convert(t: StablehloNode) -> SSAValue:
     """Floats become integers without their fraction, bools tell what is not 0."""

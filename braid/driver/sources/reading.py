@@ -9,13 +9,13 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Dialect, Operation
 from xdsl.rewriter import Rewriter
 
-from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.structure.verification import InvalidIRError, verify_module
+from braid.driver.sources.missing_ops import missing_ops, unregistered
 from braid.driver.sources.resources import inline_resources, own_resources
 from braid.frontends.mlir import MLIRSyntaxError, parse_mlir
 from braid.frontends.mlir.upstream import UPSTREAM_FILE, from_upstream_text
 from braid.passes.infrastructure.context import make_context
-from braid.support.errors import BraidError, Note, SourceLocation, UnsupportedError
+from braid.support.errors import BraidError, Note, SourceLocation
 from braid.support.mlir_bindings import has_bindings_of_stablehlo
 from braid.support.upstream_process import EndedError, RejectedError, Request, upstream_text
 
@@ -62,7 +62,7 @@ def read_mlir(context: Context, text: str, file: str) -> ModuleOp:
                 notes=[Note(f"braid reads the module up to here: {error.message}")],
             ) from error
         if read is None:
-            raise
+            raise unregistered(context, error) from error
         return read
 
 
@@ -84,18 +84,10 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
         module = from_upstream_text(context, printed)
         _finish(module, file)
         inline_resources(context, module)
-    unknown = next((op for op in module.walk() if not _is_known(op)), None)
-    if unknown is not None and _name(unknown).startswith(("stablehlo.", "chlo.")):
-        raise UnsupportedError(
-            f"'{_name(unknown)}': there is nothing in braid to convert it to",
-            location=source_location(unknown),
-            hint="rewrite it as other ops before, for instance by a pass of upstream",
-        )
-    if unknown is not None and has_stablehlo:
-        raise MLIRSyntaxError(
-            f"op '{_name(unknown)}' is not registered", location=source_location(unknown)
-        )
-    return module if unknown is None and _is_valid(module) else None
+    unknown = [op for op in module.walk() if not _is_known(op)]
+    if unknown:
+        raise missing_ops(context, unknown)
+    return module if _is_valid(module) else None
 
 
 def _syntax_error(message: str, file: str) -> MLIRSyntaxError:

@@ -25,6 +25,11 @@ DeclaredSizes = tuple[int | None, ...]
 """The sizes of dims that a graph declares; None for those that it leaves open."""
 
 
+def node_text(node: NodeProto) -> str:
+    """Return what messages call a node: its name, or that of its first output, with its op."""
+    return f"node '{node.name or next(iter(node.output), '')}' ({node.op_type})"
+
+
 class InvalidModelError(BraidError):
     """Raised for what is wrong at all shapes: names, counts, element types and attributes.
 
@@ -93,8 +98,7 @@ class Node:
         raise UnsupportedError(f"{self}: {message}", location=self._location, hint=hint)
 
     def __str__(self) -> str:
-        name = self.proto.name or next(iter(self.proto.output), "")
-        return f"node '{name}' ({self.op_type})"
+        return node_text(self.proto)
 
     def input(self, index: int) -> SSAValue:
         """Input `index`. Raises BraidError where the node has none."""

@@ -28,6 +28,11 @@ def importer(*op_types: str, since: int = 1, domain: str = "") -> Callable[[Impo
     return register
 
 
+def registered_ops() -> dict[tuple[str, str], int]:
+    """Return the ops that have importers so far, by domain and name, with their first opsets."""
+    return {op: versions[0][0] for op, versions in _importers.items()}
+
+
 def registered_importer(op_type: str, opset: int, domain: str = "") -> Importer | None:
     """Return the newest importer so far of the op that is not newer than `opset`, None for none."""
     versions = _importers.get((domain, op_type), [])

@@ -1,7 +1,7 @@
 // RUN: %braid-opt %s -p convert-stablehlo-to-braid --split-input-file --verify-diagnostics
 
 func.func @no_counterpart(%x: tensor<4x4xf32>) -> tensor<4x4xf32> {
-  // expected-error @+1 {{'stablehlo.cholesky': there is nothing in braid to convert it to}}
+  // expected-error @+1 {{'%y': the op stablehlo.cholesky is not supported (dialect 'stablehlo')}}
   %y = "stablehlo.cholesky"(%x) <{lower = true}> : (tensor<4x4xf32>) -> tensor<4x4xf32>
   func.return %y : tensor<4x4xf32>
 }
@@ -255,7 +255,7 @@ func.func @batch_groups(%x: tensor<2x4x3xf32>, %w: tensor<3x3x4xf32>) -> tensor<
 // -----
 
 func.func @returned_from_a_function() {
-  // expected-error @+1 {{'stablehlo.return': there is nothing in braid to convert it to}}
+  // expected-error @+1 {{the op stablehlo.return is not supported}}
   "stablehlo.return"() : () -> ()
 }
 

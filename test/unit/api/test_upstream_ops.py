@@ -104,9 +104,12 @@ def test_what_only_upstream_parses_is_compiled(tmp_path: Path) -> None:
 
 def test_what_neither_parses_is_xdsls_error(tmp_path: Path) -> None:
     path = tmp_path / "wrong.mlir"
-    for text in (NAMED.replace("nchw_fchw", "nowhere"), '"foreign.op"() : () -> ()'):
+    for text, message in (
+        (NAMED.replace("nchw_fchw", "nowhere"), "is not registered"),
+        ('"foreign.op"() : () -> ()', "the op foreign.op is not supported"),
+    ):
         path.write_text(text)
-        with pytest.raises(braid.BraidError, match="is not registered") as caught:
+        with pytest.raises(braid.BraidError, match=message) as caught:
             braid.compile(path)
         assert caught.value.location is not None and caught.value.location.file == str(path)
 

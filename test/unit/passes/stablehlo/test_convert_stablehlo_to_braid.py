@@ -88,6 +88,14 @@ def test_an_op_of_chlo_means_the_same(name: str) -> None:
     np.testing.assert_allclose(actual, CHLO[name](x), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("name", "expected"), [("pos", np.isposinf), ("neg", np.isneginf)])
+def test_infinities_of_chlo(name: str, expected: Callable[[Array], Array]) -> None:
+    text = module_of(f"%y = chlo.is_{name}_inf %a: tensor<4xf32> : tensor<4xf32> -> tensor<4xi1>")
+    x = np.float32([np.inf, -np.inf, np.nan, 3e38])
+    for run in (braid.interpret, braid.compile):
+        np.testing.assert_array_equal(run(converted(text))(x), expected(x))
+
+
 def test_functions_are_inlined_and_files_compiled(tmp_path: Path) -> None:
     for text in (CONVOLUTIONS, ATTENTION):
         (tmp_path / "model.mlir").write_text(text)
@@ -105,6 +113,6 @@ def test_errors_name_the_op_and_its_place() -> None:
     with pytest.raises(braid.BraidError, match=r"wrong.mlir:2:2: .*custom op 'stablehlo.no'"):
         read_mlir(context, "func.func @f() {\n stablehlo.no\n return\n}", "wrong.mlir")
     unknown = "%y = chlo.bessel_i1e %a: tensor<4xf32> : tensor<4xf32> -> tensor<4xf32>"
-    nothing = r"unknown.mlir:2:6: .*'chlo.bessel_i1e': there is nothing in braid to convert it to"
+    nothing = r"unknown.mlir:2:6: .*the op chlo.bessel_i1e is not supported"
     with pytest.raises(braid.BraidError, match=nothing):
         read_mlir(context, module_of(unknown), "unknown.mlir")
