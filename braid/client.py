@@ -26,7 +26,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, check_kinds, missing_file_hint
 
 _FINAL = ("done", "failed", "cancelled")
 _SECONDS = 60.0
@@ -55,7 +55,10 @@ class Client:
 
     def __init__(self, url: str, token: str | None = None) -> None:
         """Remember where the server is; nothing is sent yet."""
+        check_kinds(texts={"token": token})
         try:
+            if not isinstance(cast(object, url), str):
+                raise ValueError(f"a {type(url).__name__}")
             parts = urllib.parse.urlsplit(url)
             has_user = "@" in parts.netloc
         except ValueError as error:
@@ -97,7 +100,9 @@ class Client:
                 size = os.fstat(file.fileno()).st_size
                 return str(self._json("POST", f"/tasks?{query}", file, size)["id"])
         except OSError as error:
-            raise BraidError(f"cannot read '{path}': {error.strerror or error}") from error
+            raise BraidError(
+                f"cannot read '{path}': {error.strerror or error}", hint=missing_file_hint(path)
+            ) from error
 
     def task(self, task: str) -> dict[str, Any]:
         """What the server says of a task: `state`, `error`, `kernels` with times and others."""
@@ -208,7 +213,10 @@ class Client:
                 f"the server at '{self.url}' has closed the connection while the model was sent",
                 hint="the model may be larger than its --upload-limit",
             )
-        return BraidError(f"the server at '{self.url}' cannot be reached: {reason}")
+        return BraidError(
+            f"the server at '{self.url}' cannot be reached: {reason}",
+            hint="`braid serve` starts one, and says its address",
+        )
 
 
 def _refusal(error: urllib.error.HTTPError) -> BraidError:

@@ -43,6 +43,7 @@ def from_torch(
     """
     torch = import_package("torch")
     import_package("onnxscript")
+    _check_examples(args, kwargs)
     if isinstance(module, torch.export.ExportedProgram):
         exported, args, kwargs = _of_program(module, args, kwargs, dynamic_shapes, opset)
     elif isinstance(module, torch.nn.Module):
@@ -54,6 +55,7 @@ def from_torch(
                 kwargs=dict(kwargs or {}),
                 dynamic_shapes=dynamic_shapes,
                 opset_version=opset,
+                hint=None if args or kwargs else "give inputs to trace it with: args=(x,)",
             )
     else:
         raise BraidError(
@@ -67,6 +69,20 @@ def from_torch(
 
         check_export(module, exported.exported_program, proto, tuple(args), dict(kwargs or {}))
     return proto
+
+
+def _check_examples(args: object, kwargs: object) -> None:
+    """Raise BraidError for example inputs that are no tuple, or no mapping by name."""
+    if not isinstance(args, tuple | list):
+        raise BraidError(
+            f"args is a {type(args).__name__}, expected a tuple of example inputs",
+            hint="such as (x,), also for one input",
+        )
+    if not isinstance(kwargs, Mapping | None):
+        raise BraidError(
+            f"kwargs is a {type(kwargs).__name__}, expected example inputs by name",
+            hint="such as kwargs={'x': x}",
+        )
 
 
 def _of_program(

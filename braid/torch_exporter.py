@@ -28,8 +28,10 @@ class ExportError(BraidError):
     """PyTorch cannot trace something, or cannot export it."""
 
 
-def run_exporter(name: str, *given: object, **options: object) -> Any:
+def run_exporter(name: str, *given: object, hint: str | None = None, **options: object) -> Any:
     """Call `torch.onnx.export` without gradients, and without its chatter.
+
+    `hint` is the way out where that is known before it fails.
 
     Raises:
         ExportError: it fails; `name` is what was to be exported.
@@ -48,7 +50,8 @@ def run_exporter(name: str, *given: object, **options: object) -> Any:
     except Exception as error:  # the exporter raises whatever its stages do
         raise ExportError(
             f"PyTorch cannot export {name}: {first_line(error)}",
-            hint="torch.onnx.export(…, dynamo=True, report=True) on the same arguments says more",
+            hint=hint
+            or "torch.onnx.export(…, dynamo=True, report=True) on the same arguments says more",
         ) from error
 
 

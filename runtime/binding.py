@@ -10,7 +10,7 @@ from braid.runtime.device_arrays import Buffer, DeviceArray, array_on_gpu, is_on
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.torch_tensors import array_of, array_to_write, is_tensor
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, did_you_mean
 
 Array = NDArray[Any]
 
@@ -44,11 +44,12 @@ def bind_inputs(
     given = dict(zip(names, positional, strict=False))
     for name, value in named.items():
         if name not in names:
-            raise BraidError(
-                f"the model has no input '{name}'", hint=f"the inputs are {_listed(names)}"
-            )
+            hint = did_you_mean(str(name), names) or f"the inputs are {_listed(names)}"
+            raise BraidError(f"the model has no input '{name}'", hint=hint)
         if name in given:
-            raise BraidError(f"input '{name}' is given by position and by name")
+            raise BraidError(
+                f"input '{name}' is given by position and by name", hint="give it once"
+            )
         given[name] = value
     missing = [name for name in names if name not in given]
     if missing:
@@ -64,8 +65,14 @@ def in_order(what: str, values: object) -> Sequence[object]:
     if isinstance(values, list | tuple):
         return cast(Sequence[object], values)
     kind = type(values).__name__
-    if isinstance(values, Mapping | str | bytes) or not isinstance(values, Iterable):
-        raise BraidError(f"{what} are a {kind}, expected a sequence in the model's order")
+    is_one = isinstance(values, Mapping | str | bytes | np.ndarray)
+    if is_one or not isinstance(values, Iterable):
+        raise BraidError(
+            f"{what} are a {kind}, expected a sequence in the model's order",
+            hint="such as [x]; run_named takes inputs by name"
+            if isinstance(values, Mapping)
+            else "such as [x]",
+        )
     return list(cast(Iterable[object], values))
 
 
@@ -87,13 +94,18 @@ def outputs_in_order(specs: Sequence[TensorSpec], out: object) -> list[object]:
         if set(by_name) != set(names):
             raise BraidError(
                 f"buffers are given for {_listed(by_name)}, expected one for each output: "
-                f"{_listed(names)}"
+                f"{_listed(names)}",
+                hint="a mapping has a buffer for every output, by its name",
             )
         buffers = [by_name[name] for name in names]
     else:
         buffers = list(in_order("buffers for outputs", out))
     if len(buffers) != len(specs):
-        raise BraidError(f"the model has {len(specs)} outputs, got {len(buffers)} buffers")
+        raise BraidError(
+            f"the model has {len(specs)} output{'s' * (len(specs) != 1)}, got {len(buffers)} "
+            f"buffer{'s' * (len(buffers) != 1)}",
+            hint=f"give an array for each of {_listed(names)}",
+        )
     return buffers
 
 
@@ -134,6 +146,11 @@ def as_array(spec: TensorSpec, value: object) -> Buffer:
     """
     if isinstance(value, np.ndarray | DeviceArray):
         return cast(Buffer, value)
+    if value is None:
+        raise BraidError(
+            f"input '{spec.name}' is None, expected an array of {spec.dtype}",
+            hint="a model has no inputs that may be left out: give all of them",
+        )
     if is_on_gpu(value):
         return array_on_gpu(f"input '{spec.name}'", value, written=False)
     try:

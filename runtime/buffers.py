@@ -79,7 +79,7 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
         BraidError: they are not those of the spec.
 
     """
-    _check_dtype("input", spec, value)
+    _check_dtype("input", spec, value, f"convert it with .astype('{spec.dtype}')")
     if value.shape == spec.shape:
         return
     fits = len(value.shape) == len(spec.shape) and all(
@@ -88,8 +88,21 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
     )
     if not fits:
         raise BraidError(
-            f"input '{spec.name}' has shape {value.shape}, expected ({describe_shape(spec)})"
+            f"input '{spec.name}' has shape {value.shape}, expected ({describe_shape(spec)})",
+            hint=_shape_hint(spec, value.shape),
         )
+
+
+def _shape_hint(spec: TensorSpec, shape: tuple[int, ...]) -> str:
+    """Return what may make an array of this shape one that the input takes."""
+    wanted = spec.shape
+    if -1 not in wanted and sorted(shape) == sorted(wanted):
+        return "its dims are in another order: transpose it"
+    if -1 not in wanted and math.prod(shape) == math.prod(wanted):
+        return f"it has as many elements: .reshape({wanted})"
+    if len(shape) + 1 == len(wanted) and wanted[0] in (-1, 1):
+        return "add the first dim: x[None]"
+    return "the model is compiled for these sizes; compile it again for others"
 
 
 def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> dict[str, int]:
@@ -117,10 +130,12 @@ def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> No
         BraidError: its dtype or shape is not that of the spec, or it cannot be written in place.
 
     """
-    _check_dtype("output", spec, buffer)
+    hint = f"give np.empty({shape}, '{spec.dtype}'), or leave `out` out"
+    _check_dtype("the buffer for output", spec, buffer, hint)
     if buffer.shape != shape:
         raise BraidError(
-            f"the buffer for output '{spec.name}' has shape {buffer.shape}, expected {shape}"
+            f"the buffer for output '{spec.name}' has shape {buffer.shape}, expected {shape}",
+            hint=hint,
         )
     if isinstance(buffer, DeviceArray):
         return
@@ -174,12 +189,12 @@ def _share_memory(one: Buffer, other: Buffer) -> bool:
     return begin < min(address_of(one) + one.nbytes, address_of(other) + other.nbytes)
 
 
-def _check_dtype(what: str, spec: TensorSpec, value: Buffer) -> None:
+def _check_dtype(what: str, spec: TensorSpec, value: Buffer, hint: str) -> None:
     if value.dtype != numpy_dtype(spec.dtype):
         foreign = "" if value.dtype.isnative else " in the byte order of another machine"
         raise BraidError(
             f"{what} '{spec.name}' has dtype {value.dtype.name}{foreign}, expected {spec.dtype}",
-            hint=f"convert it with .astype('{spec.dtype}')",
+            hint=hint,
         )
 
 

@@ -236,7 +236,7 @@ class Model:
                 `path` then stays.
 
         """
-        self.packaged().write(path)
+        self.packaged().write(_checked_path("Model.save", path))
 
     def save_c_library(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a shared object (`.so`), and a header for C beside it (`.h`).
@@ -375,7 +375,7 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
     """
     check_threads(threads)
     check_kinds(flags={"emulate": emulate})
-    artifact = read_artifact(_checked_path(path))
+    artifact = read_artifact(_checked_path("braid.load", path))
     with emulating(emulate):
         return model_of(artifact, artifact, threads)
 
@@ -407,14 +407,14 @@ def saved_model(
     return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
 
 
-def _checked_path(path: object) -> "str | os.PathLike[str]":
+def _checked_path(function: str, path: object) -> "str | os.PathLike[str]":
     if isinstance(path, str):
         return path
     if isinstance(path, os.PathLike):
         return cast("os.PathLike[str]", path)
     raise BraidError(
-        f"braid.load takes the path of a .braid file, got {type(path).__name__}",
-        hint="braid.compile takes models",
+        f"{function} takes the path of a .braid file, got {type(path).__name__}",
+        hint="braid.compile takes models" if function == "braid.load" else "such as 'model.braid'",
     )
 
 

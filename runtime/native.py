@@ -70,7 +70,9 @@ class NativeModel:
         `keep_alive` are the objects whose memory the model reads.
         """
         if handle is None:
-            raise last_error()
+            error = last_error()
+            is_damaged = " is damaged" in error.message
+            raise last_error(hint="compile the model again") if is_damaged else error
         library = load_library()
         self.handle = handle
         self._keep_alive = keep_alive

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import braid.runtime
 from braid.runtime.interruption import POLL
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, missing_file_hint
 from braid.support.shared_objects import check_sources, declare, find_built
 
 LIBRARY_NAME = "libbraid_runtime.so"
@@ -309,7 +309,7 @@ def map_file(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
     size = c_size_t()
     address: int | None = library.braid_map_file(file_name(path), ctypes.byref(size))
     if address is None:
-        raise last_error()
+        raise last_error(hint=missing_file_hint(path) or "compile the model again")
     memory = (ctypes.c_uint8 * size.value).from_address(address)
     # At exit the system unmaps; until then somebody may hold a view.
     weakref.finalize(memory, library.braid_unmap_file, address, size.value).atexit = False

@@ -160,8 +160,13 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
         """Hand in as many requests as may be under way."""
         if self._source is None:
             if not isinstance(self._requests, Iterable):
+                if hasattr(self._requests, "__aiter__"):
+                    raise BraidError(
+                        "these requests are asynchronous", hint="use `async for` on the stream"
+                    )
                 raise BraidError(
-                    "these requests are asynchronous", hint="use `async for` on the stream"
+                    f"requests are of type {type(self._requests).__name__}, expected an iterable",
+                    hint="each request is an array, a tuple of arrays, or a mapping by name",
                 )
             self._source = iter(self._requests)
         while not self._drained and len(self._pending) < self.capacity:

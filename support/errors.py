@@ -7,7 +7,9 @@ diagnostic and exit with status 1. An `assert` is for braid's own bugs only.
 import os
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
+from pathlib import Path
 from types import MappingProxyType
 from typing import cast
 
@@ -41,6 +43,8 @@ class Note:
         return f"{prefix}note: {self.message}"
 
 
+_MOST_BESIDE = 1000
+"""Names of a directory that are compared with one that it does not have."""
 _LONGEST = 4000
 """Characters of a message; names in files may be far longer."""
 
@@ -83,6 +87,10 @@ class BraidError(Exception):
 
 class UnsupportedError(BraidError):
     """The input is well formed, but braid cannot do this (yet)."""
+
+
+class WrongArgumentError(BraidError, TypeError):
+    """A call has an argument that the function does not take."""
 
 
 class InfeasibleError(BraidError):
@@ -150,3 +158,23 @@ def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | N
 
     similar = get_close_matches(name, list(known), n=1, cutoff=alike)
     return f"did you mean '{similar[0]}'?" if similar else None
+
+
+def missing_file_hint(path: str | os.PathLike[str]) -> str | None:
+    """Return a hint where there is no file at `path`: the one beside it that is most like it.
+
+    Else where its name begins; None where there is a file.
+    """
+    where = Path(path)
+    directory = where.parent
+    try:
+        if os.path.lexists(where):
+            return None
+        if not directory.is_dir():
+            return f"there is no directory '{directory}'"
+        with os.scandir(directory) as entries:
+            beside = [entry.name for entry in islice(entries, _MOST_BESIDE)]
+    except (OSError, ValueError):  # a name that no file can have, or a directory that is not ours
+        return None
+    similar = did_you_mean(where.name, beside, alike=0.75)
+    return similar or f"it is looked for in '{directory.absolute()}'"

@@ -90,12 +90,17 @@ def settings_of_environment() -> Settings:
 
     Raises BraidError for a variable with another value than its setting has.
     """
-    given: dict[str, object] = {
-        "numerics": os.environ.get(NUMERICS) or None,
-        "precision": os.environ.get(PRECISION) or None,
-        "emulate": os.environ.get(EMULATE, "") not in ("", "0"),  # as the runtime reads it
-    }
-    return DEFAULTS.with_given(given)
+    emulate = os.environ.get(EMULATE, "") not in ("", "0")  # as the runtime reads it
+    found = DEFAULTS.with_given({"emulate": emulate})
+    for name, variable in (("numerics", NUMERICS), ("precision", PRECISION)):
+        try:
+            found = found.with_given({name: os.environ.get(variable) or None})
+        except BraidError as error:
+            raise BraidError(
+                f"{variable} of the environment: {error.message}",
+                hint=error.hint or f"unset {variable}",
+            ) from error
+    return found
 
 
 def _value(name: str, value: object) -> object:

@@ -4,12 +4,18 @@ import functools
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from braid.support.errors import BraidError, check_kinds, check_threads
+from braid.support.errors import (
+    BraidError,
+    WrongArgumentError,
+    check_kinds,
+    check_threads,
+    did_you_mean,
+)
 from braid.support.progress import Progress
 
 if TYPE_CHECKING:
@@ -319,10 +325,15 @@ class CompileOptions:
             _check_seconds(name, getattr(self, name))
         if self.progress is not None and not callable(self.progress):
             raise BraidError(f"progress is {self.progress!r:.200}, expected a function")
+        if not isinstance(cast(object, self.target), str | os.PathLike | None):
+            raise BraidError(
+                f"target is {self.target!r:.200}, expected the name of a target or the path of one",
+                hint="such as target='host' or target='machine.toml'",
+            )
         flags = ("profile", "integers", "emulate", "load", "cache")
         check_kinds(
             texts={name: getattr(self, name) for name in ("cpu", "gpu_arch", "recompute")},
-            paths={name: getattr(self, name) for name in ("target", "use_profile")},
+            paths={"use_profile": self.use_profile},
             flags={name: getattr(self, name) for name in flags},
         )
 
@@ -351,22 +362,42 @@ def takes_keywords(
     Its signature and its docstring then tell them.
     """
 
+    known = inspect.signature(options).parameters
+
     def decorated(
         function: Callable[[_Source, _Options], _Result],
     ) -> Callable[Concatenate[_Source, _P], _Result]:
         @functools.wraps(function)
         def called(source: _Source, *args: _P.args, **keywords: _P.kwargs) -> _Result:
+            _check_keywords(function.__name__, args, keywords, known)
             return function(source, options(*args, **keywords))
 
         own = inspect.signature(function)
         first, *_ = own.parameters.values()
-        keywords = inspect.signature(options).parameters.values()
-        called.__signature__ = own.replace(parameters=[first, *keywords])  # pyright: ignore[reportAttributeAccessIssue]
+        called.__signature__ = own.replace(parameters=[first, *known.values()])  # pyright: ignore[reportAttributeAccessIssue]
         listed = "\n".join(f"    {n}: {o.meaning}" for n, o in options_of().items())
         called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed}\n"
         return called
 
     return decorated
+
+
+def _check_keywords(
+    function: str, given: Sequence[object], keywords: Iterable[str], known: Collection[str]
+) -> None:
+    """Raise WrongArgumentError for arguments by position and for keywords that there are not."""
+    if given:
+        raise WrongArgumentError(
+            f"braid.{function} takes a model, and options by keyword; it was given {len(given)} "
+            "more by position",
+            hint="such as target='host'",
+        )
+    for name in keywords:
+        if name not in known:
+            raise WrongArgumentError(
+                f"braid.{function} has no option '{name}'",
+                hint=did_you_mean(name, known) or f"its options are {', '.join(known)}",
+            )
 
 
 def _check_seconds(name: str, value: object) -> None:

@@ -32,7 +32,7 @@ from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError, UnsupportedError, whole_numbers
 from braid.support.model_bytes import is_mlir
-from braid.support.option_names import option_text
+from braid.support.option_names import Value, option_text
 from braid.support.sizes.assumptions import Assumed
 from braid.support.unsupported_ops import UnsupportedNodesError
 from braid.targets.machines.resolve import confine_target, set_target, target_name
@@ -78,6 +78,8 @@ def read_source(
     """
     source = _opened(source)
     fixed = Fixed(_checked_shapes(shapes), _checked_dims(dims), _checked_constants(constants))
+    _check_sizes("shape_buckets", buckets, (1, 2, 4))
+    _check_sizes("shape_bounds", bounds, 8)
     if buckets or bounds:
         model = _read_bucketed(source, buckets, bounds, fixed)
     else:
@@ -167,12 +169,13 @@ def _opened_parameters(parameters: object) -> Parameters:
 def _checked_shapes(shapes: object) -> Shapes:
     """Raises BraidError unless `shapes` gives sizes by the names of inputs, or is None."""
     checked: dict[str, Sequence[int]] = {}
-    for name, shape in _entries("shapes", shapes, "a shape by each input's name").items():
+    example = {"x": (1, 3, 224, 224)}
+    for name, shape in _entries("shapes", shapes, "a shape by each input's name", example).items():
         sizes = whole_numbers(shape)
         if sizes is None or isinstance(shape, Set) or any(size < 0 for size in sizes):
             raise BraidError(
                 f"the shape of {name!r} is {shape!r}, expected sizes of at least 0",
-                hint=f"such as {option_text('shapes', {'x': (1, 3, 224, 224)})}",
+                hint=f"such as {option_text('shapes', example)}",
             )
         checked[name] = sizes
     return checked
@@ -181,13 +184,14 @@ def _checked_shapes(shapes: object) -> Shapes:
 def _checked_dims(dims: object) -> Dims:
     """Raises BraidError unless `dims` gives sizes, or names, by the names of dims, or is None."""
     checked: dict[str, int | str] = {}
-    for name, size in _entries("dims", dims, "a size by the name of each dim").items():
+    example = {"batch": 4}
+    for name, size in _entries("dims", dims, "a size by the name of each dim", example).items():
         sizes = whole_numbers([size])
         if not isinstance(size, str) and (sizes is None or sizes[0] < 0):
             raise BraidError(
                 f"the size of dim {name!r} is {size!r}, expected a number of at least 0, or the "
                 "name of another dim",
-                hint=f"such as {option_text('dims', {'batch': 4})}",
+                hint=f"such as {option_text('dims', example)}",
             )
         checked[name] = size if isinstance(size, str) else sizes[0] if sizes else 0
     return checked
@@ -195,14 +199,25 @@ def _checked_dims(dims: object) -> Dims:
 
 def _checked_constants(constants: object) -> Constants:
     """Raises BraidError unless `constants` has values by the names of inputs, or is None."""
-    return _entries("constants", constants, "a value by the name of each input")
+    expected = "a value by the name of each input"
+    return _entries("constants", constants, expected, {"length": 128})
 
 
-def _entries(what: str, given: object, expected: str) -> Mapping[str, object]:
+def _check_sizes(what: str, sizes: object, example: Value) -> None:
+    """Raises BraidError unless `sizes`, buckets or bounds, are given by the names of dims."""
+    _entries(what, sizes, "sizes by the name of each dim", {"batch": example})
+
+
+def _entries(
+    what: str, given: object, expected: str, example: Mapping[str, Value]
+) -> Mapping[str, object]:
     if given is None:
         return {}
     if not isinstance(given, Mapping):
-        raise BraidError(f"{what} is {given!r:.200}, expected {expected}")
+        raise BraidError(
+            f"{what} is {given!r:.200}, expected {expected}",
+            hint=f"such as {option_text(what, example)}",
+        )
     return cast(Mapping[str, object], given)
 
 
@@ -242,10 +257,23 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
                 f"'{path}' is a '{suffix}' file, expected a model: .onnx or .mlir"
                 if suffix
                 else f"'{path}' has no suffix, expected a model: .onnx or .mlir",
-                hint="artifacts (.braid) are loaded with braid.load"
-                if suffix == ".braid"
-                else None,
+                hint=_hint_for(path, suffix.lower()),
             )
+
+
+_HINTS = {
+    ".braid": "artifacts (.braid) are loaded with braid.load",
+    **dict.fromkeys((".pt", ".pth", ".pt2"), "braid.from_torch takes modules of PyTorch"),
+    **dict.fromkeys((".pb", ".tflite", ".h5", ".keras"), "convert it to ONNX, as tf2onnx does"),
+}
+"""Ways out for files of other formats, by their suffix."""
+
+
+def _hint_for(path: Path, suffix: str) -> str | None:
+    """Return the way out for what is not the name of a file of a model."""
+    if "\n" in str(path) or "func" in str(path):
+        return "the text of a module is given as bytes: text.encode()"
+    return _HINTS.get(suffix) or "export the model to ONNX, and name its file *.onnx"
 
 
 def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:

@@ -83,7 +83,9 @@ def _sequence(what: str, values: object) -> Sequence[object]:
     if values is None:
         return ()
     if not isinstance(values, Sequence) or isinstance(values, str):
-        raise WrongValueError(f"'{what}' should be a sequence.")
+        raise WrongValueError(
+            f"'{what}' should be a sequence.", hint=f"{what} is {values!r:.80}, expected a list"
+        )
     return cast(Sequence[object], values)
 
 

@@ -35,6 +35,9 @@ _IGNORED = ("enable_fallback", "read_config_from_model", "disabled_optimizers")
 """Arguments of ONNX Runtime's sessions that have no effect here."""
 
 
+_ARGUMENTS = ("path_or_bytes", "sess_options", "providers", "provider_options", *_IGNORED)
+
+
 class InferenceSession:
     """A model that is compiled when the session is made, unless it was before.
 
@@ -65,7 +68,8 @@ class InferenceSession:
         for name in kwargs:
             if name not in _IGNORED:
                 raise WrongTypeError(
-                    f"InferenceSession has no argument '{name}'", hint=did_you_mean(name, _IGNORED)
+                    f"InferenceSession has no argument '{name}'",
+                    hint=did_you_mean(name, _ARGUMENTS) or f"it has {', '.join(_ARGUMENTS)}",
                 )
             logs.log(logs.DEBUG, "argument '%s' of a session has no effect", name)
         options = SessionOptions() if sess_options is None else sess_options
@@ -242,12 +246,14 @@ class InferenceSession:
         """Inputs in the model's order. Raises as `run`."""
         if not isinstance(cast(object, feed), Mapping):
             raise WrongTypeError(
-                f"input_feed is a {type(feed).__name__}, expected a mapping of names to arrays"
+                f"input_feed is a {type(feed).__name__}, expected a mapping of names to arrays",
+                hint=f"such as {{'{next(iter(self._names), 'x')}': x}}",
             )
         missing = [name for name in self._names if name not in feed]
         if missing:
             raise WrongValueError(
-                f"Required inputs ({missing}) are missing from input feed ({list(feed)})."
+                f"Required inputs ({missing}) are missing from input feed ({list(feed)}).",
+                hint=f"the inputs are {', '.join(self._names)}",
             )
         if len(feed) > len(self._names):
             unknown = next(name for name in feed if name not in self._names)
@@ -264,7 +270,10 @@ class InferenceSession:
         if not names:
             return None
         if isinstance(names, str):
-            raise WrongTypeError(f"output_names is the text {names!r}, expected a list of names")
+            raise WrongTypeError(
+                f"output_names is the text {names!r}, expected a list of names",
+                hint=f"such as [{names!r}], or None for all",
+            )
         for name in names:
             if name not in self._numbers:
                 raise refused_name("output", name, self._numbers)

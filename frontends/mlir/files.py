@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from braid.frontends.mlir.aliases import expansions
-from braid.support.errors import BraidError, SourceLocation
+from braid.support.errors import BraidError, SourceLocation, missing_file_hint
 from braid.support.input_files import read_regular
 from braid.support.model_bytes import BYTECODE_MAGIC
 
@@ -101,7 +101,9 @@ def read_mlir_text(path: Path) -> str:
     try:
         return decode_mlir(read_regular(path), str(path))
     except OSError as error:
-        raise BraidError(f"cannot read '{path}': {error.strerror}") from error
+        raise BraidError(
+            f"cannot read '{path}': {error.strerror}", hint=missing_file_hint(path)
+        ) from error
 
 
 def decode_mlir(data: bytes, file: str) -> str:

@@ -132,7 +132,7 @@ def _check_names(file: ModelFile, values: Mapping[str, object], fixed: Fixed) ->
                 raise BraidError(
                     f"there is no input '{name}' to give {what} to",
                     location=file.location,
-                    hint=f"the inputs are {', '.join(values)}",
+                    hint=did_you_mean(name, values) or f"the inputs are {', '.join(values)}",
                 )
     if both := [name for name in fixed.shapes if name in fixed.constants]:
         raise BraidError(
@@ -193,6 +193,7 @@ def _check_shape(file: ModelFile, name: str, shape: Sequence[int], declared: Dec
         raise BraidError(
             f"input '{name}' was given shape {list(shape)}, expected {shape_text(declared)}",
             location=file.location,
+            hint="the model fixes the sizes that are numbers; only those with names can be given",
         )
 
 
@@ -222,6 +223,7 @@ def constant_value(file: ModelFile, value: ValueInfoProto, given: object) -> Arr
         raise BraidError(
             f"the value of input '{value.name}' has element type {found.dtype}, expected {dtype}",
             location=file.location,
+            hint=f"convert it, as np.asarray(…, '{dtype}') does",
         )
     try:
         array = found if found.dtype == dtype else np.asarray(given, dtype)
@@ -250,6 +252,7 @@ def _as_array(file: ModelFile, name: str, given: object) -> Array:
         raise BraidError(
             f"the value of input '{name}' is {given!r:.200}, expected numbers",
             location=file.location,
+            hint="give a number, or an array of the input's shape",
         )
     return found
 

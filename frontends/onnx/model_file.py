@@ -12,7 +12,7 @@ from braid.frontends.onnx.building.tensors import TensorReader
 from braid.frontends.onnx.functions import functions_by_key
 from braid.frontends.onnx.limits import check_limits
 from braid.frontends.onnx.wire import skeleton
-from braid.support.errors import BraidError, SourceLocation, UnsupportedError
+from braid.support.errors import BraidError, SourceLocation, UnsupportedError, missing_file_hint
 from braid.support.input_files import map_regular
 
 
@@ -39,28 +39,37 @@ class ModelFile:
         self.proto = proto
 
 
+_AGAIN = (
+    "export the model again, or copy the file again; onnx.checker.check_model tells if it is one"
+)
+
+
 def _read_skeleton(path: Path, location: SourceLocation) -> ModelProto:
     try:
         return _parsed(map_regular(path), path.name, location)
     except OSError as error:
-        raise BraidError(f"cannot read '{path}': {error.strerror}") from error
+        raise BraidError(
+            f"cannot read '{path}': {error.strerror}", hint=missing_file_hint(path)
+        ) from error
 
 
 def _parsed(data: mmap.mmap | bytes, name: str, location: SourceLocation) -> ModelProto:
     """The model in `data`; references to large tensors say that they are in the file `name`."""
     if not data:
-        raise BraidError("the file is empty", location=location)
+        raise BraidError("the file is empty", location=location, hint=_AGAIN)
     try:
         proto = ModelProto()
         proto.ParseFromString(skeleton(memoryview(data), name))
         return proto
     except DecodeError as error:
         raise BraidError(
-            "not an ONNX model: it cannot be decoded, or is nested too deeply", location=location
+            "not an ONNX model: it cannot be decoded, or is nested too deeply",
+            location=location,
+            hint=_AGAIN,
         ) from error
     except BraidError as error:
         raise BraidError(
-            f"not an ONNX model: {error.message}", location=location, hint=error.hint
+            f"not an ONNX model: {error.message}", location=location, hint=error.hint or _AGAIN
         ) from error
 
 

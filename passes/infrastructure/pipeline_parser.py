@@ -165,7 +165,7 @@ def _unknown_pass(
     text: str, position: int, name: str, passes: Mapping[str, PassFactory]
 ) -> BraidError:
     similar = get_close_matches(name.lower(), [*passes, *PIPELINES], n=3)
-    hint = f"did you mean {_list(similar)}?" if similar else "--help lists the passes"
+    hint = f"did you mean {_list(similar)}?" if similar else "braid-opt --help lists the passes"
     return error_at(text, position, f"unknown pass '{name}'", hint)
 
 

@@ -52,6 +52,7 @@ RECORDS = Table(
 )
 
 _FILE = "sqlite:///"
+_WHERE = "BRAID_RECORDS is sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE"
 """How URLs of files begin; the rest is a path as it is, with any `?`, `#` and `%`."""
 _UPGRADE_LOCK = 0x62726169
 """Of PostgreSQL: whoever holds it upgrades."""
@@ -71,7 +72,7 @@ def database_url(text: str) -> URL:
     except (ArgumentError, ValueError) as error:  # such as of a port that is no number
         raise BraidError(
             f"'{text.partition(':')[0]}:…' is not the URL of a database",  # no password
-            hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
+            hint=_WHERE,
         ) from error
     if "@" in (url.host or ""):  # the rest of a password, which no message is to tell
         raise BraidError(
@@ -84,7 +85,7 @@ def database_url(text: str) -> URL:
     if url.drivername not in ("sqlite", "postgresql+psycopg"):
         raise BraidError(
             f"records are not kept in databases of '{url.drivername}'",
-            hint="sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/DATABASE",
+            hint=_WHERE,
         )
     return url
 

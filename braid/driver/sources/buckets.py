@@ -12,7 +12,7 @@ from braid.driver.sources.signature import signature_of
 from braid.driver.sources.source_model import SourceModel
 from braid.driver.sources.variants import merge_variants, output_dims, output_shapes
 from braid.frontends.onnx.fixed_inputs import NOTHING_FIXED, Fixed
-from braid.support.errors import BraidError, whole_numbers
+from braid.support.errors import BraidError, did_you_mean, whole_numbers
 from braid.support.option_names import option_text
 
 _MOST_VARIANTS = 64
@@ -71,14 +71,19 @@ def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[st
             )
         if name not in known:
             raise BraidError(
-                f"the model has no open dim '{name}'", hint=f"its open dims are {listed}"
+                f"the model has no open dim '{name}'",
+                hint=did_you_mean(str(name), known) or f"its open dims are {listed}",
             )
         if name in buckets and name in bounds:
             raise BraidError(f"dim '{name}' has both buckets and a bound")
         given = buckets[name] if name in buckets else [bounds[name]]
         sizes = whole_numbers(given)
         if not sizes or min(sizes) < 1:
-            raise BraidError(f"sizes of dim '{name}' are {given}, expected sizes of at least 1")
+            raise BraidError(
+                f"sizes of dim '{name}' are {given}, expected sizes of at least 1",
+                hint=f"such as {option_text('shape_buckets', {name: (1, 8)})} or "
+                f"{option_text('shape_bounds', {name: 8})}",
+            )
         chosen[name] = sorted(set(sizes)) if name in buckets else _powers_of_two(*sizes)
     if left := [dim for dim in known if dim not in chosen]:
         raise BraidError(

@@ -39,7 +39,7 @@
 
 // RUN: not %braid-opt %s -p no-pass-is-called-this 2>&1 | FileCheck %s --check-prefix=UNLIKE
 // UNLIKE: error: unknown pass 'no-pass-is-called-this'
-// UNLIKE: hint: --help lists the passes
+// UNLIKE: hint: braid-opt --help lists the passes
 
 // RUN: not %braid-opt %s -p 'scf.for(cse)' 2>&1 | FileCheck %s --check-prefix=ANCHOR
 // ANCHOR: <pass-pipeline>:1:1: error: cannot nest passes under 'scf.for'; expected one of 'any', 'builtin.module', 'func.func'

@@ -121,7 +121,7 @@ def test_passes_as_text(passes) -> None:
         ({"shapes": {"x": "4"}}, "the shape of 'x' is '4'"),
         ({"shapes": [4]}, "shapes is"),
         ({"target": ""}, "there is no target ''"),
-        ({"target": 5}, "target is 5, expected the path of a file"),
+        ({"target": 5}, "target is 5, expected the name of a target or the path"),
         ({"target": Path("none.toml")}, "there is no target 'none.toml'"),
         ({"cpu": 5}, "cpu is 5, expected text"),
         ({"use_profile": 5}, "use_profile is 5, expected the path of a file"),
