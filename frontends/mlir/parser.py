@@ -95,7 +95,7 @@ _TENSOR_TYPE = re.compile(r"tensor<[^<>/\n]*(?:<[^<>/\n]*>)?[^<>/\n]*>")
 class _UnregisteredOpError(ParseError):
     """Raised for an op, whose name is `op`, that no dialect of the context has."""
 
-    def __init__(self, span: Span[str], message: str, op: str) -> None:
+    def __init__(self, span: Span[str] | Span[bytes], message: str, op: str) -> None:
         super().__init__(span, message)
         self.op = op
 

@@ -27,7 +27,7 @@ def has_function_body(op_type: str, domain: str, opset: int) -> bool:
 
 def ops_with_function_body() -> set[tuple[str, str]]:
     """Return the ops, by domain and name, of which ONNX defines some version by other ops."""
-    schemas: list[Any] = onnx.defs.get_all_schemas()
+    schemas: Sequence[Any] = onnx.defs.get_all_schemas()
     return {
         (schema.domain, schema.name)
         for schema in schemas
