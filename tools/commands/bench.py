@@ -1,8 +1,6 @@
 """`braid bench`: latency and memory of a model on random inputs."""
 
-import json
 from dataclasses import asdict, replace
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,15 +15,12 @@ from braid.tools.commands.options import (
     SeedOption,
     parse_at,
 )
+from braid.tools.terminal.answer import Answer
 
 RunsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")]
 WarmupOption = Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")]
 StreamOption = Annotated[
     bool, typer.Option("--stream", help="Measure requests that follow each other, too.")
-]
-JsonOption = Annotated[
-    Path | None,
-    typer.Option("--json", metavar="FILE", help="Write the figures to FILE too, as JSON."),
 ]
 
 
@@ -46,8 +41,7 @@ def bench(
     seed: SeedOption = 0,
     interpret: InterpretOption = False,
     stream: StreamOption = False,
-    json_file: JsonOption = None,
-) -> None:
+) -> Answer:
     """Measure the latency and the memory of a model.
 
     Inputs that are not given are random. Shown are the median and p90 latency, the size of the
@@ -61,9 +55,7 @@ def bench(
     from braid.tools.commands.measuring import measure_runs
     from braid.tools.commands.models import open_dims, open_model, ranges_of_inputs
     from braid.tools.commands.streaming import measure_stream
-    from braid.tools.terminal.outputs import check_outputs, write_files
 
-    check_outputs(json_file, model=model)
     given, sizes = read_inputs(inputs), parse_at(at)
     opened = open_model(model, replace(options, cache=False), interpret=interpret)
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
@@ -72,11 +64,9 @@ def bench(
     arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None
-    if json_file is not None:
-        content = {"model": str(model), "threads": options.threads}
-        content |= figures.to_json(opened.arena_bytes)
-        content |= {} if flow is None else {"stream": asdict(flow)}
-        write_files({json_file: json.dumps(content, indent=1).encode()})
-    print(f"{model.name}: {figures.describe(opened.arena_bytes)}")
-    if flow is not None:
-        print(flow.describe())
+    data = {"model": str(model), "threads": options.threads}
+    data |= figures.to_json(opened.arena_bytes)
+    data |= {} if flow is None else {"stream": asdict(flow)}
+    lines = [f"{model.name}: {figures.describe(opened.arena_bytes)}"]
+    lines += [] if flow is None else [flow.describe()]
+    return Answer(data, lambda: print("\n".join(lines)))

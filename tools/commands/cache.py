@@ -5,12 +5,11 @@ from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 
-import typer
+from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.command_group import CommandGroup
 
-cache = typer.Typer(
-    name="cache",
-    help="Look into the cache of kernels, models and records, or empty it.",
-    rich_markup_mode=None,
+cache = CommandGroup(
+    name="cache", help="Look into the cache of kernels, models and records, or empty it."
 )
 
 _DAMAGED_SHOWN = 20
@@ -18,17 +17,17 @@ _OLDER = ("objects/??/*.o", "rtl/*.so", "rtl/*.o", "measurements.jsonl")
 """Entries of versions that wrote no digests, or lines of measurements."""
 
 
-def _with_errors(command: Callable[[], None]) -> Callable[[], None]:
+def _with_errors(command: Callable[[], Answer]) -> Callable[[], Answer]:
     """The command, which says it where the directory of the cache cannot be read."""
 
     @wraps(command)
-    def checked() -> None:
+    def checked() -> Answer:
         from braid.support.cache_files import cache_directory
         from braid.support.errors import BraidError
         from braid.support.input_files import reason
 
         try:
-            command()
+            return command()
         except OSError as error:
             if error.filename is None:  # of standard output
                 raise
@@ -42,30 +41,41 @@ def _with_errors(command: Callable[[], None]) -> Callable[[], None]:
 
 @cache.command()
 @_with_errors
-def show() -> None:
+def show() -> Answer:
     """Print how many entries of each kind there are, and their bytes."""
-    from rich.console import Console
-    from rich.table import Table
-
     from braid.support.cache_files import cache_directory
     from braid.support.records.record_store import default_store
+
+    entries: list[dict[str, object]] = [
+        {"kind": kind, "entries": len(files), "bytes": sum(map(_size, files))}
+        for kind, files in _files()
+    ]
+    store = default_store()
+    for kind, count in sorted(store.count().items()):
+        entries.append({"kind": f"measurements: {kind}", "entries": count, "bytes": None})
+    stored = sum(map(_size, store.files()))
+    entries.append({"kind": "measurements", "entries": None, "bytes": stored})
+    data = {"directory": str(cache_directory()), "entries": entries}
+    return Answer(data, lambda: _show(cache_directory(), entries))
+
+
+def _show(directory: Path, entries: list[dict[str, object]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
 
     table = Table("kind", "entries", "bytes")
     for column in table.columns[1:]:
         column.justify = "right"
-    for kind, files in _files():
-        table.add_row(kind, f"{len(files):,}", f"{sum(map(_size, files)):,}")
-    store = default_store()
-    for kind, count in sorted(store.count().items()):
-        table.add_row(f"measurements: {kind}", f"{count:,}", "")
-    table.add_row("measurements", "", f"{sum(map(_size, store.files())):,}")
-    print(cache_directory())
+    for entry in entries:
+        numbers = (entry["entries"], entry["bytes"])
+        table.add_row(str(entry["kind"]), *("" if n is None else f"{n:,}" for n in numbers))
+    print(directory)
     Console().print(table)
 
 
 @cache.command()
 @_with_errors
-def verify() -> None:
+def verify() -> Answer:
     """Read every entry, and list what is damaged.
 
     The exit status is 1 if anything is.
@@ -73,21 +83,26 @@ def verify() -> None:
     from braid.support.errors import BraidError
 
     damaged = [(path, reason) for path, reason in _verdicts() if reason is not None]
-    for path, reason in damaged[:_DAMAGED_SHOWN]:
-        print(f"{path}: {reason}")
-    if len(damaged) > _DAMAGED_SHOWN:
-        print(f"… and {len(damaged) - _DAMAGED_SHOWN} more")
-    if damaged:
-        raise BraidError(
-            f"{len(damaged)} entries of the cache are damaged",
-            hint="each is made again when it is needed; 'braid cache clear' removes all entries",
-        )
-    print("all entries hold")
+    data = {"damaged": [{"entry": path, "reason": reason} for path, reason in damaged]}
+    if not damaged:
+        return Answer(data, lambda: print("all entries hold"))
+
+    def show_damaged() -> None:
+        for path, reason in damaged[:_DAMAGED_SHOWN]:
+            print(f"{path}: {reason}")
+        if len(damaged) > _DAMAGED_SHOWN:
+            print(f"… and {len(damaged) - _DAMAGED_SHOWN} more")
+
+    error = BraidError(
+        f"{len(damaged)} entries of the cache are damaged",
+        hint="each is made again when it is needed; 'braid cache clear' removes all entries",
+    )
+    return Answer(data, show_damaged, error=error)
 
 
 @cache.command()
 @_with_errors
-def clear() -> None:
+def clear() -> Answer:
     """Remove all entries and measurements. Nothing else in the directory is touched.
 
     Records that are elsewhere, since $BRAID_RECORDS says so, are kept.
@@ -112,7 +127,8 @@ def clear() -> None:
     for path in sorted(_directories(directory), reverse=True):
         with suppress(OSError):  # it is not empty
             path.rmdir()
-    print(f"removed {count:,} files, {size:,} bytes")
+    data = {"directory": str(directory), "files": count, "bytes": size}
+    return Answer(data, lambda: print(f"removed {count:,} files, {size:,} bytes"))
 
 
 def _files() -> Iterator[tuple[str, list[Path]]]:

@@ -1,7 +1,6 @@
 """`braid compile`: a model as one artifact file, or at a stage of its lowering."""
 
 import json
-import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,7 +28,9 @@ from braid.tools.commands.compile_options import (
 )
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import SourceArgument
+from braid.tools.terminal.answer import Answer
 from braid.tools.terminal.outputs import STANDARD_OUTPUT, check_outputs, write_files
+from braid.tools.terminal.reporter import reporter
 
 if TYPE_CHECKING:
     from braid.runtime.model import Model
@@ -61,7 +62,7 @@ def compile_model(
     # How many threads run an artifact is said where it is loaded.
     options: Annotated[CompileOptions, only(*(n for n in options_of() if n != "threads"))],
     reports: ReportOptions,
-) -> None:
+) -> Answer:
     """Compile a model to an artifact.
 
     The artifact is one file that braid run, braid.load and the C runtime load. It is kept, and
@@ -81,35 +82,42 @@ def compile_model(
     if reports.measure_layouts is not None:
         _measure_layouts(model, reports.measure_layouts, options)
     if output is None or is_stage(what):
-        _emit_stage(model, what, output, options)
-        return
+        return _emit_stage(model, what, output, options)
     # A shared object is linked from more than an artifact has.
     kept = options.cache and what == ARTIFACT
     compiled = models.compile_model(model, replace(options, load=False, cache=kept))
     _save(compiled, what, output, reports.memory_json)
     if compiled.kernels.recorded or options.on_miss != DEFAULTS.on_miss:
-        print(compiled.kernels, file=sys.stderr)
-    if reports.memory_report:  # last: a reader that goes away takes nothing with it
-        print("\n\n".join(map(str, compiled.memory)))
+        reporter().tell(str(compiled.kernels))
+    data = {
+        "model": str(model),
+        "output": str(output),
+        "emit": what,
+        "bytes": _size(output),
+        "kernels": compiled.kernels._asdict(),
+        "memory": [report.to_json() for report in compiled.memory],
+        "text": None,
+    }
+    text = "\n\n".join(map(str, compiled.memory))
+    return Answer(data, lambda: print(text) if reports.memory_report else None)
+
+
+def _size(path: Path) -> int | None:
+    """Return the bytes of a file; devices and pipes have none."""
+    return path.stat().st_size if path.is_file() else None
 
 
 def _measure_layouts(model: Path, seconds: float, options: CompileOptions) -> None:
     """Time kernels in all layouts, and say on standard error what was measured."""
-    from rich.console import Console
-
-    from braid.support.diagnostics import handle_diagnostics
-    from braid.tools.commands.diagnostics import show_diagnostic
+    from braid.tools.commands.diagnostics import compiling
     from braid.tuning.tune_model import measure_model
 
-    with (
-        Console(stderr=True).status(f"measuring the kernels of {model.name}"),
-        handle_diagnostics(show_diagnostic),
-    ):
+    with compiling(model, "measuring the kernels of"):
         report = measure_model(model, seconds, options)
-    print(report, file=sys.stderr)
+    reporter().tell(str(report))
 
 
-def _emit_stage(model: Path, stage: str, output: Path | None, options: CompileOptions) -> None:
+def _emit_stage(model: Path, stage: str, output: Path | None, options: CompileOptions) -> Answer:
     """Write a stage of the lowering to `output`, or print it."""
     from braid.driver.compile_source import emit_model
     from braid.tools.commands.diagnostics import compiling
@@ -117,7 +125,19 @@ def _emit_stage(model: Path, stage: str, output: Path | None, options: CompileOp
     with compiling(model):
         content = emit_model(model, stage, options)
     data = content.encode() if isinstance(content, str) else content
-    write_files({STANDARD_OUTPUT if output is None else output: data})
+    is_printed = output is None or output == STANDARD_OUTPUT
+    if output is not None and not is_printed:
+        write_files({output: data})
+    found = {
+        "model": str(model),
+        "output": None if is_printed else str(output),
+        "emit": stage,
+        "bytes": len(data),
+        "kernels": None,
+        "memory": [],
+        "text": content if is_printed and isinstance(content, str) else None,
+    }
+    return Answer(found, lambda: write_files({STANDARD_OUTPUT: data}) if is_printed else None)
 
 
 def _save(compiled: "Model", emit: str, output: Path, memory_json: Path | None) -> None:

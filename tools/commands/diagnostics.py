@@ -1,30 +1,38 @@
 """What commands show on standard error while a model is compiled: progress, and warnings."""
 
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
+from braid.tools.terminal.reporter import reporter
 
 
 @contextmanager
-def compiling(model: Path) -> Generator[list[Diagnostic]]:
-    """Show that a model is being compiled, and what passes warn of; the list grows by that."""
-    from rich.console import Console  # a model that was compiled before does without
-
-    shown: list[Diagnostic] = []
+def compiling(model: Path, what: str = "compiling") -> Generator[list[Diagnostic]]:
+    """Show how far a model is compiled, and what passes warn of; the list grows by that."""
+    to, shown = reporter(), list[Diagnostic]()
 
     def show(diagnostic: Diagnostic) -> None:
         shown.append(diagnostic)
-        show_diagnostic(diagnostic)
+        to.show(diagnostic)
 
-    with Console(stderr=True).status(f"compiling {model.name}"), handle_diagnostics(show):
+    with ExitStack() as stack:
+        if to.shows_progress:
+            from braid.tools.terminal.phases import shown_progress
+
+            stack.enter_context(shown_progress(f"{what} {model.name}"))
+        stack.enter_context(handle_diagnostics(show))
         yield shown
 
 
-def show_diagnostic(diagnostic: Diagnostic) -> None:
-    """Print it as errors are printed."""
-    place = "braid" if diagnostic.location is None else str(diagnostic.location)
-    hint = f"\nhint: {diagnostic.hint}" if diagnostic.hint else ""
-    print(f"{place}: {diagnostic.severity}: {diagnostic.message}{hint}", file=sys.stderr)
+@contextmanager
+def counting(what: str) -> Generator[Callable[[str], None]]:
+    """Show a line of text while the block runs, which the function that is given replaces."""
+    if not reporter().shows_progress:
+        yield lambda _: None
+        return
+    from braid.tools.terminal.phases import shown_progress
+
+    with shown_progress(what) as show:
+        yield show

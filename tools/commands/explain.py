@@ -1,7 +1,7 @@
 """`braid explain`: what was decided about a model, and why."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,13 +12,13 @@ from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import AtOption, SourceArgument, option_of, parse_at
+from braid.tools.terminal.answer import Answer
 
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
     from braid.tools.explain.device_view import DeviceExplanation
-    from braid.tools.explain.layout_view import LayoutExplanation
     from braid.tools.explain.memory_view import MemoryExplanation
     from braid.tools.explain.views import Table, TimelineView, View
     from braid.tools.explain.walk import Walk
@@ -85,6 +85,16 @@ Explained = Annotated[
 
 
 @dataclass(frozen=True)
+class Section:
+    """Lines of text and a table, which may have a title, about one decision."""
+
+    about: str
+    lines: tuple[str, ...]
+    title: str = ""
+    table: "Table | None" = None
+
+
+@dataclass(frozen=True)
 class _Explained:
     """All that is known of the decisions about a model; circuits where they are asked for."""
 
@@ -99,7 +109,7 @@ def explain(
     views: ViewOptions,
     options: Explained,
     at: AtOption = None,
-) -> None:
+) -> Answer:
     """Explain the decisions of the default pipeline about a model.
 
     Without options, a line per decision: its cost, a lower bound that nothing could beat, and
@@ -120,7 +130,14 @@ def explain(
         raise BraidError(
             "no part of the model becomes a circuit", hint="give a target with an FPGA (--target)"
         )
-    _show(model, explained, views, options)
+    sections = list(_sections(model, explained, views, options))
+    data = {
+        "model": str(model),
+        "remarks": [remark.to_json() for remark in explained.walk.remarks],
+        "sections": [asdict(section) for section in sections],
+        "files": [str(path) for path in (views.html, views.trace) if path is not None],
+    }
+    return Answer(data, lambda: _show(sections))
 
 
 def _explained(
@@ -148,33 +165,45 @@ def _explained(
     return _Explained(walk, plan, made)
 
 
-def _show(
+def _show(sections: Iterable[Section]) -> None:
+    from braid.tools.terminal.tables import print_table
+
+    for section in sections:
+        for line in (*section.lines, *([section.title] if section.title else [])):
+            print(line)
+        if section.table is not None:
+            print_table(section.table)
+
+
+def _sections(
     model: Path,
     explained: _Explained,
     views: ViewOptions,
     options: CompileOptions,
-) -> None:
+) -> Iterator[Section]:
+    """Yield what was asked for, and write what was asked for in files."""
     walk, plan = explained.walk, explained.plan
     if views.html is not None and plan is not None:
         split = () if walk.devices is None else (walk.devices.view, walk.devices.timeline())
         drawn = (walk.graph, *split, *explained.circuits, walk.layout_view, plan.view())
         _write_page(views.html, model.name, drawn)
     for view in explained.circuits if views.circuits else ():
-        print(f"{view.title}: {view.summary}")
-        if view.table is not None:
-            _print_table(view.table)
+        yield Section("circuits", (f"{view.title}: {view.summary}",), table=view.table)
     if views.trace is not None or views.devices:
         if views.measure is not None and walk.devices is not None:
             walk.devices.measure(_measured(model, views.measure, options))
         channels = [remark.message for remark in walk.remarks if "channels" in remark.data]
-        _show_devices(walk.devices, views.trace, channels, listed=views.devices)
+        yield from _device_sections(walk.devices, views.trace, channels, listed=views.devices)
     if views.layouts:
-        _print_layouts(walk.layouts)
+        yield Section("layouts", (walk.layouts.summary,), table=walk.layouts.table())
+        yield Section("layouts", (), table=walk.layouts.reorders())
     if views.lists_memory and plan is not None:
-        _print_memory(plan)
+        yield Section("memory", (plan.summary,))
+        for title, table in plan.tables():
+            yield Section("memory", (), title, table)
     if views.lists_all:
-        for remark in walk.remarks:
-            print(f"{remark.pass_name}: {remark.message}")
+        said = tuple(f"{remark.pass_name}: {remark.message}" for remark in walk.remarks)
+        yield Section("decisions", said)
 
 
 def _read(context: "Context", model: Path, options: CompileOptions) -> "ModuleOp":
@@ -239,13 +268,13 @@ def _write_page(path: Path, name: str, views: "tuple[View, ...]") -> None:
     write_files({path: render(Page(f"braid explain {name}", views)).encode()})
 
 
-def _show_devices(
+def _device_sections(
     found: "DeviceExplanation | None",
     trace: Path | None,
     channels: Sequence[str],
     *,
     listed: bool,
-) -> None:
+) -> Iterator[Section]:
     from braid.tools.terminal.outputs import write_files
 
     if found is None:
@@ -256,33 +285,6 @@ def _show_devices(
     if trace is not None:
         write_files({trace: found.trace().encode()})
     if listed:
-        print(found.summary)
-        _print_table(found.devices())
-        _print_table(found.table())
-        for line in channels:
-            print(f"In a stream: {line}")
-
-
-def _print_layouts(layouts: "LayoutExplanation") -> None:
-    print(layouts.summary)
-    _print_table(layouts.table())
-    _print_table(layouts.reorders())
-
-
-def _print_memory(plan: "MemoryExplanation") -> None:
-    print(plan.summary)
-    for title, table in plan.tables():
-        print(title)
-        _print_table(table)
-
-
-def _print_table(table: "Table") -> None:
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    if not table.rows:
-        return
-    shown = RichTable(*table.columns)
-    for row in table.rows:
-        shown.add_row(*row)
-    Console().print(shown)
+        yield Section("devices", (found.summary,), table=found.devices())
+        yield Section("devices", (), table=found.table())
+        yield Section("devices", tuple(f"In a stream: {line}" for line in channels))

@@ -8,6 +8,7 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import SourceArgument
+from braid.tools.terminal.answer import Answer
 
 WEIGHTS_SUFFIX = ".safetensors"
 
@@ -28,7 +29,7 @@ def import_model(
             "the module is printed, and no weights are written.",
         ),
     ] = None,
-) -> None:
+) -> Answer:
     """Import a model as MLIR in the braid dialect."""
     from xdsl.dialects.builtin import StringAttr
 
@@ -53,8 +54,9 @@ def import_model(
         bounds=options.shape_bounds,
     )
     if output is None or output == STANDARD_OUTPUT:
-        print(module_text(context, source.module), end="")
-        return
+        text = module_text(context, source.module)
+        data = {"model": str(model), "output": None, "weights": None, "text": text}
+        return Answer(data, lambda: print(text, end=""))
     if source.parameters and weights is not None:
         source.module.attributes[PARAMETERS] = StringAttr(weights.name)
     # The module is written first: a full disk is then found before either name is taken.
@@ -64,6 +66,8 @@ def import_model(
         if source.parameters and weights is not None:
             with atomic_file(weights) as weights_file:
                 write_parameters(weights_file, source.parameters)
+    beside = str(weights) if source.parameters and weights is not None else None
+    return Answer({"model": str(model), "output": str(output), "weights": beside, "text": None})
 
 
 def _weights_beside(output: Path | None) -> Path | None:

@@ -1,6 +1,5 @@
 """`braid inspect`: what a model consists of."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,6 +10,7 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import ARTIFACT_SUFFIX, ModelArgument
+from braid.tools.terminal.answer import Answer
 
 if TYPE_CHECKING:
     from braid.driver.sources.open_model import OpenModel
@@ -26,43 +26,27 @@ def inspect(
     ops: Annotated[
         bool, typer.Option("--ops", help="List every op, not only their kinds.")
     ] = False,
-    json_file: Annotated[
-        Path | None,
-        typer.Option("--json", metavar="FILE", help="Write everything to FILE too, as JSON."),
-    ] = None,
-) -> None:
+) -> Answer:
     """Show the inputs, outputs, ops and weights of a model.
 
     Operations are weighted by their cost, an addition being 1; bytes are those that every op
     reads and writes on its own. What runs several times counts as often as it is expected to. Where
     dims are open, ops are shown at sizes that are likely for them; --dim gives others.
     """
-    from braid.tools.terminal.outputs import check_outputs
-
-    check_outputs(json_file, model=model)
     if model.suffix.lower() == ARTIFACT_SUFFIX:
         manifest = _manifest(model)
-        _write(json_file, asdict(manifest))
-        _show_manifest(manifest)
-        return
+        data = {"kind": "artifact", "path": str(model), **asdict(manifest)}
+        return Answer(data, lambda: _show_manifest(manifest))
     opened = _open_model(model, options)
     sizes = _sizes(opened)
     if opened is not None and sizes is None:
         dims = {"inputs": opened.ports()[0], "outputs": opened.ports()[1]}
-        _write(json_file, {"model": str(model), "dims": dims})
-        _show_open(opened)
-        return
+        data = {"kind": "open model", "path": str(model), "dims": dims}
+        return Answer(data, lambda: _show_open(opened))
     summary = _summary(model, options, sizes or {})
     totals = {"flops": summary.flops, "bytes": summary.bytes}
-    _write(json_file, {"model": str(model), **asdict(summary), **totals, "sizes": sizes or {}})
-    _show_summary(summary, ops, opened, sizes or {})
-
-
-def _write(path: Path | None, content: dict[str, object]) -> None:
-    from braid.tools.terminal.outputs import write_files
-
-    if path is not None:
-        write_files({path: json.dumps(content, indent=1).encode()})
+    data = {"kind": "model", "path": str(model), **asdict(summary), **totals, "sizes": sizes or {}}
+    return Answer(data, lambda: _show_summary(summary, ops, opened, sizes or {}))
 
 
 def _manifest(path: Path) -> "Manifest":

@@ -13,11 +13,10 @@ from braid.driver.options import CompileOptions
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.model import Model, load
-from braid.support.diagnostics import handle_diagnostics
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.targets.simulator.stream_bytes import MAGIC
-from braid.tools.commands.diagnostics import compiling, show_diagnostic
+from braid.tools.commands.diagnostics import compiling
 from braid.tools.commands.options import ARTIFACT_SUFFIX
 
 if TYPE_CHECKING:
@@ -108,8 +107,7 @@ def compile_model(path: Path, options: CompileOptions) -> Model:
         BraidError: what reading or compiling finds wrong.
 
     """
-    with handle_diagnostics(show_diagnostic):
-        return compile_or_load(path, options, around=partial(compiling, path))
+    return compile_or_load(path, options, around=partial(compiling, path))
 
 
 def _check_target(path: Path, target: str) -> None:

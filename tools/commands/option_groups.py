@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from braid.driver.options import CompileOptions, options_of
 from braid.tools.commands.options import (
@@ -14,6 +14,8 @@ from braid.tools.commands.options import (
     parse_dims,
     parse_shapes,
 )
+
+_Result = TypeVar("_Result")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +30,7 @@ def only(*names: str) -> Only:
     return Only(names)
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
+def grouped(command: Callable[..., _Result]) -> Callable[..., _Result]:
     """`command` as typer is to see it.
 
     Fields have the types and defaults of options; those without a default are required. Of
@@ -40,7 +42,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         seed: SeedOption = 0
 
     @grouped
-    def show(model: SourceArgument, sizes: Sizes, options: CompileOptions) -> None: ...
+    def show(model: SourceArgument, sizes: Sizes, options: CompileOptions) -> Answer: ...
     ```
     """
     hints = get_type_hints(command, include_extras=True)
@@ -60,9 +62,9 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
         parameters += own
 
     @functools.wraps(command)
-    def called(**values: Any) -> None:
+    def called(**values: Any) -> _Result:
         made = {name: make(values) for name, make in groups.items()}
-        command(**values, **made)
+        return command(**values, **made)
 
     called.__signature__ = inspect.Signature(parameters)  # pyright: ignore[reportAttributeAccessIssue]
     called.__annotations__ = {each.name: each.annotation for each in parameters}

@@ -5,7 +5,10 @@ from typing import Annotated
 
 import typer
 
-profile = typer.Typer(name="profile", help="Merge profiles.", rich_markup_mode=None)
+from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.command_group import CommandGroup
+
+profile = CommandGroup(name="profile", help="Merge profiles.")
 
 
 @profile.callback()
@@ -21,7 +24,7 @@ def merge(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FILE", help="Where to write the sum.")
     ],
-) -> None:
+) -> Answer:
     """Write one profile that says what several say together.
 
     Counts and seconds of an op add up. Profiles of runs on other shapes, or of a model that was
@@ -33,4 +36,5 @@ def merge(
     check_outputs(output)
     merged = merge_records(profiles)
     write_files({output: merged.to_bytes()})
-    print(f"{len(profiles)} profiles, {len(merged.ops)} ops")
+    data = {"output": str(output), "profiles": len(profiles), "ops": len(merged.ops)}
+    return Answer(data, lambda: print(f"{len(profiles)} profiles, {len(merged.ops)} ops"))

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from braid.tools.commands.options import SourceArgument, seconds_option
+from braid.tools.terminal.answer import Answer
 
 
 def reduce(
@@ -31,15 +32,14 @@ def reduce(
         typer.Option(metavar="REGEX", help="What the output must contain to be the same failure."),
     ] = None,
     timeout: Annotated[float, seconds_option("End a run of the command after so long.")] = 120.0,
-) -> None:
+) -> Answer:
     """Shrink a model to the ops that make a command fail.
 
     A smaller model counts if the command ends with the same status as on the whole one and, with
     --match, prints what matches. Ops are left out one by one and in groups: what they computed
     becomes inputs. Branches and loops are replaced by what is in them.
     """
-    from rich.console import Console
-
+    from braid.tools.commands.diagnostics import counting
     from braid.tools.reduction.command import Command, symptom_of
     from braid.tools.reduction.reduce import reduce_model
     from braid.tools.terminal.outputs import check_outputs, write_files
@@ -48,9 +48,11 @@ def reduce(
     check_outputs(output)
     failing = Command(command, timeout)
     symptom = symptom_of(failing, model, match)
-    with Console(stderr=True).status(f"reducing {model.name}") as status:
+    with counting(f"reducing {model.name}") as show:
         reduction = reduce_model(
-            model, failing, symptom, lambda runs: status.update(f"{model.name}: run {runs}")
+            model, failing, symptom, lambda runs: show(f"reducing {model.name}: run {runs}")
         )
     write_files({output: reduction.content})
-    print(f"{output}: {reduction.after} of {reduction.before} ops, {reduction.runs} runs")
+    counts = {"before": reduction.before, "after": reduction.after, "runs": reduction.runs}
+    said = f"{output}: {reduction.after} of {reduction.before} ops, {reduction.runs} runs"
+    return Answer({"output": str(output), **counts}, lambda: print(said))

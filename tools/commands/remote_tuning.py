@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from braid.support.errors import BraidError
+from braid.tools.terminal.answer import Answer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from braid.client import Client
 
 _LONGEST = 1000
@@ -15,9 +18,14 @@ _LONGEST = 1000
 
 
 def tune_on_server(
-    model: Path, url: str, token: str | None, options: Mapping[str, Any], output: Path | None
-) -> None:
-    """Submit a model, print what happens, pass on what the user says, and keep the artifact.
+    model: Path,
+    url: str,
+    token: str | None,
+    options: Mapping[str, Any],
+    output: Path | None,
+    say: "Callable[[str], None]",
+) -> Answer:
+    """Submit a model, say what happens, pass on what the user says, and keep the artifact.
 
     An interrupt cancels the task.
 
@@ -34,21 +42,20 @@ def tune_on_server(
     try:
         for event in client.events(task):
             if event.kind == "line":
-                print(event.data["text"], flush=True)
+                say(event.data["text"])
             elif event.kind == "step":
-                print(f"{event.data['step']} …", flush=True)
+                say(f"{event.data['step']} …")
             elif event.kind == "report" and event.data.get("report"):
-                print(event.data["report"], flush=True)
+                say(event.data["report"])
             elif event.kind == "asks" and event.data["asks"]:
                 _answer(client, task)
         ended = client.wait(task)
     except KeyboardInterrupt:
         client.cancel(task)
         raise
-    if ended["state"] != "done":
-        raise BraidError(f"the task is {ended['state']}: {ended.get('error') or 'by its user'}")
     if output is not None:
         write_files({output: client.artifact(task)})
+    return Answer({"model": str(model), "task": ended})
 
 
 def _answer(client: "Client", task: str) -> None:

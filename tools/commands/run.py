@@ -1,6 +1,6 @@
 """`braid run`: one run of a model on given or random inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from braid.tools.commands.options import (
     SeedOption,
     parse_at,
 )
+from braid.tools.terminal.answer import Answer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def run(
     runs: RunsOption = 1,
     trace: TraceOption = None,
     time_limit: TimeLimitOption = None,
-) -> None:
+) -> Answer:
     """Run a model and show its outputs.
 
     What is compiled is kept, and loaded by the next run with the same options.
@@ -107,9 +108,20 @@ def run(
     with limited_runs(time_limit):
         outputs = _run(opened, values, runs)
     profiled = None if profile is None else _profile_json(model, values, opened.profile())
-    _write(outputs, output_dir, profile, profiled)
-    _show(outputs)
-    _show_devices(opened)
+    files = _write(outputs, output_dir, profile, profiled)
+    summaries = [_summary(name, array) for name, array in outputs.items()]
+    data = {
+        "model": str(model),
+        "outputs": summaries,
+        "files": list(map(str, files)),
+        "devices": _devices(opened),
+    }
+
+    def show() -> None:
+        _show(summaries)
+        _show_devices(opened)
+
+    return Answer(data, show)
 
 
 def _write(
@@ -117,8 +129,11 @@ def _write(
     directory: Path | None,
     profile: Path | None,
     profiled: bytes | None,
-) -> None:
-    """The outputs and the profile, as far as there are files for them: all or none."""
+) -> Sequence[Path]:
+    """Write the outputs and the profile, as far as there are files for them: all or none.
+
+    Returns the files.
+    """
     from braid.tools.commands.arrays import npy_files
     from braid.tools.terminal.outputs import make_directory, write_files
 
@@ -129,6 +144,7 @@ def _write(
         files.update(npy_files(directory, outputs))
         make_directory(directory)
     write_files(files)
+    return list(files)
 
 
 def _trace_to(path: Path, model: "Model") -> None:
@@ -182,6 +198,23 @@ def _profile_json(
     return ProfileRecord(str(model), shapes, ops).to_bytes()
 
 
+def _devices(opened: "Model") -> "dict[str, dict[str, object]]":
+    """Return what is known of each device without it: simulated time, rate and resources."""
+    seconds, frames = opened.device_seconds(), opened.device_frames()
+    resources = opened.device_resources()
+    return {
+        device: {
+            "seconds": seconds.get(device),
+            "frames_per_second": frames.get(device),
+            "resources": {
+                name: {"used": used, "available": given}
+                for name, (used, given) in resources.get(device, {}).items()
+            },
+        }
+        for device in {**seconds, **frames, **resources}
+    }
+
+
 def _show_devices(opened: "Model") -> None:
     """Print what devices take, as far as that is known without them."""
     for device, seconds in opened.device_seconds().items():
@@ -196,14 +229,31 @@ def _show_devices(opened: "Model") -> None:
         print(f"{device}: {', '.join(parts)}, estimated")
 
 
-def _show(outputs: "Mapping[str, NDArray[Any]]") -> None:
+def _summary(name: str, array: "NDArray[Any]") -> dict[str, Any]:
+    """Return what is shown of an output; numbers of an empty one are None."""
+    numbers = array.astype("float64")
+    values = (
+        [float(v) for v in (numbers.min(), numbers.mean(), numbers.max())] if array.size else []
+    )
+    least, mean, most = values or [None] * 3
+    shape = list(array.shape)
+    return {
+        "name": name,
+        "dtype": array.dtype.name,
+        "shape": shape,
+        "min": least,
+        "mean": mean,
+        "max": most,
+    }
+
+
+def _show(outputs: Sequence[Mapping[str, Any]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
     table = Table("output", "dtype", "shape", "min", "mean", "max")
-    for name, array in outputs.items():
-        numbers = array.astype("float64")
-        values = (numbers.min(), numbers.mean(), numbers.max()) if array.size else ()
-        summary = [f"{value:.6g}" for value in values] or ["-"] * 3
-        table.add_row(name, array.dtype.name, str(list(array.shape)), *summary)
+    for each in outputs:
+        values = (each[name] for name in ("min", "mean", "max"))
+        numbers = ("-" if value is None else f"{value:.6g}" for value in values)
+        table.add_row(each["name"], each["dtype"], str(each["shape"]), *numbers)
     Console().print(table)

@@ -9,17 +9,19 @@ import typer
 from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped
+from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.command_group import CommandGroup
+from braid.tools.terminal.reporter import reporter
 
 if TYPE_CHECKING:
     from braid.tools.service.storage import Tokens
 
-serve = typer.Typer(
+serve = CommandGroup(
     name="serve",
     help="Tune and compile models for others, over HTTP.",
-    rich_markup_mode=None,
     invoke_without_command=True,
 )
-token = typer.Typer(name="token", help="Say who may use the service.", rich_markup_mode=None)
+token = CommandGroup(name="token", help="Say who may use the service.")
 serve.add_typer(token)
 
 _MOST_CONNECTIONS = 512
@@ -134,11 +136,10 @@ def _serve(where: AddressOptions, most: LimitOptions) -> None:
     logins = Logins(idle=60 * where.session_minutes)
     opened = open_service(tokens, limits, most.workers, task, logins)
     with opened as service, listening(where.host, where.port) as socket:
-        if not tokens.names():
-            print(f"token: {tokens.add('first')}")
+        first = None if tokens.names() else tokens.add("first")
         address, bound = socket.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address
-        print(f"braid serves at http://{shown}:{bound}/", flush=True)
+        _announce(f"http://{shown}:{bound}/", first)
         config = uvicorn.Config(
             make_app(service, [where.host, *(where.allow_host or ())]),
             http=patient_for(where.client_seconds),
@@ -150,6 +151,18 @@ def _serve(where: AddressOptions, most: LimitOptions) -> None:
             server_header=False,
         )
         uvicorn.Server(config).run(sockets=[socket])
+
+
+def _announce(url: str, first_token: str | None) -> None:
+    """Say that the server listens, as text or, since it goes on, as a document of its own."""
+    to = reporter()
+    if to.is_json:
+        result = {"url": url, "token": first_token}
+        print(to.document(result, 0), end="", flush=True)
+        return
+    if first_token is not None:
+        print(f"token: {first_token}")
+    print(f"braid serves at {url}", flush=True)
 
 
 def _size(option: str, text: str) -> int:
@@ -164,22 +177,29 @@ def _size(option: str, text: str) -> int:
 
 
 @token.command()
-def add(name: NameArgument) -> None:
+def add(name: NameArgument) -> Answer:
     """Make a token, which is shown this once."""
-    print(_tokens().add(name))
+    made = _tokens().add(name)
+    return Answer({"name": name, "token": made}, lambda: print(made))
 
 
 @token.command("list")
-def list_tokens() -> None:
+def list_tokens() -> Answer:
     """List the names of tokens, and when they were made."""
-    for name, created in _tokens().names():
-        print(f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(created))}  {name}")
+    known = list(_tokens().names())
+
+    def show() -> None:
+        for name, created in known:
+            print(f"{time.strftime('%Y-%m-%d %H:%M', time.localtime(created))}  {name}")
+
+    return Answer({"tokens": [{"name": name, "created": made} for name, made in known]}, show)
 
 
 @token.command()
-def remove(name: NameArgument) -> None:
+def remove(name: NameArgument) -> Answer:
     """Remove a token: nobody gets in with it any more."""
     _tokens().remove(name)
+    return Answer({"name": name})
 
 
 def _tokens() -> "Tokens":

@@ -1,6 +1,6 @@
 """`braid simulate`: how long an instruction stream takes on a chip, and what its units wait for."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -8,6 +8,7 @@ import typer
 
 from braid.driver.options import CompileOptions
 from braid.tools.commands.option_groups import grouped, only
+from braid.tools.terminal.answer import Answer
 
 if TYPE_CHECKING:
     from braid.targets.machines.target import Target
@@ -38,7 +39,7 @@ def simulate(
             help="Write the stream to FILE: text if that ends in .txt, otherwise binary.",
         ),
     ] = None,
-) -> None:
+) -> Answer:
     """Simulate an instruction stream and print the time of every unit.
 
     A model is lowered first, its ops in the order in which they stand; braid compile for a chip
@@ -66,7 +67,15 @@ def simulate(
         view = timeline_view(report.report(timeline, loaded, backend))
         files[html] = render(Page(f"{stream.name} on {target}", (view,))).encode()
     write_files(files)
-    print(report.table(timeline, backend))
+    data = {
+        "stream": str(stream),
+        "target": machine.name,
+        "seconds": timeline.seconds,
+        "peak_bytes": timeline.peak_bytes,
+        "units": [asdict(unit) for unit in report.unit_times(timeline, backend)],
+        "files": list(map(str, files)),
+    }
+    return Answer(data, lambda: print(report.table(timeline, backend)))
 
 
 def _load(path: Path, target: "Target", options: CompileOptions) -> "Stream":

@@ -1,10 +1,8 @@
 """`braid targets`: what is known of machines, and measuring the one braid runs on."""
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +12,9 @@ from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
 from braid.support.option_names import flag_of
 from braid.tools.commands.option_groups import grouped, only
+from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.command_group import CommandGroup
+from braid.tools.terminal.reporter import reporter
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,16 +24,9 @@ if TYPE_CHECKING:
     from braid.targets.machines.mapping_list import MappingEntry
     from braid.targets.machines.target import BackendDescription, Target
 
-targets = typer.Typer(
-    name="targets",
-    help="Show what is known of targets, or measure the machine braid runs on.",
-    rich_markup_mode=None,
+targets = CommandGroup(
+    name="targets", help="Show what is known of targets, or measure the machine braid runs on."
 )
-
-_JsonOption = Annotated[
-    Path | None,
-    typer.Option("--json", metavar="FILE", help="Write everything to FILE too, as JSON."),
-]
 
 
 @targets.command()
@@ -43,28 +37,34 @@ def show(
     cpu: Annotated[
         str | None, typer.Option("--cpu", metavar="NAME", help="Another CPU for the host.")
     ] = None,
-    json_file: _JsonOption = None,
-) -> None:
+) -> Answer:
     """Show devices, machines, links and units of a target, and every rate.
 
     Rates stand beside each other as shipped and as measured by 'braid targets calibrate', which
     counts where it is there.
     """
-    from rich.console import Console
-
     from braid.targets.costs.tried_ops import ops_tried
     from braid.targets.machines.figures import figures_of
     from braid.targets.machines.load import target_names
     from braid.targets.machines.resolve import CPU_OPTION, resolve_target
-    from braid.tools.terminal.outputs import check_outputs, write_files
 
-    check_outputs(json_file)
     found = resolve_target(target, {} if cpu is None else {CPU_OPTION: cpu})
     figures = {device.name: figures_of(device, found) for device in found.devices}
-    if json_file is not None:
-        tried_ops = [asdict(each) for each in ops_tried(found)]
-        everything = _as_json(found, figures) | {"tried": tried_ops}
-        write_files({json_file: json.dumps(everything, indent=1).encode()})
+    tried = ops_tried(found)
+    data = _as_json(found, figures) | {
+        "tried": [asdict(each) for each in tried],
+        "known": sorted(target_names()),
+    }
+    return Answer(data, lambda: _show(found, figures, tried))
+
+
+def _show(
+    found: "Target", figures: "dict[str, tuple[Figure, ...]]", tried: "Sequence[TriedOp]"
+) -> None:
+    from rich.console import Console
+
+    from braid.targets.machines.load import target_names
+
     console = Console()
     print(f"target {found.name}, its host is {found.host}")
     console.print(_devices(found))
@@ -73,7 +73,7 @@ def show(
     if len(found.backends) > 1:
         print("ops by backend, with the priority of each, 1 the best")
         console.print(_mapping_list(found))
-    if tried := ops_tried(found):
+    if tried:
         print("ops that were tried by 'braid targets calibrate --model'")
         console.print(_tried(tried))
     for backend in found.backends:
@@ -106,8 +106,7 @@ def calibrate(
             help="What hangs longer has failed: an op; of the model as a whole, ten times that.",
         ),
     ] = 60.0,
-    json_file: _JsonOption = None,
-) -> None:
+) -> Answer:
     """Measure this machine: operations, bandwidths, starting kernels, joining threads.
 
     It takes less than a minute, best while the machine does nothing else. All later costs are made
@@ -119,62 +118,53 @@ def calibrate(
     'braid targets show' lists it.
     """
     if model is not None:
-        _try_model(model, options, time_limit, json_file)
-        return
+        return _try_model(model, options, time_limit)
     for name in ("target", "shapes", "dims", "constants"):
         if getattr(options, name):
             raise BraidError(f"{flag_of(name)} is about a model", hint="give --model too")
-    _calibrate_machine(json_file)
+    return _calibrate_machine()
 
 
-def _calibrate_machine(json_file: Path | None) -> None:
-    import sys
-
-    from rich.console import Console
-
+def _calibrate_machine() -> Answer:
     from braid.support.records.record_store import default_store
     from braid.targets.machines.calibration import keep_calibration
     from braid.targets.machines.cpus import NATIVE, cpu_machine
     from braid.targets.machines.figures import figures_of
     from braid.targets.machines.load import load_target
-    from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tuning.calibrate import calibrate as measure
 
-    check_outputs(json_file)
     default_store().append(())  # Where nothing can be kept, this says so before it takes a minute.
     machine = cpu_machine(NATIVE)
-    keep_calibration(machine, measure(machine, lambda what: print(what, file=sys.stderr)))
+    keep_calibration(machine, measure(machine, reporter().tell))
     host = load_target()
     figures = {host.host: figures_of(host.host_device, host)}
-    if json_file is not None:
-        write_files({json_file: json.dumps(_as_json(host, figures), indent=1).encode()})
-    Console().print(_figures(figures[host.host]))
+    data = _as_json(host, figures) | {"ops": None}
+    return Answer(data, lambda: _print(_figures(figures[host.host])))
 
 
-def _try_model(model: Path, options: CompileOptions, limit: float, json_file: Path | None) -> None:
-    import sys
+def _print(table: "Table") -> None:
+    from rich.console import Console
 
+    Console().print(table)
+
+
+def _try_model(model: Path, options: CompileOptions, limit: float) -> Answer:
     from braid.targets.machines.calibration import keep_calibration, load_calibration
     from braid.targets.machines.cpus import NATIVE, cpu_machine
     from braid.tools.commands.diagnostics import compiling
-    from braid.tools.terminal.outputs import check_outputs, write_files
     from braid.tuning.calibrate import calibrate as measure
     from braid.tuning.probe import Limits, probe_model
 
-    check_outputs(json_file)
     machine = cpu_machine(NATIVE)
-    tell = partial(print, file=sys.stderr)
-    with compiling(model):
+    tell = reporter().tell
+    with compiling(model, "trying ops of"):
         if load_calibration(machine) is None:
             keep_calibration(machine, measure(machine, tell))
         limits = Limits(op=limit, model=10 * limit)
         target = None if options.target is None else os.fspath(options.target)
         reports = probe_model(model, target=target, options=options, limits=limits, notify=tell)
-    if json_file is not None:
-        text = json.dumps([asdict(report) for report in reports], indent=1)
-        write_files({json_file: text.encode()})
-    for report in reports:
-        print(report.describe())
+    data = {"model": str(model), "ops": [asdict(report) for report in reports]}
+    return Answer(data, lambda: print("\n".join(report.describe() for report in reports)))
 
 
 def _as_json(target: "Target", figures: "dict[str, tuple[Figure, ...]]") -> dict[str, Any]:

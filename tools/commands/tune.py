@@ -1,8 +1,8 @@
 """`braid tune`: searches the schedules of a model's kernels on this machine."""
 
 import os
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +15,8 @@ from braid.support.option_names import flag_of
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import SourceArgument, seconds_option
 from braid.tools.commands.remote_tuning import tune_on_server
+from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.reporter import reporter
 
 if TYPE_CHECKING:
     from braid.tuning.tune_kernels import Tuning
@@ -126,6 +128,14 @@ OutputOption = Annotated[
 ]
 
 
+def steps_teller() -> Callable[[str], None]:
+    """Return what says the steps of a search: they are printed unless only results are wanted."""
+    to = reporter()
+    if to.is_json or to.verbosity < 0:
+        return lambda _: None
+    return lambda line: print(line, flush=True)
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """How schedules are searched."""
@@ -154,6 +164,8 @@ class SearchOptions:
         _check_one_of("--model-class", self.model_class, CLASSES)
         if not self.least_gain < float("inf"):
             raise BraidError(f"--least-gain is {self.least_gain}, expected a part, such as 0.01")
+        if self.interactive and reporter().is_json:
+            raise BraidError("--interactive asks on standard output, where --json prints")
         if self.interactive and self.search == "model":
             raise BraidError("--interactive asks between levels, and --search=model has none")
         if self.interactive and self.ray is not None:
@@ -167,9 +179,7 @@ class SearchOptions:
         from braid.tuning.space_files import find_space
         from braid.tuning.tune_kernels import Tuning
 
-        def say(line: str) -> None:
-            print(line, flush=True)
-
+        say = steps_teller()
         clock, final = PausedClock(), Final(self.final)
         thresholds = _thresholds(self.threshold)
         return Tuning(
@@ -217,7 +227,7 @@ def tune(
     how: SearchOptions,
     elsewhere: ServerOptions,
     options: Annotated[CompileOptions, only(*_HERE, "target")],
-) -> None:
+) -> Answer:
     """Search schedules of a model's kernels, or of one, on this machine.
 
     Kernels that take most of a run come first. Those of the CPU are timed, as are those of a device
@@ -234,8 +244,9 @@ def tune(
         given = [flag_of(name) for name in _HERE if getattr(options, name)]
         _refuse_with_server(given if how.ray is None else ["--ray", *given])
         task, output = how.of_task(options.target), elsewhere.output
-        tune_on_server(model, elsewhere.server, elsewhere.token, task, output)
-        return
+        return tune_on_server(
+            model, elsewhere.server, elsewhere.token, task, output, steps_teller()
+        )
     token = elsewhere.token
     if elsewhere.output is not None or (token is not None and not _from_environment(token)):
         raise BraidError("--token and --output are for --server")
@@ -244,7 +255,16 @@ def tune(
     tuning = how.tuning(options.jobs)
     with _showing(model, how.interactive):
         report = tune_model(model, tuning, options)
-    print(report)
+    names = ("searched", "faster", "library", "known", "left", "rounds")
+    data = {
+        "model": str(model),
+        **{name: getattr(report, name) for name in names},
+        "before_seconds": report.before,
+        "after_seconds": report.after,
+        "verdicts": list(map(str, report.whole)),
+        "task": None,
+    }
+    return Answer(data, lambda: print(report))
 
 
 def _space_of_task(name: str | None) -> dict[str, str]:
@@ -273,10 +293,9 @@ def _refuse_with_server(given: Sequence[str]) -> None:
 
 def _showing(model: Path, interactive: bool) -> AbstractContextManager[object]:
     """What passes warn of; and progress, where that does not write over questions."""
-    from braid.support.diagnostics import handle_diagnostics
-    from braid.tools.commands.diagnostics import compiling, show_diagnostic
+    from braid.tools.commands.diagnostics import compiling
 
-    return handle_diagnostics(show_diagnostic) if interactive else compiling(model)
+    return nullcontext() if interactive else compiling(model, "tuning")
 
 
 def _check_one_of(option: str, value: str, known: Sequence[str]) -> None:

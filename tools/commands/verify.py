@@ -1,8 +1,7 @@
 """`braid verify`: the first op whose result differs from a reference, and by how much."""
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,6 +17,7 @@ from braid.tools.commands.options import (
     SourceArgument,
     parse_at,
 )
+from braid.tools.terminal.answer import Answer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def verify(
     interpret: InterpretOption = False,
     per_cluster: PerClusterOption = False,
     no_families: NoFamiliesOption = False,
-) -> None:
+) -> Answer:
     """Compare a model, op by op, with a reference.
 
     The reference is ONNX Runtime for ONNX models where it is installed, and else the interpreter;
@@ -124,7 +124,7 @@ def verify(
         module = None if interpret else source.module
         tolerance = _default_tolerance(actual.values(), options.gpu_arch or "", module)
     found = differences(order, actual, expected)
-    _report(found, tolerance, reference, placements, alone.tolerances)
+    return _report(found, tolerance, reference, placements, alone.tolerances)
 
 
 def _exposed(
@@ -214,13 +214,20 @@ def _onnx_runtime(model: Path, options: CompileOptions) -> "OnnxReference | None
     reference = OnnxReference(model, options.constants or {})
     if reference.foreign_ops:
         ops = ", ".join(reference.foreign_ops)
-        print(f"note: ONNX Runtime does not know {ops}", file=sys.stderr)
+        _note(f"ONNX Runtime does not know {ops}")
         return None
     refusal = reference.refusal()
     if refusal is not None:
-        print(f"note: ONNX Runtime does not load the model: {refusal}", file=sys.stderr)
+        _note(f"ONNX Runtime does not load the model: {refusal}")
         return None
     return reference
+
+
+def _note(text: str) -> None:
+    from braid.support.diagnostics import Diagnostic
+    from braid.tools.terminal.reporter import reporter
+
+    reporter().show(Diagnostic("note", text))
 
 
 def _interpreted(source: "SourceModel") -> "Model":
@@ -276,8 +283,30 @@ def _report(
     reference: str,
     clusters: "Mapping[str, Placement]",
     declared: Mapping[str, float],
-) -> None:
-    """Print what differs by more than `tolerance`, or what its cluster declares if that is more."""
+) -> Answer:
+    """Say what differs by more than `tolerance`, or what its cluster declares if that is more."""
+    wrong = [d for d in found if not d.error <= max(tolerance, declared.get(d.name, 0.0))]
+    largest = max(found, key=lambda difference: difference.error, default=None)
+    data = {
+        "reference": reference,
+        "tolerance": tolerance,
+        "compared": len(found),
+        "largest": None if largest is None else asdict(largest),
+        "differing": [asdict(difference) for difference in wrong],
+    }
+    lines = _lines(found, wrong, tolerance, reference, clusters, declared)
+    return Answer(data, lambda: print("\n".join(lines)), status=1 if wrong else 0)
+
+
+def _lines(
+    found: "Sequence[Difference]",
+    wrong: "Sequence[Difference]",
+    tolerance: float,
+    reference: str,
+    clusters: "Mapping[str, Placement]",
+    declared: Mapping[str, float],
+) -> list[str]:
+    """Return what is printed of the differences."""
 
     def named(difference: "Difference") -> str:
         cluster = clusters.get(difference.name)
@@ -285,23 +314,20 @@ def _report(
 
     what = "values that leave clusters" if clusters else "ops"
     one = "value" if clusters else "op"
-    wrong = [d for d in found if not d.error <= max(tolerance, declared.get(d.name, 0.0))]
     within = f"{tolerance:g}"
     if any(bound > tolerance for bound in declared.values()):
         within += f", or what clusters declare, {max(declared.values()):g} at most"
     if not found:
-        print("the model computes nothing that could differ")
-        return
+        return ["the model computes nothing that could differ"]
     if not wrong:
         worst = max(found, key=lambda difference: difference.error)
-        print(
+        return [
             f"all {len(found)} {what} agree with {reference} within {within}; "
             f"the largest error is {worst.error:.3g}, of {named(worst)}"
-        )
-        return
+        ]
     first = wrong[0]
-    print(f"first {one} that differs from {reference}: {named(first)}, by {first.error:.3g}")
-    for difference in wrong[1:10]:
-        print(f"  then {named(difference)}, by {difference.error:.3g}")
-    print(f"{len(wrong)} of {len(found)} {what} differ by more than {within}")
-    raise typer.Exit(1)
+    return [
+        f"first {one} that differs from {reference}: {named(first)}, by {first.error:.3g}",
+        *(f"  then {named(each)}, by {each.error:.3g}" for each in wrong[1:10]),
+        f"{len(wrong)} of {len(found)} {what} differ by more than {within}",
+    ]

@@ -20,7 +20,7 @@ _LIMITS = {
 
 _OF_MEMORY = (
     *("failed to map segment", "cannot allocate", "bad_alloc", "out of memory"),
-    *("can't start new thread", "unable to allocate"),
+    *("can't start new thread", "unable to allocate", "memory allocation"),
 )
 """What the loader, the system, C++, LLVM, Python and numpy say where memory is not enough."""
 
@@ -42,6 +42,11 @@ def exhausted(error: BaseException) -> BraidError | None:
     if isinstance(error, OSError) and error.errno in _LIMITS:
         name = f": '{error.filename}'" if error.filename else ""
         return BraidError(f"the system refuses: {error.strerror}{name}", hint=_LIMITS[error.errno])
+    if isinstance(error, BraidError):  # such as that of a compiler's process, which has the limit
+        says_so = error.message.startswith("out of memory")
+        if says_so or not (_is_memory_limited() and _is_of_memory(error.message)):
+            return None
+        return BraidError(f"out of memory: {error.message}", hint=_LIMITS[errno.ENOMEM])
     if isinstance(error, ImportError | OSError) and _is_of_memory(str(error)):
         return BraidError(f"out of memory: {error}", hint=_LIMITS[errno.ENOMEM])
     if isinstance(error, SystemError) and _is_memory_limited():

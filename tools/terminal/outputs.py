@@ -10,6 +10,7 @@ from pathlib import Path
 
 from braid.support.atomic_file import atomic_file, check_writable, resolved
 from braid.support.errors import BraidError
+from braid.tools.terminal.reporter import reporter
 
 STANDARD_OUTPUT = Path("-")
 
@@ -24,6 +25,11 @@ def check_outputs(*paths: Path | None, model: Path | None = None) -> None:
     """
     taken: set[Path] = set()
     for path in paths:
+        if path == STANDARD_OUTPUT and reporter().is_json:
+            raise BraidError(
+                "--json prints its document on standard output, and so would '-'",
+                hint="write to a file, or leave out --json",
+            )
         if path is None or path == STANDARD_OUTPUT:
             continue
         check_writable(path)

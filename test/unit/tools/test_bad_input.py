@@ -20,7 +20,7 @@ COMMANDS: dict[str, list[str]] = {
     "import": ["-o", "out.mlir"],
     "compile": ["-o", "out.braid"],
     "run": ["--random", "--output-dir", "out"],
-    "bench": ["--runs", "1", "--json", "out.json"],
+    "bench": ["--runs", "1"],
     "verify": [],
     "explain": ["--html", "out.html"],
 }
@@ -285,7 +285,6 @@ def test_command_lines(arguments: list[str], capsys: pytest.CaptureFixture[str])
         ["compile", "-o", "out.braid", "--memory-json", "/dev/full"],
         ["compile", "--emit=so", "-o", "out.so", "--memory-json", "/dev/full"],
         ["simulate", "-o", "out.bin", "--html", "/dev/full"],
-        ["inspect", "--json", "/dev/full"],
     ],
 )
 def test_a_full_disk_leaves_nothing(
@@ -305,8 +304,6 @@ def test_a_full_disk_leaves_nothing(
         ["compile", "--memory-json", "none/out"],
         ["compile", "--target=npu-small", "-o", "none/out"],
         ["run", "--profile", "none/out"],
-        ["bench", "--json", "none/out"],
-        ["inspect", "--json", "none/out"],
         ["explain", "--html", "none/out"],
         ["simulate", "-o", "none/out"],
         ["simulate", "--html", "none/out"],
@@ -336,8 +333,6 @@ def test_a_directory_that_cannot_be_made(capsys: pytest.CaptureFixture[str]) -> 
         ["compile", "--emit=so", "-o"],
         ["run", "--random", "--profile"],
         ["run", "--random", "--trace"],
-        ["bench", "--json"],
-        ["inspect", "--json"],
         ["explain", "--html"],
         ["explain", "--trace"],
         ["simulate", "-o"],
