@@ -26,7 +26,13 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.support.errors import BraidError, check_kinds, missing_file_hint
+from braid.support.errors import (
+    BraidError,
+    Note,
+    SourceLocation,
+    check_kinds,
+    missing_file_hint,
+)
 
 _FINAL = ("done", "failed", "cancelled")
 _SECONDS = 60.0
@@ -86,12 +92,14 @@ class Client:
         """Queue the `.onnx` or `.mlir` file at a path; returns the name of the task.
 
         Options are those of the server's `POST /tasks`: `seconds`, `levels`, `trials`, `target`,
-        `on_miss` and others; None is as not given. `threshold` is a number, several, or a text as
-        on the command line, "0.7,1.0"; `space` is the text of a file of spaces, in TOML or, with
-        `space_format="json"`, in JSON.
+        `on_miss` and others; None is as not given. `shapes`, `dims`, `constants`, `shape_buckets`
+        and `shape_bounds` are mappings as `braid.compile` takes them, and `at` one of sizes at
+        which the explanation shows the plan of memory. `threshold` is a number, several, or a text
+        as on the command line, "0.7,1.0"; `space` is the path of a file of spaces, or its text, in
+        TOML or, with `space_format="json"`, in JSON.
         """
         path = Path(model)
-        given = {"name": path.name, **{k: v for k, v in options.items() if v is not None}}
+        given = {"name": path.name, **_texts(options)}
         query = urllib.parse.urlencode(
             {k: str(v).lower() if isinstance(v, bool) else v for k, v in given.items()}, doseq=True
         )
@@ -120,10 +128,17 @@ class Client:
                 raise self._unreachable(error) from error
 
     def wait(self, task: str) -> dict[str, Any]:
-        """Return the task once it is done, failed or cancelled."""
+        """Return the task once it is done.
+
+        Raises:
+            BraidError: the task has failed, with the diagnostic of that, or was cancelled.
+
+        """
         while (found := self.task(task))["state"] not in _FINAL:
             for _ in self.events(task):
                 pass
+        if found["state"] != "done":
+            raise _failure(found)
         return found
 
     def order(self, task: str, line: str) -> None:
@@ -211,12 +226,75 @@ class Client:
         ):
             return BraidError(
                 f"the server at '{self.url}' has closed the connection while the model was sent",
-                hint="the model may be larger than its --upload-limit",
+                hint="the model may be larger than the server takes, see 'braid serve --help'",
             )
         return BraidError(
             f"the server at '{self.url}' cannot be reached: {reason}",
             hint="`braid serve` starts one, and says its address",
         )
+
+
+def _texts(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options as the query has them; mappings are texts `NAME=VALUE`.
+
+    Raises:
+        BraidError: a file of spaces cannot be read.
+
+    """
+    texts: dict[str, Any] = {}
+    for name, value in options.items():
+        if isinstance(value, Mapping):
+            entries = cast("Mapping[str, object]", value).items()
+            is_value = name == "constants"
+            texts[name] = [f"{entry}={_text(each, is_value)}" for entry, each in entries]
+        elif name == "space" and isinstance(value, os.PathLike):
+            path = Path(cast("os.PathLike[str]", value))
+            texts[name] = _read(path)
+            texts.setdefault("space_format", "json" if path.suffix == ".json" else "toml")
+        elif value is not None:
+            texts[name] = value
+    return texts
+
+
+def _text(value: object, is_value: bool) -> str:
+    """Return sizes as the command line has them, or the value of an input as JSON."""
+    plain: object = np.asarray(value).tolist()
+    if is_value:
+        return json.dumps(plain)
+    sizes = cast("list[object]", plain) if isinstance(plain, list) else [plain]
+    return ",".join(map(str, sizes))
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise BraidError(f"cannot read '{path}': {reason}") from error
+
+
+def _failure(task: Mapping[str, Any]) -> BraidError:
+    """Return the error of a task that is not done, as the server's compiler raised it."""
+    if task["state"] == "cancelled":
+        return BraidError(f"task {task['id']} was cancelled", hint="submit the model again")
+    errors = [each for each in task.get("diagnostics", ()) if each["severity"] == "error"]
+    if not errors:
+        return BraidError(
+            f"task {task['id']} has failed: {task.get('error') or 'without a reason'}"
+        )
+    last = errors[-1]
+    return BraidError(
+        last["message"],
+        location=_location(last),
+        hint=last["hint"],
+        notes=[Note(note["message"], _location(note)) for note in last["notes"]],
+    )
+
+
+def _location(place: Mapping[str, Any]) -> SourceLocation | None:
+    if place["file"] is None:
+        return None
+    return SourceLocation(place["file"], place["line"] or 0, place["column"] or 0)
 
 
 def _refusal(error: urllib.error.HTTPError) -> BraidError:

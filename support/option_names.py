@@ -15,6 +15,7 @@ _FLAGS = {
     "shape_bounds": "--shape-bound",
     "integers": "--integers/--no-integers",
     "cache": "--cache/--no-cache",
+    "inputs": "--input",
 }
 """Flags that are not the keyword with dashes."""
 
@@ -30,9 +31,12 @@ def flag_of(keyword: str) -> str:
 
 
 @contextmanager
-def naming_flags() -> Generator[None]:
-    """Let messages name options as a command line has them, instead of keywords of Python."""
-    token = _names_flags.set(True)
+def naming_flags(wanted: bool = True) -> Generator[None]:
+    """Let messages name options as a command line has them, instead of keywords of Python.
+
+    With `wanted` false they are keywords again, as for clients of a server that a command runs.
+    """
+    token = _names_flags.set(wanted)
     try:
         yield
     finally:

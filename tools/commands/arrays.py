@@ -21,6 +21,7 @@ from braid.runtime.manifest import UNBOUNDED, TensorSpec
 from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.support.likely_sizes import likely_size
+from braid.support.option_names import option_text
 from braid.tools.commands.options import split_pair
 
 Array = NDArray[Any]
@@ -41,15 +42,19 @@ def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
     """
     inputs: dict[str, Array] = {}
     for text in texts or ():
-        name, file = split_pair("--input", text)
+        name, file = split_pair("inputs", text)
         if name in inputs:
-            raise BraidError(f"--input is given twice for '{name}'")
+            raise BraidError(
+                f"{option_text('inputs')} is given twice for '{name}'", hint="leave one of them out"
+            )
         inputs[name] = read_npy(Path(file))
     return inputs
 
 
-def read_constants(texts: Sequence[str] | None) -> dict[str, object]:
+def read_constants(texts: Sequence[str] | None, *, files: bool = True) -> dict[str, object]:
     """Read the values of `--constant`: numbers, lists of them as in JSON, or a `.npy` file.
+
+    What comes from other machines names no `files` here.
 
     Raises:
         BraidError: one is not `name=value`, an input comes twice, or a file cannot be read.
@@ -57,22 +62,24 @@ def read_constants(texts: Sequence[str] | None) -> dict[str, object]:
     """
     constants: dict[str, object] = {}
     for text in texts or ():
-        name, value = split_pair("--constant", text)
+        name, value = split_pair("constants", text)
         if name in constants:
-            raise BraidError(f"--constant is given twice for '{name}'")
-        constants[name] = _constant(name, value)
+            raise BraidError(
+                f"{option_text('constants')} is given twice for '{name}'",
+                hint="leave one of them out",
+            )
+        is_file = files and value.lower().endswith(".npy")
+        constants[name] = read_npy(Path(value)) if is_file else _constant(name, value)
     return constants
 
 
 def _constant(name: str, text: str) -> object:
-    if text.lower().endswith(".npy"):
-        return read_npy(Path(text))
     try:
         values: list[object] = json.loads(f"[{text}]")
     except ValueError as error:
         raise BraidError(
-            f"--constant for '{name}' is '{text}', expected numbers",
-            hint=f"such as --constant {name}=16000, {name}=1,2,3 or {name}=values.npy",
+            f"{option_text('constants')} for '{name}' is '{text:.200}', expected numbers",
+            hint=f"such as {option_text('constants', {name: 16000})}",
         ) from error
     return values[0] if len(values) == 1 else values
 

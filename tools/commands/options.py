@@ -8,7 +8,7 @@ import typer
 
 from braid.driver.options import options_of
 from braid.support.errors import BraidError
-from braid.support.option_names import flag_of
+from braid.support.option_names import flag_of, option_text
 
 ARTIFACT_SUFFIX = ".braid"
 
@@ -62,7 +62,7 @@ def option_of(name: str) -> Any:
 
 
 def split_pair(option: str, text: str) -> tuple[str, str]:
-    """Split `name=value` at its last `=`, since names may hold one.
+    """Split `name=value` of an option at its last `=`, since names may hold one.
 
     Raises:
         BraidError: there is no `=`, or nothing before it.
@@ -70,8 +70,17 @@ def split_pair(option: str, text: str) -> tuple[str, str]:
     """
     name, separator, value = text.rpartition("=")
     if not separator or not name:
-        raise BraidError(f"{option} is '{text}', expected NAME=VALUE")
+        raise BraidError(
+            f"{option_text(option)} is '{text}', expected NAME=VALUE",
+            hint=f"such as {option_text(option, {'x': text or '8'})}",
+        )
     return name, value
+
+
+def _given_twice(option: str, name: str) -> BraidError:
+    return BraidError(
+        f"{option_text(option)} is given twice for '{name}'", hint="leave one of them out"
+    )
 
 
 def _parse_size(option: str, name: str, text: str) -> int | None:
@@ -84,7 +93,9 @@ def _parse_size(option: str, name: str, text: str) -> int | None:
     if not (text.isascii() and text.isdecimal()):
         return None
     if len(text) > len(str(_END)) or int(text) >= _END:
-        raise BraidError(f"{option} for '{name}' is '{text:.30}', expected a size below {_END}")
+        raise BraidError(
+            f"{option_text(option)} for '{name}' is '{text:.30}', expected a size below {_END}"
+        )
     return int(text)
 
 
@@ -97,12 +108,10 @@ def parse_shapes(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
     """
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts or ():
-        name, dims = split_pair("--shape", text)
+        name, dims = split_pair("shapes", text)
         if name in shapes:
-            raise BraidError(f"--shape is given twice for '{name}'")
-        shapes[name] = (
-            _parse_list("--shape", name, dims, f"--shape {name}=1,3,224,224") if dims else ()
-        )
+            raise _given_twice("shapes", name)
+        shapes[name] = _parse_list("shapes", name, dims, (1, 3, 224, 224)) if dims else ()
     return shapes
 
 
@@ -115,10 +124,10 @@ def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
     """
     dims: dict[str, int | str] = {}
     for text in texts or ():
-        name, size = split_pair("--dim", text)
+        name, size = split_pair("dims", text)
         if name in dims:
-            raise BraidError(f"--dim is given twice for '{name}'")
-        number = _parse_size("--dim", name, size)
+            raise _given_twice("dims", name)
+        number = _parse_size("dims", name, size)
         dims[name] = size if number is None else number
     return dims
 
@@ -132,13 +141,14 @@ def parse_at(texts: Sequence[str] | None) -> dict[str, int]:
     """
     sizes: dict[str, int] = {}
     for text in (part.strip() for each in texts or () for part in each.split(",")):
-        name, size = split_pair("--at", text)
+        name, size = split_pair("at", text)
         if name in sizes:
-            raise BraidError(f"--at is given twice for '{name}'")
-        number = _parse_size("--at", name, size)
+            raise _given_twice("at", name)
+        number = _parse_size("at", name, size)
         if number is None:
             raise BraidError(
-                f"--at for '{name}' is '{size}', expected a size", hint=f"such as --at {name}=8"
+                f"{option_text('at')} for '{name}' is '{size}', expected a size",
+                hint=f"such as {option_text('at', {name: 8})}",
             )
         sizes[name] = number
     return sizes
@@ -151,7 +161,7 @@ def parse_buckets(texts: Sequence[str] | None) -> dict[str, tuple[int, ...]]:
         BraidError: one is not `dim=size,size,…`, or a dim comes twice.
 
     """
-    return _parse_sizes("--shape-buckets", [p for t in texts or () for p in t.split(";")])
+    return _parse_sizes("shape_buckets", [p for t in texts or () for p in t.split(";")])
 
 
 def parse_bounds(texts: Sequence[str] | None) -> dict[str, int]:
@@ -161,12 +171,12 @@ def parse_bounds(texts: Sequence[str] | None) -> dict[str, int]:
         BraidError: one is not `dim=size`, or a dim comes twice.
 
     """
-    bounds = _parse_sizes("--shape-bound", texts or ())
+    bounds = _parse_sizes("shape_bounds", texts or ())
     for name, sizes in bounds.items():
         if len(sizes) != 1:
             raise BraidError(
-                f"--shape-bound for '{name}' has {len(sizes)} sizes, expected one",
-                hint="several sizes are given with --shape-buckets",
+                f"{option_text('shape_bounds')} for '{name}' has {len(sizes)} sizes, expected one",
+                hint=f"several sizes are given with {option_text('shape_buckets')}",
             )
     return {name: sizes[0] for name, sizes in bounds.items()}
 
@@ -176,12 +186,12 @@ def _parse_sizes(option: str, texts: Sequence[str]) -> dict[str, tuple[int, ...]
     for text in texts:
         name, sizes = split_pair(option, text.strip())
         if name in result:
-            raise BraidError(f"{option} is given twice for '{name}'")
-        result[name] = _parse_list(option, name, sizes, f"{option} {name}=1,2,4")
+            raise _given_twice(option, name)
+        result[name] = _parse_list(option, name, sizes, (1, 2, 4))
     return result
 
 
-def _parse_list(option: str, name: str, text: str, example: str) -> tuple[int, ...]:
+def _parse_list(option: str, name: str, text: str, example: Sequence[int]) -> tuple[int, ...]:
     """Return sizes that commas separate.
 
     Raises:
@@ -192,7 +202,7 @@ def _parse_list(option: str, name: str, text: str, example: str) -> tuple[int, .
     found = tuple(size for size in sizes if size is not None)
     if len(found) != len(sizes):
         raise BraidError(
-            f"{option} for '{name}' is '{text}', expected sizes separated by commas",
-            hint=f"such as {example}",
+            f"{option_text(option)} for '{name}' is '{text}', expected sizes separated by commas",
+            hint=f"such as {option_text(option, {name: example})}",
         )
     return found

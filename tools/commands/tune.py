@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from braid.tuning.tune_kernels import Tuning
 
 _SEARCHES = ("levels", "model")
-_HERE = (
+_COMPILATION = (
     *("shapes", "dims", "constants", "shape_buckets", "shape_bounds"),
-    *("jobs", "numerics", "precision"),
+    *("numerics", "precision", "target"),
 )
-"""Options of compilations that a server does not take."""
+"""Options of compilations that a server takes too."""
 
 ThresholdOption = Annotated[
     str,
@@ -197,14 +197,15 @@ class SearchOptions:
             clock=clock,
         )
 
-    def of_task(self, target: object) -> dict[str, Any]:
+    def of_task(self, options: CompileOptions) -> dict[str, Any]:
         """The same for a task of a server."""
         same = (
             *("levels", "least_gain", "trials", "final"),
             *("search", "model_class", "again", "interactive", "whole_model"),
         )
         return {
-            "target": target,
+            **{name: getattr(options, name) for name in _COMPILATION},
+            "names": "flags",
             "threshold": _thresholds(self.threshold),
             "seconds": self.time,
             **{name: getattr(self, name) for name in same},
@@ -226,7 +227,7 @@ def tune(
     model: SourceArgument,
     how: SearchOptions,
     elsewhere: ServerOptions,
-    options: Annotated[CompileOptions, only(*_HERE, "target")],
+    options: Annotated[CompileOptions, only(*_COMPILATION, "jobs")],
 ) -> Answer:
     """Search schedules of a model's kernels, or of one, on this machine.
 
@@ -241,9 +242,9 @@ def tune(
     """
     how.check()
     if elsewhere.server is not None:
-        given = [flag_of(name) for name in _HERE if getattr(options, name)]
+        given = [] if options.jobs is None else [flag_of("jobs")]
         _refuse_with_server(given if how.ray is None else ["--ray", *given])
-        task, output = how.of_task(options.target), elsewhere.output
+        task, output = how.of_task(options), elsewhere.output
         return tune_on_server(
             model, elsewhere.server, elsewhere.token, task, output, steps_teller()
         )

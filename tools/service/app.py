@@ -134,7 +134,7 @@ def _add_submission(app: FastAPI) -> None:
         directory.mkdir(mode=0o700)
         service.uploads += 1
         try:
-            model = directory / f"model{Path(options.name).suffix}"
+            model = directory / options.name  # as messages name it
             size = await receive(request, model, service.limits.upload)
             await still_may(user, service)
             task = await asyncio.to_thread(service.queue.add, identity, options)

@@ -1,15 +1,51 @@
 """What a task is: a model, what is to be done with it, and how far that is."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
+
+from braid.driver.options import CompileOptions
+from braid.support.errors import BraidError
+from braid.support.option_names import naming_flags
+from braid.tools.commands.arrays import read_constants
+from braid.tools.commands.options import (
+    parse_at,
+    parse_bounds,
+    parse_buckets,
+    parse_dims,
+    parse_shapes,
+)
 
 THRESHOLDS = (0.7, 1.0, 1.1)
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 SpaceFormat = Literal["toml", "json"]
+
+SizeTexts = Annotated[list[Annotated[str, Field(max_length=1 << 16)]], Field(max_length=256)]
+"""Values as they stand on the command line, `NAME=VALUE` each."""
+
+_SIZES = ("shapes", "dims", "constants", "shape_buckets", "shape_bounds")
+_READERS: dict[str, Callable[[list[str]], Any]] = {
+    "shapes": parse_shapes,
+    "dims": parse_dims,
+    "constants": partial(read_constants, files=False),
+    "shape_buckets": parse_buckets,
+    "shape_bounds": parse_bounds,
+    "at": parse_at,
+}
+_LONGEST_NAME = 255
+"""Bytes of a file's name, as file systems have it."""
 
 
 def _split(value: object) -> object:
@@ -83,9 +119,81 @@ class TaskOptions(BaseModel):
         None, max_length=1 << 16, description="What is searched: the text of a file of spaces."
     )
     space_format: SpaceFormat = "toml"
+    shapes: SizeTexts = Field(
+        [], description="Shapes of inputs with open dims, such as x=1,3,224,224."
+    )
+    dims: SizeTexts = Field([], description="Sizes of open dims wherever they stand: batch=4.")
+    constants: SizeTexts = Field(
+        [], description="Values of inputs that never change, such as rate=16000."
+    )
+    shape_buckets: SizeTexts = Field(
+        [], description="Sizes of open dims to compile for, such as batch=1,2,4."
+    )
+    shape_bounds: SizeTexts = Field([], description="Largest sizes of open dims: batch=8.")
+    at: SizeTexts = Field(
+        [], description="Sizes of open dims at which the page shows the plan of memory: batch=3."
+    )
+    numerics: Literal["fast", "strict"] | None = None
+    precision: Literal["bf16", "model"] | None = None
+    names: Literal["keywords", "flags"] = Field(
+        "keywords", description="How messages name options: as in Python, or on a command line."
+    )
     interactive: bool = Field(
         False, description="Ask between levels; POST /tasks/{id}/orders answers."
     )
+
+    @field_validator(
+        *("shapes", "dims", "constants", "shape_buckets", "shape_bounds", "at"), mode="after"
+    )
+    @classmethod
+    def _check_sizes(cls, texts: list[str], field: ValidationInfo) -> list[str]:
+        with naming_flags(False):
+            try:
+                _READERS[str(field.field_name)](texts)
+            except BraidError as error:
+                raise ValueError(error.message) from error
+        return texts
+
+    @field_validator("name", mode="after")
+    @classmethod
+    def _check_name(cls, name: str) -> str:
+        if len(name.encode()) > _LONGEST_NAME:
+            raise ValueError(f"the name has more than {_LONGEST_NAME} bytes")
+        return name
+
+    def compile_options(self) -> CompileOptions:
+        """Return those of them that say what is compiled."""
+        return CompileOptions(
+            target=self.target,
+            **{name: _READERS[name](getattr(self, name)) or None for name in _SIZES},
+            numerics=self.numerics,
+            precision=self.precision,
+        )
+
+    def sizes_of_page(self) -> dict[str, int]:
+        """Return the sizes at which the page shows the plan of memory."""
+        return parse_at(self.at)
+
+
+class TaskDiagnostic(BaseModel):
+    """What is wrong with a model, or worth saying: as in the document of `--json`."""
+
+    severity: Literal["error", "warning", "remark", "note"]
+    message: str
+    hint: str | None = None
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
+    notes: list["TaskNote"] = Field(default_factory=list["TaskNote"])
+
+
+class TaskNote(BaseModel):
+    """A place that helps to understand a diagnostic."""
+
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
 
 
 class Kernel(BaseModel):
@@ -107,6 +215,10 @@ class Task(BaseModel):
     state: State
     step: str = Field("", description="What is being done, for people.")
     error: str | None = None
+    diagnostics: list[TaskDiagnostic] = Field(
+        default_factory=list[TaskDiagnostic],
+        description="What passes warned of and, of a task that failed, why.",
+    )
     asks: bool = Field(False, description="The search waits for an order.")
     created: float
     started: float | None = None
@@ -121,5 +233,5 @@ class TaskEvent(BaseModel):
     """Something that happened: `number` grows, `data` depends on the kind."""
 
     number: int
-    kind: Literal["state", "step", "line", "asks", "kernels", "report", "error"]
+    kind: Literal["state", "step", "line", "asks", "kernels", "report", "diagnostics", "error"]
     data: dict[str, Any]

@@ -13,14 +13,18 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, cast
 
+from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.errors import BraidError
+from braid.support.option_names import naming_flags
 from braid.tools.service.sessions import end_session
 from braid.tools.service.task import Kernel, TaskOptions
 from braid.tools.service.usage import over_limit, restrict_process
+from braid.tools.terminal.answer import plain
 
 if TYPE_CHECKING:
     from braid.tuning.space_files import FamilySpace
@@ -43,15 +47,16 @@ def main() -> int:
         orders = queue.SimpleQueue[str]()
         threading.Thread(target=_listen, args=(orders,), daemon=True).start()
         memory, output = 0, 0
+        diagnostics = Diagnostics(directory, report)
         try:
             request = json.loads((directory / REQUEST).read_text())
             memory, output = request["memory"], request["output"]
             restrict_process(memory, output)
             options = TaskOptions.model_validate(request["options"])
-            _work(directory, options, request["jobs"], report, orders)
+            with naming_flags(options.names == "flags"), handle_diagnostics(diagnostics.add):
+                _work(directory, options, request["jobs"], report, orders)
         except BraidError as error:
-            text = str(error).replace("error: ", "", 1)
-            report("error", error=_without_path(text, directory))
+            diagnostics.fail(error)
             return 1
         except Exception as error:
             if (limit := over_limit(error, memory, output)) is not None:
@@ -62,6 +67,33 @@ def main() -> int:
             report("error", error=_without_path(what, directory))
             return 1
         return 0
+
+
+class Diagnostics:
+    """What the passes say of a model, told to the server each time that it grows.
+
+    Files are named as the user knows them, without the directory of the task.
+    """
+
+    def __init__(self, directory: Path, report: Report) -> None:
+        """Begin with nothing."""
+        self._directory, self._report = directory, report
+        self._said: list[dict[str, Any]] = []
+
+    def add(self, diagnostic: Diagnostic) -> None:
+        """Tell what a pass says."""
+        self._said.append(self._plain(diagnostic))
+        self._report("diagnostics", diagnostics=self._said)
+
+    def fail(self, error: BraidError) -> None:
+        """Tell why the task has failed."""
+        text = str(error).replace("error: ", "", 1)
+        self._said.append(self._plain(Diagnostic.from_error(error)))
+        text = _without_path(text, self._directory)
+        self._report("error", error=text, diagnostics=self._said)
+
+    def _plain(self, diagnostic: Diagnostic) -> dict[str, Any]:
+        return _without_paths(plain(diagnostic), self._directory)
 
 
 def _report(events: IO[str], lock: threading.Lock, kind: str, /, **data: Any) -> None:
@@ -79,6 +111,15 @@ def _without_path(text: str, directory: Path) -> str:
     return text.replace(f"{directory}{os.sep}", "")
 
 
+def _without_paths(value: Any, directory: Path) -> Any:
+    """Return JSON of which no text names the directory of the task."""
+    if isinstance(value, dict):
+        return {k: _without_paths(v, directory) for k, v in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_without_paths(each, directory) for each in cast("list[Any]", value)]
+    return _without_path(value, directory) if isinstance(value, str) else value
+
+
 def _work(
     directory: Path,
     options: TaskOptions,
@@ -86,7 +127,7 @@ def _work(
     report: Report,
     orders: "queue.SimpleQueue[str]",
 ) -> None:
-    model = directory / f"model{Path(options.name).suffix}"
+    model = directory / options.name
     is_searched = options.on_miss == "tune"
     if is_searched:
         report("step", step="searching schedules")
@@ -107,7 +148,6 @@ def _tune(
     orders: "queue.SimpleQueue[str]",
 ) -> None:
     """Search the kernels, or only list them where there is no time."""
-    from braid.driver.options import CompileOptions
     from braid.tools.terminal.steering import steering
     from braid.tuning.budget import PausedClock
     from braid.tuning.search import Final, Rule
@@ -140,7 +180,7 @@ def _tune(
         steer=clock.while_asking(steering(clock.end, read, say)) if options.interactive else None,
         clock=clock,
     )
-    found = tune_model(model, tuning, CompileOptions(target=options.target))
+    found = tune_model(model, tuning, options.compile_options())
     if options.seconds > 0:
         say(str(found))
     report("kernels", kernels=[kernel.model_dump() for kernel in _kernels(found.keys)])
@@ -177,25 +217,25 @@ def _kernels(keys: frozenset[str]) -> list[Kernel]:
 
 
 def _compile(model: Path, options: TaskOptions, jobs: int | None, report: Report) -> None:
-    from braid.compiler import compile
+    from braid.driver.compile import compile_or_load
 
     is_searched = options.on_miss == "tune"
-    compiled = compile(
-        model,
-        target=options.target,
+    wanted = replace(
+        options.compile_options(),
         jobs=jobs,
         load=False,
         kernels="best" if is_searched else None,
         on_miss="default" if is_searched else options.on_miss,
         on_miss_seconds=options.seconds,
     )
+    compiled = compile_or_load(model, wanted)
     compiled.save(model.with_name(ARTIFACT))
     report("report", report=str(compiled.kernels), has_artifact=True)
 
 
 def _explain(model: Path, options: TaskOptions, report: Report) -> None:
     """Draw what was decided; a model whose page cannot be drawn is compiled all the same."""
-    from braid.driver.read_source import read_source
+    from braid.driver.read_source import read_to_compile
     from braid.driver.sources.decision_sizes import bind_decision_sizes
     from braid.driver.sources.signature import check_model
     from braid.passes.infrastructure.context import make_context
@@ -206,13 +246,13 @@ def _explain(model: Path, options: TaskOptions, report: Report) -> None:
     context = make_context()
 
     def read() -> Any:
-        module = read_source(context, model, target=options.target, settings={}).module
+        module = read_to_compile(context, model, options.compile_options()).module
         check_model(module)
         return module
 
     def read_at_likely_sizes() -> Any:
         module = read()
-        bind_decision_sizes(context, module)
+        bind_decision_sizes(context, module, options.sizes_of_page())
         return module
 
     try:

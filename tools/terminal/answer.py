@@ -45,12 +45,13 @@ def document(
         "command": command,
         "ok": status == 0,
         "result": result,
-        "diagnostics": [_diagnostic(each) for each in diagnostics],
+        "diagnostics": [plain(each) for each in diagnostics],
     }
     return json.dumps(_finite(content), indent=1, allow_nan=False, default=str) + "\n"
 
 
-def _diagnostic(diagnostic: Diagnostic) -> dict[str, object]:
+def plain(diagnostic: Diagnostic) -> dict[str, object]:
+    """Return a diagnostic as a JSON object; what is unknown is null."""
     return {
         "severity": diagnostic.severity,
         "message": diagnostic.message,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import braid
 from test.unit.tools.service.server import MODEL, Server, serving
 
 webdriver = pytest.importorskip("selenium.webdriver")
@@ -117,7 +118,8 @@ def test_kernels_and_their_times(browser: Any, server: Server) -> None:
     task = client.submit(MODEL, seconds=20, again=True)
     assert client.wait(task)["state"] == "done"
     failing = client.submit(MODEL, target="nowhere")
-    client.wait(failing)
+    with pytest.raises(braid.BraidError):
+        client.wait(failing)
     log_in(browser, server)
     shown(browser, f".task[data-id='{task}']").click()
     rows = shown(browser, "#kernels").text
