@@ -24,6 +24,7 @@ from braid.runtime.weight_index import check_index
 from braid.support.atomic_file import atomic_file
 from braid.support.errors import BraidError
 from braid.support.lockless import lockless_property
+from braid.support.option_names import by_door
 
 FORMAT_VERSION = 2
 MAGIC = b"BRAIDART"
@@ -309,10 +310,12 @@ def _unusable(path: Path, error: BraidError) -> BraidError:
 
 def _no_artifact(path: Path, data: Bytes) -> BraidError:
     """What to say of a file that does not start as an artifact does."""
-    hints = {".onnx": "use braid.compile", ".mlir": "use braid.compile"}
-    hint = hints.get(path.suffix.lower(), "compile the model again")
+    is_model = path.suffix.lower() in (".onnx", ".mlir")
+    hint = "compile the model again"
+    if is_model:
+        hint = by_door("use braid.compile", "compile it first: braid compile")
     if data[:4].tobytes() == b"\x7fELF":
-        hint = "what --emit=so makes is for programs in C, which link with it"
+        hint = "what 'braid compile --emit=so' makes is for programs in C, which link with it"
     return BraidError(
         f"'{path}' is not a braid artifact: it starts with other bytes than {MAGIC!r}",
         hint=hint,

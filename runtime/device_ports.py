@@ -6,6 +6,7 @@ from braid.runtime.device_arrays import DeviceArray
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native_abi import CModel
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 
 PLUGIN = "cuda"
 HOST = "the host"
@@ -71,8 +72,8 @@ def check_place(what: str, spec: TensorSpec, users: Users, array: DeviceArray) -
         raise BraidError(
             f"{what} '{spec.name}' is in the memory of {own}, and has open dims: the host chooses "
             "the code for them, and pads",
-            hint="give an array in this computer's memory, as x.cpu() is, or compile for one size, "
-            "as with --shape",
+            hint="give an array in this computer's memory, as x.cpu() is, or compile for one size "
+            f"({option_text('shapes')})",
         )
     if users <= {own}:
         return

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import shlex
 import stat
 import time
 from collections.abc import Generator
@@ -77,6 +78,14 @@ def check_writable(path: str | os.PathLike[str]) -> None:
             temporary.unlink()
 
 
+def _way_out(path: str | os.PathLike[str], error: OSError) -> str:
+    if error.errno == errno.ENOENT:
+        return f"make its directory first: mkdir -p {shlex.quote(str(Path(path).parent))}"
+    if error.errno == errno.EISDIR:
+        return "name a file in it"
+    return "choose another place with room and write permission"
+
+
 @contextlib.contextmanager
 def _explained(path: str | os.PathLike[str]) -> Generator[None, None, None]:
     """Errors of the system as one that says which file cannot be written."""
@@ -85,7 +94,7 @@ def _explained(path: str | os.PathLike[str]) -> Generator[None, None, None]:
     except OSError as error:
         raise BraidError(
             f"cannot write '{path}': {error.strerror or error}",
-            hint="choose another place with room and write permission",
+            hint=_way_out(path, error),
         ) from error
 
 

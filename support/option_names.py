@@ -1,6 +1,7 @@
 """What an option is called where a user gives it: a keyword in Python, a flag on a command line.
 
-Messages name options by `option_text`, so that one message fits both.
+Messages name options by `option_text`, so that one message fits both; what is called in another
+way besides, such as a function and the command for it, by `by_door`.
 """
 
 import shlex
@@ -41,6 +42,11 @@ def naming_flags(wanted: bool = True) -> Generator[None]:
         yield
     finally:
         _names_flags.reset(token)
+
+
+def by_door(python: str, command: str) -> str:
+    """Return the words for a user of Python, or those for one of a command line."""
+    return command if _names_flags.get() else python
 
 
 def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from braid.support.errors import BraidError, did_you_mean
+from braid.support.option_names import option_text
 
 
 class Numerics(StrEnum):
@@ -112,13 +113,14 @@ def _value(name: str, value: object) -> object:
     default = _DEFAULTS[name]
     if isinstance(default, bool):
         if value not in (True, False, "true", "false"):
-            raise BraidError(f"{name} is {value!r}, expected true or false")
+            raise BraidError(f"{option_text(name)} is {value!r}, expected true or false")
         return value in (True, "true")
     known = list(type(default))
     if value not in known:
-        verb = "is" if name == "precision" else "are"
+        called = option_text(name)
+        verb = "are" if called in ("kernels", "numerics") else "is"
         raise BraidError(
-            f"{name} {verb} {value!r}, expected one of {', '.join(known)}",
-            hint=did_you_mean(str(value), known),
+            f"{called} {verb} {value!r}, expected one of {', '.join(known)}",
+            hint=did_you_mean(str(value), known) or f"such as {option_text(name, known[0])}",
         )
     return next(each for each in known if each == value)

@@ -30,6 +30,7 @@ from braid.tools.commands.tune import tune
 from braid.tools.commands.verify import verify
 from braid.tools.terminal.command_group import CommandGroup
 from braid.tools.terminal.exhaustion import exhausted
+from braid.tools.terminal.hints import with_way_out
 from braid.tools.terminal.interrupts import INTERRUPTED
 from braid.tools.terminal.reporter import Reporter, reporting
 from braid.tools.terminal.standard_output import checked_output
@@ -93,7 +94,9 @@ def _fail(error: Exception, arguments: Sequence[str], to: Reporter) -> int:
     if said is None and to.shows_tracebacks:
         traceback.print_exception(error)
     if said is None:
-        said = exhausted(error) or (error if isinstance(error, BraidError) else _internal(error))
+        said = exhausted(error) or (
+            with_way_out(error) if isinstance(error, BraidError) else _internal(error)
+        )
     if not to.command:
         path = getattr(getattr(error, "ctx", None), "command_path", "")
         to.command = path.partition(" ")[2]

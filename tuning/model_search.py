@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from braid.support.distribution import install_command
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 
 P = TypeVar("P", bound=Hashable)
 
@@ -72,7 +73,8 @@ class TimeModel:
         except ImportError as error:
             raise BraidError(
                 "a search by a model needs LightGBM, which is not installed",
-                hint=f"{install_command('tune')}, or search without --search=model",
+                hint=f"{install_command('tune')}, or search without "
+                f"{option_text('search', 'model')}",
             ) from error
         self._library: Any = lightgbm
         self._seeds = [seed + number for number in range(models)]

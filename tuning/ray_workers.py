@@ -19,6 +19,7 @@ from braid.dialects.braid.relayout import Array
 from braid.support.diagnostics import Diagnostic, emit
 from braid.support.distribution import install_command
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 from braid.support.toolchain import braid_version
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 from braid.targets.machines.identity import processor, processor_name
@@ -174,7 +175,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
         ray: Any = import_module("ray")
     except ImportError as error:
         raise BraidError(
-            "--ray needs Ray, which is not installed", hint=install_command("ray")
+            f"{option_text('ray')} needs Ray, which is not installed", hint=install_command("ray")
         ) from error
     is_ours = not ray.is_initialized()
     if is_ours:
@@ -186,7 +187,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
             raise BraidError(
                 f"there is no Ray cluster at '{address}': {reason}",
                 hint="'ray start --head' makes one, of which the others are told; "
-                "--ray local takes this machine alone",
+                f"{option_text('ray', 'local')} takes this machine alone",
             ) from error
     actors: list[Any] = []
     try:

@@ -28,7 +28,9 @@ def parse_budget(budget: int | str) -> int:
     try:
         return parse_size(budget)
     except ValueError as error:
-        raise BraidError(f"the memory budget {error}") from error
+        raise BraidError(
+            f"the memory budget {error}", hint=f"such as {option_text('memory_budget', '512MiB')}"
+        ) from error
 
 
 def with_thresholds(passes: Sequence[ModulePass], thresholds: str | None) -> tuple[ModulePass, ...]:

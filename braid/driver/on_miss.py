@@ -43,8 +43,9 @@ class MissRule:
         on_miss = options.on_miss
         if on_miss not in list(OnMiss):
             raise BraidError(
-                f"on_miss is {on_miss!r}, expected one of {', '.join(OnMiss)}",
-                hint=did_you_mean(str(on_miss), OnMiss),
+                f"{option_text('on_miss')} is {on_miss!r}, expected one of {', '.join(OnMiss)}",
+                hint=did_you_mean(str(on_miss), OnMiss)
+                or f"such as {option_text('on_miss', OnMiss.PROBE)}",
             )
         return MissRule(OnMiss(on_miss), options.on_miss_seconds)
 

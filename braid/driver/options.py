@@ -16,6 +16,7 @@ from braid.support.errors import (
     check_threads,
     did_you_mean,
 )
+from braid.support.option_names import option_text
 from braid.support.progress import Progress
 
 if TYPE_CHECKING:
@@ -317,24 +318,29 @@ class CompileOptions:
 
     def check(self) -> None:
         """Raises BraidError for numbers and times that there cannot be, and for other types."""
-        check_threads(self.threads)
-        check_threads(self.inter_op_threads, "inter_op_threads", least=1)
+        check_threads(self.threads, option_text("threads"))
+        check_threads(self.inter_op_threads, option_text("inter_op_threads"), least=1)
         if self.jobs is not None:
-            check_threads(self.jobs, "jobs", least=1)
+            check_threads(self.jobs, option_text("jobs"), least=1)
         for name in ("measure_orders", "order_seconds", "on_miss_seconds"):
-            _check_seconds(name, getattr(self, name))
+            _check_seconds(option_text(name), getattr(self, name))
         if self.progress is not None and not callable(self.progress):
             raise BraidError(f"progress is {self.progress!r:.200}, expected a function")
         if not isinstance(cast(object, self.target), str | os.PathLike | None):
             raise BraidError(
-                f"target is {self.target!r:.200}, expected the name of a target or the path of one",
-                hint="such as target='host' or target='machine.toml'",
+                f"{option_text('target')} is {self.target!r:.200}, expected the name of a target "
+                "or the path of one",
+                hint=f"such as {option_text('target', 'host')} or "
+                f"{option_text('target', 'machine.toml')}",
             )
-        flags = ("profile", "integers", "emulate", "load", "cache")
+
+        def given(*names: str) -> dict[str, object]:
+            return {option_text(name): getattr(self, name) for name in names}
+
         check_kinds(
-            texts={name: getattr(self, name) for name in ("cpu", "gpu_arch", "recompute")},
-            paths={"use_profile": self.use_profile},
-            flags={name: getattr(self, name) for name in flags},
+            texts=given("cpu", "gpu_arch", "recompute"),
+            paths=given("use_profile"),
+            flags=given("profile", "integers", "emulate", "load", "cache"),
         )
 
 

@@ -19,7 +19,7 @@ from braid.passes.parameters.merge_prepared_parameters import MergePreparedParam
 from braid.passes.partition.assign_devices import STRATEGIES, AssignDevicesPass, Strategy
 from braid.passes.preparation.prepare_backends import PrepareBackendsPass
 from braid.passes.quantization.convert_qdq_to_integers import ConvertQdqToIntegersPass
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, did_you_mean
 from braid.support.option_names import option_text
 from braid.targets.machines.resolve import target_of
 from braid.targets.machines.target import Target
@@ -128,10 +128,14 @@ def with_partition(
         return tuple(passes)
     if strategy is not None and strategy not in STRATEGIES:
         known = ", ".join(STRATEGIES)
-        raise BraidError(f"partition is {strategy!r}, expected one of {known}")
+        raise BraidError(
+            f"{option_text('partition')} is {strategy!r}, expected one of {known}",
+            hint=did_you_mean(str(strategy), STRATEGIES),
+        )
     if len(target.devices) < 2:
         raise BraidError(
-            f"target '{target.name}' has one device, so that there is nothing to partition",
+            f"target '{target.name}' has one device, so that there is nothing to partition by "
+            f"{option_text('pin' if strategy is None else 'partition')}",
             hint=f"give a target with several ({option_text('target')})",
         )
     if not any(isinstance(pass_, AssignDevicesPass) for pass_ in passes):
@@ -179,7 +183,7 @@ def as_passes(passes: object) -> tuple[ModulePass, ...]:
     if not isinstance(passes, Iterable):
         raise BraidError(
             f"passes is {passes!r}, expected a sequence of passes, or text",
-            hint='such as passes="canonicalize,cse"',
+            hint=f"such as {option_text('passes', 'canonicalize,cse')}",
         )
     found: list[ModulePass] = []
     for part in cast(Sequence[object], passes):

@@ -32,7 +32,7 @@ from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError, UnsupportedError, whole_numbers
 from braid.support.model_bytes import is_mlir
-from braid.support.option_names import Value, option_text
+from braid.support.option_names import Value, by_door, option_text
 from braid.support.sizes.assumptions import Assumed
 from braid.support.unsupported_ops import UnsupportedNodesError
 from braid.targets.machines.resolve import confine_target, set_target, target_name
@@ -253,27 +253,38 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
             parameters = parameters_of(module, path)
             return SourceModel(path.stem, _in_braid(context, module, fixed), parameters)
         case suffix:
+            what = f"is a '{suffix}' file" if suffix else "has no suffix"
             raise BraidError(
-                f"'{path}' is a '{suffix}' file, expected a model: .onnx or .mlir"
-                if suffix
-                else f"'{path}' has no suffix, expected a model: .onnx or .mlir",
+                f"'{path}' {'is a directory' if _is_directory(path) else what}, expected a model: "
+                ".onnx or .mlir",
                 hint=_hint_for(path, suffix.lower()),
             )
 
 
-_HINTS = {
-    ".braid": "artifacts (.braid) are loaded with braid.load",
-    **dict.fromkeys((".pt", ".pth", ".pt2"), "braid.from_torch takes modules of PyTorch"),
-    **dict.fromkeys((".pb", ".tflite", ".h5", ".keras"), "convert it to ONNX, as tf2onnx does"),
-}
-"""Ways out for files of other formats, by their suffix."""
+def _is_directory(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # no file has such a name
+        return False
 
 
-def _hint_for(path: Path, suffix: str) -> str | None:
+def _hint_for(path: Path, suffix: str) -> str:
     """Return the way out for what is not the name of a file of a model."""
     if "\n" in str(path) or "func" in str(path):
         return "the text of a module is given as bytes: text.encode()"
-    return _HINTS.get(suffix) or "export the model to ONNX, and name its file *.onnx"
+    if suffix == ".braid":
+        return by_door(
+            "artifacts (.braid) are loaded with braid.load",
+            "artifacts (.braid) are compiled: braid run, bench and inspect take them",
+        )
+    if suffix in (".pt", ".pth", ".pt2", ".ckpt"):
+        return by_door(
+            "braid.from_torch takes modules of PyTorch",
+            "export the module with torch.onnx.export",
+        )
+    if suffix in (".pb", ".tflite", ".h5", ".keras"):
+        return "convert it to ONNX, as tf2onnx does"
+    return "export the model to ONNX, and name its file *.onnx"
 
 
 def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:

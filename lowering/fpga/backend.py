@@ -99,8 +99,8 @@ class FpgaKernels:
         if device.plugin != RTL:
             raise BraidError(
                 f"there is no device plugin '{device.plugin}' for device '{device.name}' yet",
-                hint=f"{option_text('target', 'fpga-sim')} simulates circuits, --emit=verilog of "
-                "braid compile shows them",
+                hint=f"{option_text('target', 'fpga-sim')} simulates circuits, 'braid compile "
+                "--emit=verilog' shows them",
             )
         return [
             Code(

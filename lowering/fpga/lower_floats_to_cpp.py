@@ -74,7 +74,8 @@ class LowerFloatsToCppPass(ModulePass):
         if machine is None:
             raise BraidError(
                 "a design in f32 for a target without an FPGA",
-                hint="give target=fpga-u280, or a number of DSPs, such as dsp=220",
+                hint="give the pass an option target=fpga-u280, or a number of DSPs, such as "
+                "dsp=220",
             )
         return int(machine.fact("dsp"))
 

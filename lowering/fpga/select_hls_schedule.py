@@ -78,7 +78,7 @@ class SelectHlsSchedulePass(ModulePass):
         if machine is None and all(one is None for one in given):
             raise BraidError(
                 "a schedule of a design for a target without an FPGA",
-                hint="give target=fpga-zynq7020, or limits such as dsp=64",
+                hint="give the pass an option target=fpga-zynq7020, or limits such as dsp=64",
             )
         part = (WITHOUT_LIMIT,) * 5 if machine is None else budget_of(machine)
         return tuple(own if one is None else one for one, own in zip(given, part, strict=True))

@@ -22,6 +22,7 @@ from braid.lowering.host.model_code import (
 from braid.lowering.host.variants import DeviceFacts, describe, emit_programs, launched_functions
 from braid.support.errors import BraidError
 from braid.support.llvm_bindings import llvm
+from braid.support.option_names import option_text
 from braid.targets.backend import Weights
 from braid.targets.backends import backend, backend_of
 from braid.targets.machines.target import Target
@@ -107,7 +108,8 @@ def _nothing_at(stage: str, parts: Sequence[DevicePart], target: Target) -> Brai
     able = next(one.name for one in target.backends if stage in _stages(one.name, target))
     return BraidError(
         f"nothing of the model has stage '{stage}': it runs on {used}",
-        hint=f"'--pin op:conv={able}' says why '{able}' does not run a 'conv', and so on",
+        hint=f"{option_text('pin', [f'op:conv={able}'])} says why '{able}' does not run a "
+        "'conv', and so on",
     )
 
 

@@ -98,9 +98,12 @@ def known_features(triple: str, features: Mapping[str, bool]) -> str:
 @cache
 def _known(name: str) -> Machine:
     if name not in _table():
+        similar = did_you_mean(name, cpu_names())
         raise BraidError(
             f"there is no CPU '{name}'",
-            hint=f"expected {NATIVE}, or one of {', '.join(cpu_names())}; another one is given by "
+            hint=f"{similar} "
+            * bool(similar := did_you_mean(name, cpu_names()))
+            + f"expected {NATIVE}, or one of {', '.join(cpu_names())}; another one is given by "
             f"its features: {option_text('cpu', 'x86-64-v3,+avxvnni')}",
         )
     features = ",".join(f"+{feature}" for feature in sorted(_features(name)))

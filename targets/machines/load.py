@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from braid.support.entry_points import TARGETS_GROUP, installed_names, installed_path
-from braid.support.errors import BraidError, SourceLocation
+from braid.support.errors import BraidError, SourceLocation, did_you_mean
 from braid.support.input_files import read_toml, reason
 from braid.targets.machines.parse import parse_target
 from braid.targets.machines.table import Table
@@ -37,9 +37,11 @@ def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
         data = read_toml(path)
     except FileNotFoundError as error:
         known = sorted(target_names())
+        similar = did_you_mean(name, known)
         raise BraidError(
             f"there is no target '{name}'",
-            hint=f"expected a path that ends in .toml, or one of {known}",
+            hint=f"{f'{similar} ' if similar else ''}expected a path that ends in .toml, or one of "
+            f"{', '.join(known)}",
         ) from error
     except (OSError, ValueError) as error:
         raise BraidError(f"cannot read target: {reason(error)}", location=location) from error

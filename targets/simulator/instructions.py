@@ -32,6 +32,7 @@ from enum import IntEnum
 from math import inf
 
 from braid.support.errors import BraidError
+from braid.support.option_names import option_text
 
 
 class Kind(IntEnum):
@@ -153,7 +154,8 @@ class Stream:
         if self.target not in ("", name):
             raise BraidError(
                 f"the stream was made for target '{self.target}', not for '{name}'",
-                hint=f"simulate it with --target {self.target}, or compile the model for '{name}'",
+                hint=f"simulate it with {option_text('target', self.target)}, or compile the "
+                f"model for '{name}'",
             )
 
 

@@ -72,7 +72,8 @@ def compile_model(
 
     what = what_to_emit(written.emit, written.output, options.target)
     check_options(given_options(context), what)
-    output = written.output or default_output(model, what)
+    by_default = default_output(model, what)
+    output = written.output or by_default
     check_binary(output, what)
     check_outputs(*files_written(output, what), reports.memory_json, model=model)
     if reports.verify_decisions:

@@ -115,7 +115,15 @@ def default_output(model: Path, emit: str) -> Path | None:
 
     """
     if not model.name:
-        raise BraidError(f"'{model}' is a directory, expected a model: .onnx or .mlir")
+        raise BraidError(
+            f"'{model}' is a directory, expected a model: .onnx or .mlir",
+            hint="name the file in it",
+        )
+    if model.suffix.lower() == _SUFFIXES[ARTIFACT]:
+        raise BraidError(
+            f"'{model}' is compiled already, expected a model: .onnx or .mlir",
+            hint=f"braid run {model} runs it",
+        )
     suffix = _SUFFIXES.get(emit)
     return None if suffix is None else Path(model.with_suffix(suffix).name)
 
@@ -160,13 +168,22 @@ def check_options(given: frozenset[str], emit: str) -> None:
 
     """
     if is_stage(emit) and not given.isdisjoint(MEMORY_OPTIONS):
-        raise BraidError("memory is planned for --emit=artifact and --emit=so only")
+        raise BraidError(
+            f"memory is planned for --emit=artifact and --emit=so only, not for --emit={emit}",
+            hint="leave out --emit, or the options of memory",
+        )
     if is_stage(emit) and "--inter-op-threads" in given:
-        raise BraidError("kernels run side by side with --emit=artifact and --emit=so only")
+        raise BraidError(
+            f"kernels run side by side with --emit=artifact and --emit=so only, not --emit={emit}",
+            hint="leave out --emit, or --inter-op-threads",
+        )
     if {"--inter-op-threads", "--profile"} <= given:
         raise BraidError(
             "kernels that run side by side cannot be profiled",
             hint="profile without --inter-op-threads; the profile holds with it too",
         )
     if is_stage(emit) and "--measure-orders" in given:
-        raise BraidError("orders are measured for --emit=artifact and --emit=so only")
+        raise BraidError(
+            f"orders are measured for --emit=artifact and --emit=so only, not --emit={emit}",
+            hint="leave out --emit, or --measure-orders",
+        )

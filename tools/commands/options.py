@@ -128,6 +128,11 @@ def parse_dims(texts: Sequence[str] | None) -> dict[str, int | str]:
         if name in dims:
             raise _given_twice("dims", name)
         number = _parse_size("dims", name, size)
+        if number is None and size[:1] in tuple("+-.0123456789"):
+            raise BraidError(
+                f"{option_text('dims')} for '{name}' is '{size}', expected a size or a dim",
+                hint=f"such as {option_text('dims', {name: 8})}",
+            )
         dims[name] = size if number is None else number
     return dims
 

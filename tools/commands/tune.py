@@ -250,7 +250,10 @@ def tune(
         )
     token = elsewhere.token
     if elsewhere.output is not None or (token is not None and not _from_environment(token)):
-        raise BraidError("--token and --output are for --server")
+        raise BraidError(
+            "--token and --output are for --server",
+            hint="without it what is found is used here: braid compile writes the model",
+        )
     from braid.tuning.tune_model import tune_model
 
     tuning = how.tuning(options.jobs)
@@ -289,7 +292,9 @@ def _from_environment(token: str) -> bool:
 
 def _refuse_with_server(given: Sequence[str]) -> None:
     if given:
-        raise BraidError(f"{given[0]} is not taken with --server")
+        raise BraidError(
+            f"{given[0]} is not taken with --server", hint="leave it out: the server decides that"
+        )
 
 
 def _showing(model: Path, interactive: bool) -> AbstractContextManager[object]:
@@ -303,7 +308,7 @@ def _check_one_of(option: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise BraidError(
             f"{option} is '{value}', expected {' or '.join(map(repr, map(str, known)))}",
-            hint=did_you_mean(value, known),
+            hint=did_you_mean(value, known) or f"such as {option} {known[0]}",
         )
 
 

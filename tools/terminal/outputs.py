@@ -67,7 +67,10 @@ def check_directory(path: Path) -> None:
     except OSError as error:
         raise BraidError(f"cannot make the directory '{path}': {error.strerror}") from error
     if not there.is_dir():
-        raise BraidError(f"cannot make the directory '{path}': '{there}' is a file")
+        raise BraidError(
+            f"cannot make the directory '{path}': '{there}' is a file",
+            hint="give a directory, or a name that is free",
+        )
     check_writable(there / path.name)
 
 

@@ -1,8 +1,11 @@
 """What is wrong with a command line, said as all errors are, with a hint."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from braid.support.errors import BraidError
+
+_PREFIX = "Input should be "
 
 
 def usage_error(error: Exception, arguments: Sequence[str]) -> BraidError | None:
@@ -12,9 +15,36 @@ def usage_error(error: Exception, arguments: Sequence[str]) -> BraidError | None
     if format_message is None:
         return None
     message = " ".join(str(format_message()).split())
-    command = getattr(getattr(error, "ctx", None), "command_path", "braid")
+    command = _command(error, arguments)
     if "unexpected extra argument" in message and "--json" in arguments:
         return BraidError(
             message, hint=f"--json takes no file, it prints: {command} … --json > FILE"
         )
+    flag, _, wrong = message.removeprefix("Invalid value for ").partition(": ")
+    value = _value_of(getattr(error, "param", None), arguments)
+    if wrong.startswith(_PREFIX) and value is not None:
+        expected = wrong.removeprefix(_PREFIX).partition(", unable")[0]
+        name = flag.strip("'")
+        message = f"{name} is '{value:.200}', expected {expected.removeprefix('a valid ')}"
     return BraidError(message, hint=f"see {command} --help")
+
+
+def _command(error: Exception, arguments: Sequence[str]) -> str:
+    """Return the command that was called, as far as it is known."""
+    context = getattr(error, "ctx", None)
+    if context is not None:
+        return str(context.command_path)
+    first = next((each for each in arguments if not each.startswith("-")), "")
+    return f"braid {first}".strip()
+
+
+def _value_of(parameter: Any, arguments: Sequence[str]) -> str | None:
+    """Return what stands for an option on the command line; None where that is not clear."""
+    flags = [*getattr(parameter, "opts", ()), *getattr(parameter, "secondary_opts", ())]
+    for place, argument in enumerate(arguments):
+        name, separator, value = argument.partition("=")
+        if name in flags and separator:
+            return value
+        if argument in flags and place + 1 < len(arguments):
+            return arguments[place + 1]
+    return None

@@ -100,7 +100,8 @@ def _runtime_for(triple: str) -> tuple[list[Path], list[Path]]:
     if architecture not in _CPU_FEATURES:
         raise BraidError(
             f"braid's runtime knows {', '.join(_CPU_FEATURES)}, not {architecture}",
-            hint="emit an object (--emit=obj), and link it with a runtime of your own",
+            hint="emit an object ('braid compile --emit=obj'), and link it with a runtime of your "
+            "own",
         )
     directory = find_headers().parent / "src"
     others = set(_CPU_FEATURES.values()) - {_CPU_FEATURES[architecture]}

@@ -76,7 +76,7 @@ def test_mlir_in_bytes() -> None:
         (None, "a model cannot be read from a NoneType"),
         (7, "cannot be read from a int"),
         ([1], "cannot be read from a list"),
-        ("", "has no suffix"),
+        ("", "is a directory"),
         (b"ML\xefR\x01", "bytecode"),
         (b"\x08\x01\xff\xff", "not an ONNX model"),
         (b"no model", "error"),

@@ -1,0 +1,81 @@
+"""The way out of errors that name a file, where nobody else has said one."""
+
+import errno
+import os
+from pathlib import Path
+
+from braid.support.errors import BraidError, Note, did_you_mean
+from braid.support.input_files import open_regular
+
+_LONGEST_LINE = 200
+_ARTIFACT = b"BRAIDART"
+_ZIP = b"PK\x03\x04"
+
+
+def with_way_out(error: BraidError) -> BraidError:
+    """Return the error with a hint, made of why the system does not read a file, or of the file.
+
+    Errors that have one are left as they are, and so are those of which nothing is known.
+    """
+    if error.hint is not None:
+        return error
+    cause = error.__cause__ or error.__context__
+    hint, notes = None, error.notes
+    if isinstance(cause, OSError) and cause.filename is not None:
+        hint = _hint_of_system(cause)
+    elif error.location is not None and error.location.line:
+        notes = (*notes, *_line(error))
+        hint = "correct the file there, or write it again with the program that it comes from"
+    elif error.location is not None:
+        hint = _hint_of_file(Path(error.location.file), error.message)
+    if hint is None:
+        return error
+    return BraidError(error.message, location=error.location, hint=hint, notes=notes)
+
+
+def _hint_of_system(error: OSError) -> str | None:
+    path = Path(os.fsdecode(error.filename))
+    if error.errno == errno.ENOENT:
+        try:
+            known = [each.name for each in path.parent.iterdir()]
+        except OSError:
+            return f"there is no directory '{path.parent}'"
+        similar = did_you_mean(path.name, known)
+        return similar or f"look into '{path.parent.absolute()}', where it is expected"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"give yourself the permission to read it: chmod u+r {path}"
+    if error.errno == errno.EISDIR:
+        return "name a file in it"
+    return None
+
+
+def _line(error: BraidError) -> tuple[Note, ...]:
+    """Return a note with the line where something is wrong."""
+    location = error.location
+    if location is None:
+        return ()
+    try:
+        with open_regular(location.file) as file:
+            lines = (line for number, line in enumerate(file, 1) if number == location.line)
+            text = next(lines, b"").decode(errors="replace").strip()
+    except OSError:
+        return ()
+    return (Note(f"the line is: {text:.{_LONGEST_LINE}}"),) if text else ()
+
+
+def _hint_of_file(path: Path, message: str) -> str | None:
+    """Return what to do with a file that is not what its name says."""
+    try:
+        with open_regular(path) as file:
+            start = file.read(512)
+    except OSError:
+        return None
+    if start.startswith(_ARTIFACT):
+        return "it is an artifact: give it a name that ends in .braid, and run it"
+    if start.startswith(_ZIP):
+        return "it is a ZIP archive, as PyTorch writes: export the module with torch.onnx.export"
+    if not message.startswith(("not an ONNX model", "the file is empty")):
+        return None
+    if start and all(byte >= 32 or byte in b"\t\r\n" for byte in start):
+        return "it is text, expected ONNX's binary format: export the model again"
+    return "export, copy or download the model again"
