@@ -254,9 +254,9 @@ def _read(context: Context, source: ModelSource, fixed: Fixed) -> SourceModel:
             return SourceModel(path.stem, _in_braid(context, module, fixed), parameters)
         case suffix:
             what = f"is a '{suffix}' file" if suffix else "has no suffix"
+            what = "is a directory" if _is_directory(path) else what
             raise BraidError(
-                f"'{path}' {'is a directory' if _is_directory(path) else what}, expected a model: "
-                ".onnx or .mlir",
+                f"'{path}' {what}, expected a model: .onnx or .mlir",
                 hint=_hint_for(path, suffix.lower()),
             )
 

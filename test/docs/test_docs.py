@@ -46,7 +46,13 @@ NOT_RUN = {
         "it takes an environment of its own, which test/unit/test_runtime_wheel.py makes"
     ],
     "docs/extending/add-an-op.md": ["installs packages"],
-    "docs/service.md": ["installs packages", "needs a server", "needs a server", "needs a server"],
+    "docs/service.md": [
+        "installs packages",
+        "needs a server",
+        "needs a server",
+        "needs a server",
+        "needs a server",
+    ],
 }
 # Languages of blocks that have nothing to run.
 PLAIN = {"text", "c", "json"}

@@ -120,7 +120,7 @@ def _sides(
                 f"--{side.name} is for what is compiled, and '{side.path}' is compiled",
                 hint="give the .onnx or .mlir file that it was compiled from",
             )
-    if all(side.is_artifact for side in sides) and replace(shared, threads=1) != DEFAULTS:
+    if all(side.is_artifact for side in sides) and set(_given(shared)) - {"threads"}:
         raise BraidError(
             "both files are compiled, so that no option of compilations applies",
             hint="give the .onnx or .mlir files that they were compiled from",
@@ -146,9 +146,17 @@ def _merged(side: str, shared: CompileOptions, text: str) -> CompileOptions:
     reader = typer.Typer(add_completion=False, rich_markup_mode=None)
     reader.command(add_help_option=False)(_given_options)
     own = _read_options(reader, side, words)
-    given = {f.name: getattr(own, f.name) for f in fields(own)}
-    changed = {n: value for n, value in given.items() if value != getattr(DEFAULTS, n)}
-    return replace(shared, **changed)
+    return replace(shared, **_given(own))
+
+
+def _given(options: CompileOptions) -> dict[str, Any]:
+    """Return the options that are not as by default; none of several is as none."""
+    values = {field.name: getattr(options, field.name) for field in fields(options)}
+    return {
+        name: value
+        for name, value in values.items()
+        if value != (default := getattr(DEFAULTS, name)) and (value or default)
+    }
 
 
 @grouped

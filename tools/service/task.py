@@ -163,9 +163,12 @@ class TaskOptions(BaseModel):
 
     def compile_options(self) -> CompileOptions:
         """Return those of them that say what is compiled."""
+        sizes: dict[str, Any] = {
+            name: _READERS[name](getattr(self, name)) or None for name in _SIZES
+        }
         return CompileOptions(
+            **sizes,
             target=self.target,
-            **{name: _READERS[name](getattr(self, name)) or None for name in _SIZES},
             numerics=self.numerics,
             precision=self.precision,
         )
