@@ -22,8 +22,8 @@ _FLAGS = {
 
 _names_flags = ContextVar("names_flags", default=False)
 
-Value = int | str | Sequence[int]
-"""What an option, or an entry of one, is: a size, a name, sizes, or True."""
+Value = int | str | Sequence[int] | Sequence[str]
+"""What an option, or an entry of one, is: a size, a name, several of either, or True."""
 
 
 def flag_of(keyword: str) -> str:

@@ -1,7 +1,6 @@
 """Inputs and outputs of a run: `.npy` files and random values."""
 
 import io
-import json
 import math
 import os
 import re
@@ -22,7 +21,7 @@ from braid.support.errors import BraidError
 from braid.support.input_files import open_regular
 from braid.support.likely_sizes import likely_size
 from braid.support.option_names import option_text
-from braid.tools.commands.options import split_pair
+from braid.tools.terminal.option_values import parse_constants, split_pair
 
 Array = NDArray[Any]
 Shapes = Mapping[str, Sequence[int]]
@@ -51,37 +50,14 @@ def read_inputs(texts: Sequence[str] | None) -> dict[str, Array]:
     return inputs
 
 
-def read_constants(texts: Sequence[str] | None, *, files: bool = True) -> dict[str, object]:
+def read_constants(texts: Sequence[str] | None) -> dict[str, object]:
     """Read the values of `--constant`: numbers, lists of them as in JSON, or a `.npy` file.
-
-    What comes from other machines names no `files` here.
 
     Raises:
         BraidError: one is not `name=value`, an input comes twice, or a file cannot be read.
 
     """
-    constants: dict[str, object] = {}
-    for text in texts or ():
-        name, value = split_pair("constants", text)
-        if name in constants:
-            raise BraidError(
-                f"{option_text('constants')} is given twice for '{name}'",
-                hint="leave one of them out",
-            )
-        is_file = files and value.lower().endswith(".npy")
-        constants[name] = read_npy(Path(value)) if is_file else _constant(name, value)
-    return constants
-
-
-def _constant(name: str, text: str) -> object:
-    try:
-        values: list[object] = json.loads(f"[{text}]")
-    except ValueError as error:
-        raise BraidError(
-            f"{option_text('constants')} for '{name}' is '{text:.200}', expected numbers",
-            hint=f"such as {option_text('constants', {name: 16000})}",
-        ) from error
-    return values[0] if len(values) == 1 else values
+    return parse_constants(texts, read_npy)
 
 
 def read_npy(path: Path) -> Array:

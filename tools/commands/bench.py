@@ -13,9 +13,9 @@ from braid.tools.commands.options import (
     InterpretOption,
     ModelArgument,
     SeedOption,
-    parse_at,
 )
 from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.option_values import parse_at
 
 RunsOption = Annotated[int, typer.Option(metavar="N", min=1, help="Runs that are measured.")]
 WarmupOption = Annotated[int, typer.Option(metavar="N", min=0, help="Runs before these.")]

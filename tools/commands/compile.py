@@ -129,7 +129,7 @@ def _emit_stage(model: Path, stage: str, output: Path | None, options: CompileOp
     is_printed = output is None or output == STANDARD_OUTPUT
     if output is not None and not is_printed:
         write_files({output: data})
-    found = {
+    found: dict[str, object] = {
         "model": str(model),
         "output": None if is_printed else str(output),
         "emit": stage,

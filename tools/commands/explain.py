@@ -11,8 +11,9 @@ import typer
 from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped, only
-from braid.tools.commands.options import AtOption, SourceArgument, option_of, parse_at
+from braid.tools.commands.options import AtOption, SourceArgument, option_of
 from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.option_values import parse_at
 
 if TYPE_CHECKING:
     from xdsl.context import Context

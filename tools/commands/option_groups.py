@@ -7,13 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from braid.driver.options import CompileOptions, options_of
-from braid.tools.commands.options import (
-    option_of,
-    parse_bounds,
-    parse_buckets,
-    parse_dims,
-    parse_shapes,
-)
+from braid.tools.commands.options import option_of
+from braid.tools.terminal.option_values import parse_bounds, parse_buckets, parse_dims, parse_shapes
 
 _Result = TypeVar("_Result")
 

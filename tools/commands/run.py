@@ -16,9 +16,9 @@ from braid.tools.commands.options import (
     ModelArgument,
     RandomOption,
     SeedOption,
-    parse_at,
 )
 from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.option_values import parse_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,9 +15,9 @@ from braid.tools.commands.options import (
     InterpretOption,
     SeedOption,
     SourceArgument,
-    parse_at,
 )
 from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.option_values import parse_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from functools import partial
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import (
@@ -17,11 +16,11 @@ from pydantic import (
 from braid.driver.options import CompileOptions
 from braid.support.errors import BraidError
 from braid.support.option_names import naming_flags
-from braid.tools.commands.arrays import read_constants
-from braid.tools.commands.options import (
+from braid.tools.terminal.option_values import (
     parse_at,
     parse_bounds,
     parse_buckets,
+    parse_constants,
     parse_dims,
     parse_shapes,
 )
@@ -39,7 +38,7 @@ _SIZES = ("shapes", "dims", "constants", "shape_buckets", "shape_bounds")
 _READERS: dict[str, Callable[[list[str]], Any]] = {
     "shapes": parse_shapes,
     "dims": parse_dims,
-    "constants": partial(read_constants, files=False),
+    "constants": parse_constants,
     "shape_buckets": parse_buckets,
     "shape_bounds": parse_bounds,
     "at": parse_at,
