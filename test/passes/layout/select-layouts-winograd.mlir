@@ -12,7 +12,7 @@
 
 // STRICT-NOT: winograd
 
-// UNKNOWN: error: numerics are 'exact', expected one of strict, fast
+// UNKNOWN: error: BRAID_NUMERICS of the environment: numerics are 'exact', expected one of strict, fast
 func.func @main(%x: tensor<1x64x30x30xf32>, %v: tensor<64x64x3x3xf32>) -> tensor<1x64x26x26xf32> {
   %w = braid.parameter {key = "w"} : tensor<64x64x3x3xf32>
   %y = braid.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pad_low = array<i64: 0, 0>, pad_high = array<i64: 0, 0>, groups = 1 : i64} : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x28x28xf32>
