@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import os
-import shlex
 import stat
 import time
 from collections.abc import Generator
@@ -80,7 +79,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 def _way_out(path: str | os.PathLike[str], error: OSError) -> str:
     if error.errno == errno.ENOENT:
-        return f"make its directory first: mkdir -p {shlex.quote(str(Path(path).parent))}"
+        return f"make the directory '{Path(path).parent}' first"
     if error.errno == errno.EISDIR:
         return "name a file in it"
     return "choose another place with room and write permission"

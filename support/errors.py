@@ -99,9 +99,13 @@ class InfeasibleError(BraidError):
 
 def was_interrupted(error: BaseException | None) -> bool:
     """Whether Ctrl-C is behind an error: modules in C report it as an error of their own."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+    seen = set[int]()  # errors that were raised from each other go in circles
+    while error is not None and id(error) not in seen:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        seen.add(id(error))
         error = error.__cause__ or error.__context__
-    return error is not None
+    return False
 
 
 _NONE: Mapping[str, object] = MappingProxyType({})

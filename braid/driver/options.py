@@ -396,7 +396,7 @@ def _check_keywords(
         raise WrongArgumentError(
             f"braid.{function} takes a model, and options by keyword; it was given {len(given)} "
             "more by position",
-            hint="such as target='host'",
+            hint=f"such as {option_text('target', 'host')}",
         )
     for name in keywords:
         if name not in known:

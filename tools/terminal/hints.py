@@ -4,7 +4,7 @@ import errno
 import os
 from pathlib import Path
 
-from braid.support.errors import BraidError, Note, did_you_mean
+from braid.support.errors import BraidError, Note, SourceLocation, did_you_mean
 from braid.support.input_files import open_regular
 
 _LONGEST_LINE = 200
@@ -15,22 +15,23 @@ _ZIP = b"PK\x03\x04"
 def with_way_out(error: BraidError) -> BraidError:
     """Return the error with a hint, made of why the system does not read a file, or of the file.
 
-    Errors that have one are left as they are, and so are those of which nothing is known.
+    Errors that have one are left as they are, and so are those of which nothing is known; but a
+    file that is no ONNX model may be something else, which says more than any hint.
     """
-    if error.hint is not None:
-        return error
+    location, notes = error.location, error.notes
     cause = error.__cause__ or error.__context__
-    hint, notes = None, error.notes
-    if isinstance(cause, OSError) and cause.filename is not None:
+    is_no_model = location is not None and error.message.startswith("not an ONNX model")
+    hint = _hint_of_file(Path(location.file)) if is_no_model and location is not None else None
+    if hint is None and error.hint is not None:
+        return error
+    if hint is None and isinstance(cause, OSError) and cause.filename is not None:
         hint = _hint_of_system(cause)
-    elif error.location is not None and error.location.line:
-        notes = (*notes, *_line(error))
+    elif hint is None and location is not None and location.line:
+        notes = (*notes, *_line(location))
         hint = "correct the file there, or write it again with the program that it comes from"
-    elif error.location is not None:
-        hint = _hint_of_file(Path(error.location.file), error.message)
     if hint is None:
         return error
-    return BraidError(error.message, location=error.location, hint=hint, notes=notes)
+    return BraidError(error.message, location=location, hint=hint, notes=notes)
 
 
 def _hint_of_system(error: OSError) -> str | None:
@@ -49,11 +50,8 @@ def _hint_of_system(error: OSError) -> str | None:
     return None
 
 
-def _line(error: BraidError) -> tuple[Note, ...]:
+def _line(location: SourceLocation) -> tuple[Note, ...]:
     """Return a note with the line where something is wrong."""
-    location = error.location
-    if location is None:
-        return ()
     try:
         with open_regular(location.file) as file:
             lines = (line for number, line in enumerate(file, 1) if number == location.line)
@@ -63,7 +61,7 @@ def _line(error: BraidError) -> tuple[Note, ...]:
     return (Note(f"the line is: {text:.{_LONGEST_LINE}}"),) if text else ()
 
 
-def _hint_of_file(path: Path, message: str) -> str | None:
+def _hint_of_file(path: Path) -> str | None:
     """Return what to do with a file that is not what its name says."""
     try:
         with open_regular(path) as file:
@@ -74,8 +72,6 @@ def _hint_of_file(path: Path, message: str) -> str | None:
         return "it is an artifact: give it a name that ends in .braid, and run it"
     if start.startswith(_ZIP):
         return "it is a ZIP archive, as PyTorch writes: export the module with torch.onnx.export"
-    if not message.startswith(("not an ONNX model", "the file is empty")):
-        return None
     if start and all(byte >= 32 or byte in b"\t\r\n" for byte in start):
         return "it is text, expected ONNX's binary format: export the model again"
-    return "export, copy or download the model again"
+    return None

@@ -56,8 +56,14 @@ MISTAKES = (
     # Models.
     _m("compile goood.onnx", "goood.onnx", "good.onnx", "No such file", "did you mean 'good.onnx'"),
     _m("compile folder", "folder", ".onnx", "directory", ".onnx"),
-    _m("compile empty.onnx", "empty.onnx", "model", "empty", "download"),
-    _m("compile truncated.onnx", "truncated.onnx", "ONNX model", "truncated", "download"),
+    _m("compile empty.onnx", "empty.onnx", "model", "empty", "export the model again"),
+    _m(
+        "compile truncated.onnx",
+        "truncated.onnx",
+        "ONNX model",
+        "truncated",
+        "export the model again",
+    ),
     _m("compile text.onnx", "text.onnx", "binary format", "it is text", "export"),
     _m("compile model.txt", "model.txt", ".onnx or .mlir", ".txt", ".onnx"),
     _m("compile model.pt", "model.pt", ".onnx", ".pt", "torch.onnx.export|from_torch"),
@@ -67,7 +73,7 @@ MISTAKES = (
     _m("run short.braid --random", "short.braid", "header|bytes", "shorter", "compile"),
     _m("run version.braid --random", "version.braid", "version", "99", "compile"),
     _m("run good.braid --interpret --random", "good.braid", "interpret", "compiled", ".onnx"),
-    _m("compile odd.onnx", "odd.onnx", "op", "Frobnicate", "not supported|hint"),
+    _m("compile odd.onnx", "odd.onnx", "op", "Frobnicate", "add"),
     _m("compile weightless.onnx", "weights.bin", "read|weights.bin", "weightless.onnx", "hint"),
     _m("compile bad.mlir", "bad.mlir:1", "Expected", "func.func @main( {", "correct the file"),
     _m("compile unreadable.onnx", "unreadable.onnx", "read", "Permission denied", "permission"),
@@ -126,7 +132,9 @@ MISTAKES = (
     _m("run good.onnx --input x=double.npy", "'x'", "float32", "float64", "hint"),
     _m("run good.onnx --input x=long.npy", "'x'", "(2, 3)", "(2, 4)", "expected (2, 3)"),
     # Outputs.
-    _m("compile good.onnx -o none/out.braid", "none/out.braid", "write", "No such file", "mkdir"),
+    _m(
+        "compile good.onnx -o none/out.braid", "none/out.braid", "write", "No such file", "make the"
+    ),
     _m("compile good.onnx -o folder", "folder", "write", "directory", "name a file in it"),
     _m("compile good.onnx -o good.onnx", "good.onnx", "overwritten", "model", "name of its own"),
     _m("compile good.onnx -o /dev/full", "/dev/full", "write", "No space left", "hint"),
