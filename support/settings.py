@@ -93,9 +93,13 @@ def settings_of_environment() -> Settings:
     """
     emulate = os.environ.get(EMULATE, "") not in ("", "0")  # as the runtime reads it
     found = DEFAULTS.with_given({"emulate": emulate})
-    for name, variable in (("numerics", NUMERICS), ("precision", PRECISION)):
+    given = {
+        "numerics": (NUMERICS, os.environ.get(NUMERICS)),
+        "precision": (PRECISION, os.environ.get(PRECISION)),
+    }
+    for name, (variable, value) in given.items():
         try:
-            found = found.with_given({name: os.environ.get(variable) or None})
+            found = found.with_given({name: value or None})
         except BraidError as error:
             raise BraidError(
                 f"{variable} of the environment: {error.message}",
