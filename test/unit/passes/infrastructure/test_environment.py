@@ -40,6 +40,7 @@ OTHER_VALUES = {
 CONTEXT_VARIABLES = {
     "granted_sizes",  # what shapes take for granted, which passes write down
     "braid_diagnostic_handler",  # who hears what passes say
+    "braid_reporter",  # how a command says what it has found
     "braid_progress_listener",  # who hears how far a compilation is
     "emulated",  # whether an artifact that is loaded runs on the host instead of missing devices
     "end_wanted",  # who may end a run
