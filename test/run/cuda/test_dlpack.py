@@ -174,7 +174,7 @@ def test_open_dims_are_the_hosts(package: Package) -> None:
         model(package.tensor(X))
     with pytest.raises(BraidError, match=f"output 'y' {message}"):
         model(X, out=package.tensor(np.zeros_like(X)))
-    assert "--shape" in (own.value.hint or "")
+    assert "shapes" in (own.value.hint or "")
 
 
 def test_what_the_host_uses_is_the_hosts(package: Package) -> None:
