@@ -1,5 +1,6 @@
 """What a task is: a model, what is to be done with it, and how far that is."""
 
+import re
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any, Literal, cast
@@ -31,8 +32,35 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 SpaceFormat = Literal["toml", "json"]
 
-SizeTexts = Annotated[list[Annotated[str, Field(max_length=1 << 16)]], Field(max_length=256)]
-"""Values as they stand on the command line, `NAME=VALUE` each."""
+SizeTexts = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=64)]
+"""Values as they stand on the command line, `NAME=VALUE` each: as many as an address may hold."""
+
+_ANY_NAME, _NAME = r"[^\x00-\x1f\x7f]+", r"[^\s\x00-\x1f\x7f=;,]+"
+_SIZE = r"(0|[1-9][0-9]{0,17})"
+_SIZE_LIST = rf"{_SIZE}(,{_SIZE})*"
+_NUMBER = r"(-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,17})?([eE][+-]?[0-9]{1,2})?|true|false)"
+_ROW = rf"({_NUMBER}|\[{_NUMBER}(, ?{_NUMBER})*\])"
+_VALUE = rf"({_ROW}|\[{_ROW}(, ?{_ROW})*\])"
+_PATTERNS = {
+    "shapes": rf"^{_ANY_NAME}=({_SIZE_LIST})?$",
+    "dims": rf"^{_ANY_NAME}=({_SIZE}|[A-Za-z_][^\x00-\x1f\x7f=]*)$",
+    "constants": rf"^{_ANY_NAME}={_VALUE}(, ?{_VALUE})*$",
+    "shape_buckets": rf"^{_NAME}={_SIZE_LIST}$",
+    "shape_bounds": rf"^{_NAME}={_SIZE}$",
+    "at": rf"^{_NAME}={_SIZE}$",
+}
+"""What the schema says of each text; what is wrong with one is told in other words."""
+
+
+def _texts(option: str, description: str) -> Any:
+    """Return the field of an option that has such texts."""
+
+    def with_pattern(schema: dict[str, Any]) -> None:
+        schema["items"]["pattern"] = _PATTERNS[option]
+        schema["uniqueItems"] = True  # and each name once, which a schema cannot say
+
+    return Field([], description=description, json_schema_extra=with_pattern)
+
 
 _SIZES = ("shapes", "dims", "constants", "shape_buckets", "shape_bounds")
 _READERS: dict[str, Callable[[list[str]], Any]] = {
@@ -118,19 +146,15 @@ class TaskOptions(BaseModel):
         None, max_length=1 << 16, description="What is searched: the text of a file of spaces."
     )
     space_format: SpaceFormat = "toml"
-    shapes: SizeTexts = Field(
-        [], description="Shapes of inputs with open dims, such as x=1,3,224,224."
+    shapes: SizeTexts = _texts("shapes", "Shapes of inputs with open dims: x=1,3,224,224.")
+    dims: SizeTexts = _texts("dims", "Sizes of open dims wherever they stand: batch=4.")
+    constants: SizeTexts = _texts("constants", "Values of inputs that never change: rate=16000.")
+    shape_buckets: SizeTexts = _texts(
+        "shape_buckets", "Sizes of open dims to compile for: batch=1,2,4."
     )
-    dims: SizeTexts = Field([], description="Sizes of open dims wherever they stand: batch=4.")
-    constants: SizeTexts = Field(
-        [], description="Values of inputs that never change, such as rate=16000."
-    )
-    shape_buckets: SizeTexts = Field(
-        [], description="Sizes of open dims to compile for, such as batch=1,2,4."
-    )
-    shape_bounds: SizeTexts = Field([], description="Largest sizes of open dims: batch=8.")
-    at: SizeTexts = Field(
-        [], description="Sizes of open dims at which the page shows the plan of memory: batch=3."
+    shape_bounds: SizeTexts = _texts("shape_bounds", "Largest sizes of open dims: batch=8.")
+    at: SizeTexts = _texts(
+        "at", "Sizes of open dims at which the page shows the plan of memory: batch=3."
     )
     numerics: Literal["fast", "strict"] | None = None
     precision: Literal["bf16", "model"] | None = None
@@ -151,6 +175,9 @@ class TaskOptions(BaseModel):
                 _READERS[str(field.field_name)](texts)
             except BraidError as error:
                 raise ValueError(error.message) from error
+        for text in texts:
+            if re.search(_PATTERNS[str(field.field_name)], text) is None:
+                raise ValueError(f"'{text}' has other values or characters than the schema says")
         return texts
 
     @field_validator("name", mode="after")

@@ -187,7 +187,7 @@ def parse_constants(
 def _numbers(name: str, text: str) -> object:
     try:
         values: list[object] = json.loads(f"[{text}]")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BraidError(
             f"{option_text('constants')} for '{name}' is '{text:.200}', expected numbers",
             hint=f"such as {option_text('constants', {name: 16000})}",

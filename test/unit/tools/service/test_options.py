@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import onnx
@@ -71,7 +72,8 @@ def test_spaces_and_several_thresholds(server: Server, open_model: Path, tmp_pat
     [
         ({"dims": {"batch": "x=y"}}, None),
         ({"shapes": {"x": "a,b"}}, "shapes for 'x' is 'a,b', expected sizes"),
-        ({"constants": {"k": "here.npy"}}, "no input 'k'|expected"),
+        ({"constants": {"k": "here.npy"}}, "'k=\"here.npy\"' has other values"),
+        ({"constants": {"k": float("nan")}}, "'k=NaN' has other values"),
         ({"threshold": [0.5, float("nan")]}, "threshold"),
         ({"frobnicate": 1}, "frobnicate"),
     ],
@@ -81,6 +83,14 @@ def test_wrong_options_are_refused(
 ) -> None:
     with pytest.raises(braid.BraidError, match=message):
         server.client.wait(server.client.submit(open_model, on_miss="default", **options))
+
+
+@pytest.mark.parametrize("text", ["[" * 150, '{"a":1}', "%00", "-", ",", "9" * 190])
+@pytest.mark.parametrize("option", ["shapes", "dims", "constants", "shape_buckets", "at"])
+def test_texts_that_no_schema_allows_are_refused(server: Server, option: str, text: str) -> None:
+    value = text if "%" in text else quote(text)
+    status, answer = server.ask("POST", f"/tasks?name=m.onnx&{option}=k={value}", b"x")
+    assert status == 422 and option in json.dumps(answer), answer
 
 
 def test_a_constant_names_no_file_of_the_server(server: Server, open_model: Path) -> None:
