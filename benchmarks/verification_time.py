@@ -114,7 +114,7 @@ def measure(name: str, model: onnx.ModelProto) -> list[Measurement]:
 
 
 def models(sample: int, light: list[str]) -> Iterator[tuple[str, onnx.ModelProto]]:
-    """A fixed sample of the backend tests, the small models, and light ones by name."""
+    """Yield a fixed sample of the backend tests, the small models, and light ones by name."""
     for name, make in small_makers().items():
         yield name, make()
     for name in light:

@@ -117,7 +117,7 @@ class Client:
         return self._json("GET", f"/tasks/{task}")
 
     def events(self, task: str, after: int = 0) -> Iterator[TaskEvent]:
-        """What happens to a task after the event of a number, until it ends."""
+        """Yield what happens to a task after the event of a number, until it ends."""
         with closing(self._open("GET", f"/tasks/{task}/events?after={after}")) as stream:
             try:
                 for line in stream:
@@ -155,7 +155,7 @@ class Client:
         self._read("DELETE", f"/tasks/{task}")
 
     def artifact(self, task: str) -> bytes:
-        """The compiled model, which `braid.load` reads from a file."""
+        """Return the compiled model, which `braid.load` reads from a file."""
         return self._read("GET", f"/tasks/{task}/artifact")
 
     def run(self, task: str, inputs: Mapping[str, object]) -> dict[str, NDArray[Any]]:

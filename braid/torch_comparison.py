@@ -63,7 +63,7 @@ def check_export(
 
 
 def random_op(graph: Any) -> str | None:
-    """The first op of a graph that draws random numbers, None where there is none."""
+    """Return the first op of a graph that draws random numbers, None where there is none."""
     for node in graph.nodes:
         tags: Iterable[Any] = getattr(node.target, "tags", ())
         if torch.Tag.nondeterministic_seeded in tags:
@@ -118,7 +118,7 @@ def differing_op(program: Any, proto: onnx.ModelProto, args: Sequence[object]) -
 
 
 def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any]]:
-    """The op and the value by the name of every node of a program that makes one tensor."""
+    """Return the op and the value by the name of every node of a program that makes one tensor."""
     given = iter(args)
     flat: list[Any] = []
     for spec in program.graph_signature.input_specs:
@@ -141,7 +141,7 @@ def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any
 
 
 def _eager(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
-    """What PyTorch computes, on copies of the inputs and of the module's buffers."""
+    """Return what PyTorch computes, on copies of the inputs and of the module's buffers."""
     args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
     with torch.no_grad():
         if not isinstance(module, torch.nn.Module):
@@ -180,7 +180,7 @@ def _array(value: Any) -> Array:
 
 
 def _real(value: Any) -> Any:
-    """An input as the model takes it: complex numbers as pairs of real ones."""
+    """Return an input as the model takes it: complex numbers as pairs of real ones."""
     if not is_tensor(value):
         return value
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value

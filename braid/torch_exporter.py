@@ -60,7 +60,7 @@ _NEW_AXES = {1: ((0,),), 2: ((0, 1), (0,)), 3: ((0, 1, 2), (0, 2), (2,))}
 
 
 def _translations() -> dict[Any, Any]:
-    """What the exporter would make sequences of, or lose digits by, as other ops."""
+    """Return what the exporter would make sequences of, or lose digits by, as other ops."""
     aten, op = import_package("torch").ops.aten, import_package("onnxscript").opset18
 
     def at_least(rank: int) -> Any:
@@ -165,7 +165,7 @@ def evaluating(module: Any) -> Generator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """What is wrong, without the exporter's advice; the cause of all causes says it best."""
+    """Return what is wrong, without the exporter's advice; the cause of all causes says it best."""
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__

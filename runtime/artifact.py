@@ -92,7 +92,7 @@ def artifact_bytes(manifest: Manifest, code: bytes, weights: Bytes, devices: byt
 def _pieces(
     manifest: Manifest, code: bytes, weights: Bytes, devices: bytes
 ) -> list[tuple[int, Bytes]]:
-    """The header and the sections, each with its place, in the order of the file."""
+    """Return the header and the sections, each with its place, in the order of the file."""
     check_index(manifest.weights, weights.size)
     contents = _contents(manifest, code, devices)
     offsets = _offsets(contents, weights.size)
@@ -130,7 +130,7 @@ def fill_artifact(
 
 
 def _contents(manifest: Manifest, code: bytes, devices: bytes) -> dict[SectionKind, Bytes]:
-    """The sections beside the weights, in the order in which they are written."""
+    """Return the sections beside the weights, in the order in which they are written."""
     manifest, devices = _stored_once(manifest, code, devices)
     contents = {SectionKind.MANIFEST: manifest.to_json().encode(), SectionKind.CODE: code}
     if devices:
@@ -149,7 +149,7 @@ def _offsets(contents: Mapping[SectionKind, Bytes], weights_bytes: int) -> dict[
 
 
 def _header(contents: Mapping[SectionKind, Bytes], offsets: Mapping[SectionKind, int]) -> bytes:
-    """The header, the table of sections and the digest of both."""
+    """Return the header, the table of sections and the digest of both."""
     header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(contents))
     for kind in SectionKind:
         if kind in contents:
@@ -159,7 +159,7 @@ def _header(contents: Mapping[SectionKind, Bytes], offsets: Mapping[SectionKind,
 
 
 def _stored_once(manifest: Manifest, code: bytes, devices: bytes) -> tuple[Manifest, bytes]:
-    """The manifest and the devices section without what the shared object holds already."""
+    """Return the manifest and the devices section without what the shared object holds already."""
     specs: list[DeviceCodeSpec] = []
     rest = b""
     for spec in manifest.devices:
@@ -196,17 +196,17 @@ class Artifact:
 
     @lockless_property
     def code(self) -> Bytes:
-        """The shared object; raises `BraidError` where it is damaged."""
+        """Return the shared object; raises `BraidError` where it is damaged."""
         return self._checked(SectionKind.CODE)
 
     @lockless_property
     def weights_section(self) -> Bytes:
-        """The bytes that the code reads; raises `BraidError` where they are damaged."""
+        """Return the bytes that the code reads; raises `BraidError` where they are damaged."""
         return self._checked(SectionKind.WEIGHTS)
 
     @lockless_property
     def weights(self) -> Mapping[str, NDArray[Any]]:
-        """The weights by name; raises `BraidError` where they are damaged."""
+        """Return the weights by name; raises `BraidError` where they are damaged."""
         section = self.weights_section
         return {
             spec.name: section[spec.offset : spec.offset + spec.nbytes]
@@ -289,7 +289,7 @@ def artifact_of_bytes(data: bytes | bytearray | memoryview, name: str) -> Artifa
 
 
 def _artifact_of(path: Path, data: Bytes) -> Artifact:
-    """The artifact in `data`, which came from `path`."""
+    """Return the artifact in `data`, which came from `path`."""
     if data[: len(MAGIC)].tobytes() != MAGIC:
         raise _no_artifact(path, data)
     try:
@@ -309,7 +309,7 @@ def _unusable(path: Path, error: BraidError) -> BraidError:
 
 
 def _no_artifact(path: Path, data: Bytes) -> BraidError:
-    """What to say of a file that does not start as an artifact does."""
+    """Return what to say of a file that does not start as an artifact does."""
     is_model = path.suffix.lower() in (".onnx", ".mlir")
     hint = "compile the model again"
     if is_model:

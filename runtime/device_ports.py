@@ -24,7 +24,7 @@ class Ports:
 
 
 def gpu_name(number: int) -> str:
-    """What messages call a GPU, by CUDA's number of it."""
+    """Return what messages call a GPU, by CUDA's number of it."""
     return f"GPU {number}"
 
 

@@ -173,17 +173,17 @@ class Model:
 
     @property
     def memory(self) -> tuple[MemoryReport, ...]:
-        """What is in the arena, for every function; empty of what is interpreted."""
+        """Return what is in the arena, for every function; empty of what is interpreted."""
         return () if self._manifest is None else self._manifest.memory
 
     @property
     def kernels(self) -> RecordCount:
-        """How many kernels are made by records of searches."""
+        """Return how many kernels are made by records of searches."""
         return NO_KERNELS if self._manifest is None else self._manifest.kernels
 
     @property
     def devices(self) -> dict[str, str]:
-        """The devices beside the host that functions are launched on, and what runs each."""
+        """Return the devices beside the host that functions are launched on, and what runs each."""
         runs_on = () if self._manifest is None else self._manifest.runs_on
         return {own.name: own.plugin for own in runs_on}
 
@@ -259,7 +259,7 @@ class Model:
         package.link_c_library(path, package.manifest, package.objects, package.weights)
 
     def packaged(self) -> Package | Artifact | KeptArtifact:
-        """What is saved. Raises BraidError where the model is interpreted."""
+        """Return what is saved. Raises BraidError where the model is interpreted."""
         package = self._open().package
         if package is None:
             raise BraidError(
@@ -269,7 +269,7 @@ class Model:
 
     @property
     def threads(self) -> int:
-        """How many threads a run takes, 0 for one on each CPU; it may be set at any time.
+        """Return how many threads a run takes, 0 for one on each CPU; it may be set at any time.
 
         Runs and streams that have begun are not changed. Setting it raises `BraidError` where the
         number is none that there can be, or the model does not run here.
@@ -348,7 +348,7 @@ class _Open(NamedTuple):
 
 
 def _loaded(data: bytes, threads: int, emulate: bool) -> Model:
-    """The model of a pickle, which runs here as where it was pickled. Raises as `load`."""
+    """Return the model of a pickle, which runs here as where it was pickled. Raises as `load`."""
     artifact = artifact_of_bytes(data, _PICKLED)
     with emulating(emulate):
         return model_of(artifact, artifact, threads)
@@ -381,7 +381,7 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
 
 
 def model_of(artifact: Artifact, package: Artifact | KeptArtifact, threads: int) -> Model:
-    """The model that runs an artifact on so many threads, and is saved as `package`.
+    """Return the model that runs an artifact on so many threads, and is saved as `package`.
 
     Raises:
         BraidError: as `load`.
@@ -424,7 +424,7 @@ def _signature(specs: tuple[TensorSpec, ...], sizes: tuple[tuple[str, ...], ...]
 
 
 def describe(spec: TensorSpec, sizes: tuple[str, ...] = ()) -> str:
-    """Text of a tensor's element type and shape, such as `float32[batch<=4, 3, ?<=8]`.
+    """Return a tensor's element type and shape, such as `float32[batch<=4, 3, ?<=8]`.
 
     `sizes` are texts of its sizes, empty where only the names of its dims are known.
     """

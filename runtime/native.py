@@ -145,7 +145,7 @@ class NativeModel:
 
     @lockless_property
     def expected_inputs(self) -> "tuple[_Expected, ...]":
-        """What each input must be; raises BraidError where an element type is not known."""
+        """Return what each input must be; raises BraidError where an element type is not known."""
         pairs = zip(self.inputs, self.ports.inputs, strict=True)
         return tuple(_Expected(s, p, s.shape, numpy_dtype(s.dtype)) for s, p in pairs)
 
@@ -311,7 +311,7 @@ class NativeContext:
             raise last_error()
 
     def _shape_before(self, index: int) -> tuple[int, ...]:
-        """The shape of an output's buffer before the run."""
+        """Return the shape of an output's buffer before the run."""
         bound = self.model.outputs[index].bound
         return self._output_shape(index) if self.model.shapes_results else bound
 

@@ -288,7 +288,7 @@ def load_library() -> ctypes.CDLL:
 
 
 def file_name(path: str | os.PathLike[str]) -> bytes:
-    """The path as C has it. Raises BraidError for a name that no file can have."""
+    """Return the path as C has it. Raises BraidError for a name that no file can have."""
     try:
         name = os.fsencode(path)
     except UnicodeEncodeError as error:

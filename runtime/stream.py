@@ -59,7 +59,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
 
     @property
     def capacity(self) -> int:
-        """How many requests may be under way."""
+        """Return how many requests may be under way."""
         return self._stream.capacity
 
     def stages(self) -> list[StageTimes]:
@@ -214,7 +214,7 @@ class Stream(Iterator[Result], AsyncIterator[Result]):
 
 
 def _arguments(request: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
-    """The arguments of a request by position and by name."""
+    """Return the arguments of a request by position and by name."""
     match request:
         case Mapping():
             return (), cast(Mapping[str, object], request)

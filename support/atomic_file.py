@@ -43,7 +43,7 @@ def atomic_file(
 
 
 def resolved(path: str | os.PathLike[str]) -> Path:
-    """The path without links.
+    """Return the path without links.
 
     Raises:
         OSError: links lead in a circle, or no file can have such a name.

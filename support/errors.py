@@ -98,7 +98,7 @@ class InfeasibleError(BraidError):
 
 
 def was_interrupted(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: modules in C report it as an error of their own."""
+    """Return whether Ctrl-C is behind an error: modules in C report it as an error of their own."""
     seen = set[int]()  # errors that were raised from each other go in circles
     while error is not None and id(error) not in seen:
         if isinstance(error, KeyboardInterrupt):
@@ -154,7 +154,7 @@ def check_threads(threads: object, what: str = "threads", least: int = 0) -> Non
 
 
 def did_you_mean(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
-    """A hint with the known name that is most like this one; None where none is alike.
+    """Return a hint with the known name that is most like this one; None where none is alike.
 
     `alike`, from 0 to 1, is how much two names must have in common.
     """

@@ -61,12 +61,12 @@ class Settings:
 
     @property
     def is_strict(self) -> bool:
-        """Whether results may differ from exact ones by the order of sums alone."""
+        """Return whether results may differ from exact ones by the order of sums alone."""
         return self.numerics is Numerics.STRICT
 
     @property
     def said(self) -> dict[str, str | bool]:
-        """The values that are not the default ones, by name."""
+        """Return the values that are not the default ones, by name."""
         return {name: value for name, value in vars(self).items() if value != _DEFAULTS[name]}
 
     def with_given(self, given: Mapping[str, object]) -> "Settings":
@@ -87,7 +87,7 @@ NUMERICS, PRECISION, EMULATE = VARIABLES = ("BRAID_NUMERICS", "BRAID_PRECISION",
 
 
 def settings_of_environment() -> Settings:
-    """The settings that the environment asks for.
+    """Return the settings that the environment asks for.
 
     Raises BraidError for a variable with another value than its setting has.
     """

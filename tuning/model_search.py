@@ -115,7 +115,7 @@ class _Table(Generic[P]):
     rows: Floats
 
     def __call__(self, points: Iterable[P]) -> Floats:
-        """The rows of some of them."""
+        """Return the rows of some of them."""
         return self.rows[[self.numbers[point] for point in points]]
 
 
@@ -283,7 +283,7 @@ class ModelSearch(Generic[P]):
 
 @lru_cache(maxsize=1 << 16)
 def numeric_features(entries: Row) -> Row:
-    """What trees cannot make of single entries, beside these.
+    """Return what trees cannot make of single entries, beside these.
 
     Sums and differences of logarithms, which are products and ratios, and the powers of two that
     divide entries and their products: widths of vectors, lines of caches and banks are such.
@@ -298,12 +298,12 @@ def numeric_features(entries: Row) -> Row:
 
 
 def power_of_two(value: float) -> float:
-    """How close a size is to a power of two: the part of its logarithm that divides it."""
+    """Return how close a size is to a power of two: the part of its logarithm that divides it."""
     size = abs(value)
     return 1.0 if size < 2 else _twos(size) / math.log2(size)
 
 
 def _twos(value: float) -> float:
-    """How often an integer can be divided by two; 0 of none, and of other numbers."""
+    """Return how often an integer can be divided by two; 0 of none, and of other numbers."""
     size = int(abs(value))
     return float((size & -size).bit_length() - 1) if size and size == abs(value) else 0.0

@@ -46,7 +46,7 @@ class Announcement:
 
     @staticmethod
     def of_this_machine() -> "Announcement":
-        """What is true here."""
+        """Return what is true here."""
         here = cpu_machine(NATIVE)
         return Announcement(processor(), processor_name(), here.triple, here.cpu, braid_version())
 
@@ -67,7 +67,7 @@ class MeasuringActor:
         self._worker = self._ending.enter_context(timing_worker())
 
     def announce(self) -> Announcement:
-        """Which machine this is."""
+        """Return which machine this is."""
         return Announcement.of_this_machine()
 
     def answer(self, request: TimingRequest | RunRequest) -> object:

@@ -66,7 +66,7 @@ class Sample:
 
 
 def ops() -> dict[str, Any]:
-    """The entries of PyTorch's table that take f32, by name and variant."""
+    """Return the entries of PyTorch's table that take f32, by name and variant."""
     import torch
     from torch.testing._internal.common_methods_invocations import op_db
 
@@ -78,7 +78,7 @@ def ops() -> dict[str, Any]:
 
 
 def sample_of(entry: Any) -> Sample | None:
-    """The first sample of an op, None where it has none."""
+    """Return the first sample of an op, None where it has none."""
     import torch
     from torch.utils._pytree import tree_flatten, tree_unflatten
 
@@ -101,7 +101,7 @@ def sample_of(entry: Any) -> Sample | None:
 
 
 def run(entry: Any, way: str) -> tuple[Ending, str]:
-    """What becomes of an op, and why; never raises."""
+    """Return what becomes of an op, and why; never raises."""
     try:
         sample = sample_of(entry)
         if sample is None:
@@ -213,7 +213,7 @@ def _real(tensor: Any) -> Any:
 
 
 def ending_of(error: BaseException) -> tuple[Ending, str]:
-    """What an error of braid's says."""
+    """Return what an error of braid's says."""
     from braid.support.errors import BraidError
     from braid.torch_comparison import DifferenceError
     from braid.torch_exporter import ExportError
@@ -288,7 +288,7 @@ def counts_of(found: dict[str, tuple[Ending, str]]) -> Counter[Ending]:
 
 
 def summary(found: dict[str, tuple[Ending, str]]) -> str:
-    """Text of how many ops ended how."""
+    """Return a line that says how many ops ended how."""
     counts = counts_of(found)
     taken = sum(counts[ending] for ending in TAKEN)
     share = 100 * counts[Ending.RIGHT] / max(taken, 1)

@@ -19,7 +19,7 @@ _BEFORE = "select-storage"
 
 
 def parse_budget(budget: int | str) -> int:
-    """The bytes of a budget such as `512MiB`.
+    """Return the bytes of a budget such as `512MiB`.
 
     Raises:
         BraidError: it is not a size.
@@ -84,7 +84,7 @@ def with_budget(passes: Sequence[ModulePass], budget: int) -> tuple[ModulePass, 
 
 
 def fits(reports: Sequence[MemoryReport], budget: int) -> bool:
-    """Whether arena and outputs of every function take no more than `budget` bytes."""
+    """Return whether arena and outputs of every function take no more than `budget` bytes."""
     return all(report.activation_bytes <= budget for report in reports)
 
 

@@ -39,7 +39,7 @@ class MissRule:
 
     @staticmethod
     def of(options: CompileOptions) -> "MissRule":
-        """What the options say. Raises BraidError for what there is not."""
+        """Return what the options say. Raises BraidError for what there is not."""
         on_miss = options.on_miss
         if on_miss not in list(OnMiss):
             raise BraidError(
@@ -83,7 +83,7 @@ class MissRule:
         )
 
     def _searching(self, selecting: str, jobs: int | None) -> ModulePass:
-        """What searches in the place of a pass that selects.
+        """Return what searches in the place of a pass that selects.
 
         Its pass is looked up in the registry, as in any pipeline: the driver imports no tuning.
         """
@@ -108,6 +108,6 @@ def given_settings(options: CompileOptions) -> dict[str, object]:
 
 
 def selecting_passes(target: Target) -> list[str]:
-    """The passes by which backends of `target` select schedules of groups of their own."""
+    """Return the passes by which backends of `target` select schedules of groups of their own."""
     found = (grouping_of(device) for device in target.devices)
     return list(dict.fromkeys(each.selecting for each in found if each is not None))

@@ -37,7 +37,7 @@ def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
 
 
 def graph_passes(target: Target) -> tuple[ModulePass, ...]:
-    """The default pipeline for modules of this target.
+    """Return the default pipeline for modules of this target.
 
     The passes that backends ask for stand one by one, so that a crash is that of one of them.
     """
@@ -105,7 +105,7 @@ def with_ordering(
 
 
 def _orders_kernels(pass_: ModulePass) -> bool:
-    """Whether `pass_` is the search for the order of kernels, not of launches."""
+    """Return whether `pass_` is the search for the order of kernels, not of launches."""
     return isinstance(pass_, SearchOrderPass) and not pass_.launches_only
 
 

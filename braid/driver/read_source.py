@@ -288,7 +288,7 @@ def _hint_for(path: Path, suffix: str) -> str:
 
 
 def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
-    """The module with what other dialects of models there is converted, in place.
+    """Return the module with what other dialects of models there is converted, in place.
 
     Open dims get sizes with names, but for those that are `fixed`. Control flow says how it is
     counted, as ONNX models say.

@@ -86,7 +86,7 @@ class InferenceSession:
 
     @property
     def model(self) -> Model:
-        """The compiled model, which can be saved."""
+        """Return the compiled model, which can be saved."""
         return self._model
 
     def get_inputs(self) -> list[NodeArg]:
@@ -266,7 +266,7 @@ class InferenceSession:
         return [value.buffer if isinstance(value, OrtValue) else value for value in values]
 
     def _chosen(self, names: Sequence[str] | None) -> list[int] | None:
-        """The numbers of outputs; None for all. Raises as `run`."""
+        """Return the numbers of outputs; None for all. Raises as `run`."""
         if not names:
             return None
         if isinstance(names, str):

@@ -97,7 +97,7 @@ def _refuse(data: bytes, place: int, message: str, file: str) -> None:
 
 
 def read_mlir_text(path: Path) -> str:
-    """The text of the MLIR file at `path`. Raises `BraidError` where it cannot be read."""
+    """Return the text of the MLIR file at `path`. Raises `BraidError` where it cannot be read."""
     try:
         return decode_mlir(read_regular(path), str(path))
     except OSError as error:

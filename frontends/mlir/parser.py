@@ -47,7 +47,7 @@ class ScopedValues(dict[str, tuple[SSAValue, ...]]):
         super().__setitem__(name, values)
 
     def copy(self) -> Self:
-        """The table itself: leaving the region restores it."""
+        """Return the table itself: leaving the region restores it."""
         return self
 
     def enter(self) -> int:
@@ -73,7 +73,7 @@ def require_complete(op_type: type[Operation]) -> None:
 
 
 def wrong_attribute(op_type: type[Operation], given: Mapping[str, Attribute]) -> str | None:
-    """The first of the `given` attributes that is not as the class says, None if all are."""
+    """Return the first of the `given` attributes that is not as the class says, None if all are."""
     if not issubclass(op_type, IRDLOperation):
         return None
     definition = op_type.get_irdl_definition()
@@ -165,7 +165,7 @@ class LocatingParser(LocationParser):
         self._repeated = RepeatedOps(text, self._dictionaries)
 
     def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
-        """The module; whatever goes wrong is a `ParseError`."""
+        """Return the module; whatever goes wrong is a `ParseError`."""
         try:
             module = super().parse_module(allow_implicit_module)
         except ParseError:
@@ -208,7 +208,7 @@ class LocatingParser(LocationParser):
                 self.raise_error(f"use of value '%{name}', which is not defined", span)
 
     def parse_operation(self) -> Operation:
-        """An op, located at its name unless it says where it is."""
+        """Return an op, located at its name unless it says where it is."""
         self._positions.append(0)
         self._last_dictionary = {}
         try:
@@ -278,7 +278,7 @@ class LocatingParser(LocationParser):
         return found
 
     def parse_optional_dictionary_attr_dict(self) -> dict[str, Attribute]:
-        """A dictionary, read quickly where it is well formed."""
+        """Return a dictionary, read quickly where it is well formed."""
         start = self.pos
         if self._current_token.kind is MLIRTokenKind.L_BRACE:
             if (read := self._dictionaries.read(start)) is not None:
@@ -310,7 +310,7 @@ class LocatingParser(LocationParser):
     def parse_optional_region(
         self, arguments: Iterable[Parser.Argument] | None = None
     ) -> Region | None:
-        """A region, whose values are forgotten at its end."""
+        """Return a region, whose values are forgotten at its end."""
         mark = self._scopes.enter()
         region = super().parse_optional_region(arguments)
         self._scopes.leave(mark)
@@ -336,7 +336,7 @@ class LocatingParser(LocationParser):
     def resolve_operand(
         self, operand: UnresolvedOperand, type: AttributeInvT
     ) -> SSAValue[AttributeInvT]:
-        """The value, with the place of its first use kept for diagnostics."""
+        """Return the value, with the place of its first use kept for diagnostics."""
         name = operand.operand_name
         if name not in self.ssa_values and name not in self._first_uses:
             self._first_uses[name] = operand.span
@@ -370,7 +370,7 @@ class LocatingParser(LocationParser):
         self.parse_comma_separated_list(self.Delimiter.BRACES, parse_entry)
 
     def _parse_text(self) -> str:
-        """A string literal; xDSL takes those with other characters than ASCII for bytes."""
+        """Return a string literal; xDSL takes those with other characters than ASCII for bytes."""
         encoded = self.parse_optional_bytes_literal()
         return self.parse_str_literal() if encoded is None else encoded.decode(errors="replace")
 
@@ -385,7 +385,7 @@ def _detail(error: Exception, name: str = "") -> str:
 
 
 def _skip_blanks(text: str, position: int) -> int:
-    """The position of the first token at or behind `position`."""
+    """Return the position of the first token at or behind `position`."""
     match = _BLANKS.match(text, position)
     assert match is not None, "the pattern matches nothing too"
     return match.end()

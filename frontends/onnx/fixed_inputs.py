@@ -258,7 +258,7 @@ def _as_array(file: ModelFile, name: str, given: object) -> Array:
 
 
 def _holds(dtype: "np.dtype[np.generic]", found: Array) -> bool:
-    """Whether numbers that have no type of their own can be of this one."""
+    """Return whether numbers that have no type of their own can be of this one."""
     if found.dtype.kind == "b" or dtype.kind == "b":
         return found.dtype.kind == dtype.kind
     return found.dtype.kind in "iu" or dtype.kind not in "iu"

@@ -249,7 +249,7 @@ class GraphImporter:
         return value
 
     def _in_order(self, nodes: Sequence[NodeProto]) -> Sequence[NodeProto]:
-        """The nodes with producers before users. Raises BraidError for a cycle."""
+        """Return the nodes with producers before users. Raises BraidError for a cycle."""
         producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
         uses = [{producer[n] for n in names_used(node) if n in producer} for node in nodes]
         if all(max(used, default=-1) < i for i, used in enumerate(uses)):

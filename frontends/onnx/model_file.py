@@ -74,7 +74,7 @@ def _parsed(data: mmap.mmap | bytes, name: str, location: SourceLocation) -> Mod
 
 
 def read_model_bytes(data: bytes) -> ModelProto:
-    """The model whose file has these bytes. Raises BraidError where they are none."""
+    """Return the model whose file has these bytes. Raises BraidError where they are none."""
     location = SourceLocation("<bytes>")
     _parsed(data, location.file, location)  # finds what must not be parsed
     proto = ModelProto()
@@ -101,7 +101,7 @@ DeclaredShape = tuple[int | str, ...]
 
 
 def initializer_names(source: str | Path | ModelProto) -> frozenset[str]:
-    """Names of the weights that are in the model as such.
+    """Return names of the weights that are in the model as such.
 
     Raises BraidError for what is not a valid model.
     """

@@ -14,7 +14,7 @@ from braid.frontends.onnx.functions import references
 
 
 def has_function_body(op_type: str, domain: str, opset: int) -> bool:
-    """Whether ONNX defines the op by other ops."""
+    """Return whether ONNX defines the op by other ops."""
     try:
         is_known = onnx.defs.has(op_type, domain=domain, max_inclusive_version=opset)
     except TypeError:  # protobuf gives bytes for a name that is not UTF-8
@@ -67,7 +67,7 @@ def function_of(node: Node, domain: str, opset: int) -> FunctionProto:
 
 
 def _schema(op_type: str, domain: str, opset: int) -> Any:
-    """The op's schema; its functions are missing from the type stubs."""
+    """Return the op's schema; its functions are missing from the type stubs."""
     return onnx.defs.get_schema(op_type, max_inclusive_version=opset, domain=domain)
 
 
@@ -95,7 +95,7 @@ def _require_inferred(node: Node, schema: Any) -> None:
 
 
 def _newest(versions: Sequence[int], opset: int) -> int:
-    """The newest version for this opset; the oldest one if the opset is older than all."""
+    """Return the newest version for this opset; the oldest one if the opset is older than all."""
     return max((version for version in versions if version <= opset), default=min(versions))
 
 

@@ -85,7 +85,7 @@ class FpgaKernels:
         return [KernelNeeds(kernel) for kernel in self.kernels]
 
     def link(self, functions: Sequence[FuncOp]) -> list[Code]:
-        """The circuit of each function, and how long it takes at the clock of the part.
+        """Return the circuit of each function, and how long it takes at the clock of the part.
 
         Raises UnsupportedError naming what designs do not have, and BraidError for a whole model
         and where the part is too small.

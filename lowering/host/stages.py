@@ -48,7 +48,7 @@ class HostStage(StrEnum):
 
 
 def stages_of(target: Target) -> tuple[str, ...]:
-    """The stages that a model for `target` has, those of its backends last."""
+    """Return the stages that a model for `target` has, those of its backends last."""
     own = (stage for one in target.backends for stage in _stages(one.name, target))
     return tuple(dict.fromkeys([*HostStage, *own]))
 
@@ -63,7 +63,7 @@ def emit_stage(
     profile: bool = False,
     weights: Callable[[], Weights] = dict,
 ) -> str | bytes:
-    """The model at a stage, one of `stages_of`: bytes for an object, text for all others.
+    """Return the model at a stage, one of `stages_of`: bytes for an object, text for all others.
 
     `module` is what `outline-kernels` leaves; memory is planned in it. Raises BraidError where a
     kernel cannot be compiled, a backend does not have the stage, or there is no C compiler to join
@@ -127,7 +127,7 @@ def _joined(found: Sequence[str | bytes], stage: str) -> str | bytes:
 
 
 def _texts(parts: Sequence[DevicePart], stage: str) -> list[str]:
-    """The kernels of all devices at a stage that is text."""
+    """Return the kernels of all devices at a stage that is text."""
     return [text for part in parts for text in _at(part, stage) if isinstance(text, str)]
 
 
@@ -136,12 +136,12 @@ def _stages_of(part: DevicePart) -> Sequence[str]:
 
 
 def _stages(name: str, target: Target) -> Sequence[str]:
-    """The stages of the backend of this name."""
+    """Return the stages of the backend of this name."""
     return backend(name, target.settings).stages
 
 
 def _at(part: DevicePart, stage: str) -> Sequence[str | bytes]:
-    """What a device has at a stage; raises BraidError if its backend does not have it."""
+    """Return what a device has at a stage; raises BraidError if its backend does not have it."""
     name, known = part.job.device.backend, _stages_of(part)
     if stage not in known:
         names = ", ".join(f"'{one}'" for one in known) or "none"

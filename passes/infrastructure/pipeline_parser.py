@@ -33,7 +33,7 @@ _NAME = re.compile(r"(?P<name>[\w.-]+)\s*")
 def parse_pipeline(
     text: str, passes: Mapping[str, PassFactory] | None = None
 ) -> tuple[ModulePass, ...]:
-    """The passes that `text` names, with their options, in order.
+    """Return the passes that `text` names, with their options, in order.
 
     `passes` are the ones that may be named, by default all that are installed. Raises
     `BraidError`, located within `text`, for a syntax error and an unknown pass or option.
@@ -92,7 +92,7 @@ def _parse(
 
 
 def _name(text: str, element: _Element) -> str:
-    """The name that an element begins with; all else of it is in brackets."""
+    """Return the name that an element begins with; all else of it is in brackets."""
     match = _NAME.match(text, element.start, element.opening)
     if match is None:
         raise error_at(text, element.start, "expected the name of a pass")
@@ -109,7 +109,7 @@ def _expected_comma(text: str, position: int, name: str) -> BraidError:
 
 
 def _split(text: str, begin: int, end: int) -> Iterator[_Element]:
-    """The elements between the commas outside all brackets, without blanks around them."""
+    """Yield the elements between the commas outside all brackets, without blanks around them."""
     openers: list[int] = []
     start, outer = begin, list[int]()
     for match in _QUOTED_OR_PUNCTUATION.finditer(text, begin, end):
@@ -131,7 +131,7 @@ def _split(text: str, begin: int, end: int) -> Iterator[_Element]:
 
 
 def _element(text: str, start: int, stop: int, brackets: Sequence[int]) -> _Element:
-    """The element with these outermost brackets, of which more than two are one too many."""
+    """Return the element with these outermost brackets, of which more than two are one too many."""
     stripped = text[start:stop].strip()
     start = stop if not stripped else text.index(stripped, start)
     stop = start + len(stripped)
@@ -140,7 +140,7 @@ def _element(text: str, start: int, stop: int, brackets: Sequence[int]) -> _Elem
 
 
 def _loaded(name: str, passes: Mapping[str, PassFactory]) -> type[ModulePass]:
-    """The class of a pass; raises `BraidError` where it needs what an extra installs."""
+    """Return the class of a pass; raises `BraidError` where it needs what an extra installs."""
     try:
         return passes[name]()
     except ModuleNotFoundError as error:

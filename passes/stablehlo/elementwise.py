@@ -151,7 +151,7 @@ def compare(t: StablehloNode) -> SSAValue:
 
 @converter("select")
 def select(t: StablehloNode) -> SSAValue:
-    """The condition may be one bool for all elements."""
+    """Return a select, whose condition may be one bool for all elements."""
     chosen = t.value(1)
     return t.apply("select", t.repeat(t.value(0), extents_of(chosen)), chosen, t.value(2))
 

@@ -59,7 +59,7 @@ _UPGRADE_LOCK = 0x62726169
 
 
 def database_url(text: str) -> URL:
-    """The URL in `text`, `postgresql://` with psycopg as its driver.
+    """Return the URL in `text`, `postgresql://` with psycopg as its driver.
 
     Raises:
         BraidError: it is none, or of a database that braid does not know.
@@ -96,12 +96,12 @@ def shown(url: URL) -> str:
 
 
 def sqlite_engine(connect: Callable[[], object]) -> Engine:
-    """An engine of SQLite whose connections `connect` makes, and that keeps none."""
+    """Return an engine of SQLite whose connections `connect` makes, and that keeps none."""
     return create_engine("sqlite://", creator=connect, poolclass=NullPool)
 
 
 def server_engine(url: URL) -> Engine:
-    """An engine of a server. Raises BraidError where its driver is not installed."""
+    """Return an engine of a server. Raises BraidError where its driver is not installed."""
     try:
         return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10})
     except ImportError as error:
@@ -135,7 +135,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def _revision(connection: Connection) -> str | None:
-    """What the database says it is, None for one that is new or of before migrations.
+    """Return what the database says it is, None for one that is new or of before migrations.
 
     One of a newer braid counts as up to date: tables only grow.
     """

@@ -18,7 +18,7 @@ _FACTS = Path(__file__).parent / "facts"
 
 @cache
 def cpu_machine(text: str) -> Machine:
-    """The CPU of this name, such as `native` or `haswell,+avxvnni,-rtm`.
+    """Return the CPU of this name, such as `native` or `haswell,+avxvnni,-rtm`.
 
     After the name may stand what it has besides or has not, in LLVM's spelling, so that any CPU can
     be described by a known one and its features. Raises `BraidError` for an unknown name.
@@ -41,7 +41,7 @@ def check_cpu(text: str) -> None:
 
 
 def fact_origin(machine: Machine, fact: str) -> str:
-    """Which entry of braid's own files a fact of a CPU comes from, for people.
+    """Return which entry of braid's own files a fact of a CPU comes from, for people.
 
     Empty for one that stands in none: then it is of a target's file.
     """
@@ -56,7 +56,7 @@ def fact_origin(machine: Machine, fact: str) -> str:
 
 
 def needed_features(machine: Machine) -> tuple[str, ...]:
-    """Names of the features that a processor must have to run code for `machine`, sorted.
+    """Return names of the features that a processor must have to run code for `machine`, sorted.
 
     Those whose instructions code can have: LLVM selects no instruction that clears a cache line.
     """
@@ -66,13 +66,13 @@ def needed_features(machine: Machine) -> tuple[str, ...]:
 
 
 def cpu_names() -> tuple[str, ...]:
-    """The names of the CPUs that are known, sorted."""
+    """Return the names of the CPUs that are known, sorted."""
     return tuple(sorted(_table()))
 
 
 @cache
 def _native() -> Machine:
-    """The machine this process runs on, as LLVM finds it, with the facts of its model."""
+    """Return the machine this process runs on, as LLVM finds it, with the facts of its model."""
     from braid.support.llvm_bindings import llvm
 
     name = llvm.get_host_cpu_name()
@@ -133,7 +133,7 @@ def _with_facts(known: Machine, name: str, changes: list[str]) -> Machine:
 def _machine(
     name: str, triple: str, cpu: str, features: str, facts: Mapping[str, float]
 ) -> Machine:
-    """A CPU with the facts that follow from its features where `facts` has none.
+    """Return a CPU with the facts that follow from its features where `facts` has none.
 
     Where there is AVX-512, vectors of 512 bits are preferred: LLVM's default for several CPUs is
     256 bits, which costs a GEMM a third of its speed.
@@ -147,7 +147,7 @@ def _machine(
 
 
 def _vectors(machine: Machine) -> Mapping[str, Any]:
-    """The entry of the widest vectors that kernels use."""
+    """Return the entry of the widest vectors that kernels use."""
     features, entries = set(machine.enabled_features), _assumed()["vectors"]
     known = {name for entry in entries for name in entry["architectures"]}
     architecture = machine.architecture if machine.architecture in known else None
@@ -160,7 +160,7 @@ def _vectors(machine: Machine) -> Mapping[str, Any]:
 
 
 def _feature_entry(machine: Machine) -> Mapping[str, Any] | None:
-    """What is known of the features of its architecture."""
+    """Return what is known of the features of its architecture."""
     entries = _features_by_use()["architecture"]
     return next((entry for entry in entries if machine.architecture in entry["names"]), None)
 
@@ -193,7 +193,7 @@ def _facts(name: str) -> Mapping[str, float]:
 
 
 def _entry_with(name: str, fact: str) -> str:
-    """The entry that gives the fact: that of `name`, or of one that it is like."""
+    """Return the entry that gives the fact: that of `name`, or of one that it is like."""
     entry = _table()[name]
     return name if fact in entry.get("facts", {}) else _entry_with(entry["like"], fact)
 

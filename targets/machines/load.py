@@ -19,7 +19,7 @@ Stamp: TypeAlias = tuple[int, int, int] | None
 
 
 def load_target(name: str = HOST) -> Target:
-    """The target of this name, or the one that the TOML file at this path describes.
+    """Return the target of this name, or the one that the TOML file at this path describes.
 
     Names are those of braid's own targets and of the ones that installed packages add. A file is
     read again when it has changed. Raises `BraidError` for an unknown name and a malformed file,
@@ -59,13 +59,13 @@ def _stamp(path: Path) -> Stamp:
 
 
 def target_names() -> frozenset[str]:
-    """The names of braid's own targets and of those that installed packages add."""
+    """Return the names of braid's own targets and of those that installed packages add."""
     own = (file.stem for file in _DIRECTORY.glob("*.toml"))
     return frozenset({*own, *installed_names(TARGETS_GROUP)})
 
 
 def _path_of(name: str) -> Path:
-    """Where the target is described; braid's own names cannot be taken by others."""
+    """Return where the target is described; braid's own names cannot be taken by others."""
     if name.endswith(".toml"):
         return Path(name)
     own = _DIRECTORY / f"{name}.toml"

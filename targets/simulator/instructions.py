@@ -46,7 +46,7 @@ class Kind(IntEnum):
 
     @staticmethod
     def named(resource: str) -> "Kind":
-        """The kind of instruction that a unit with this resource executes.
+        """Return the kind of instruction that a unit with this resource executes.
 
         Raises BraidError for a resource of no chip that is programmed by instructions.
         """
@@ -65,11 +65,11 @@ class Range:
 
     @property
     def end(self) -> int:
-        """The address behind the last byte."""
+        """Return the address behind the last byte."""
         return self.address + self.size
 
     def overlaps(self, other: "Range") -> bool:
-        """Whether they share a byte."""
+        """Return whether they share a byte."""
         return self.address < other.end and other.address < self.end
 
 
@@ -126,7 +126,7 @@ class Buffer:
 
     @property
     def range(self) -> Range | None:
-        """Where it is."""
+        """Return where it is."""
         return None if self.address is None else Range(self.address, self.size)
 
 
@@ -146,7 +146,7 @@ class Stream:
 
     @property
     def executes(self) -> bool:
-        """Whether it says what its instructions read and write, and so can be run."""
+        """Return whether it says what its instructions read and write, and so can be run."""
         return all(i.kind is Kind.SYNC or i.access is not None for i in self.instructions)
 
     def require_target(self, name: str) -> None:
@@ -175,7 +175,7 @@ _OUTSIDE = re.compile(r"%(?P<number>\d{1,9})")
 
 
 def to_text(stream: Stream) -> str:
-    """The stream as text, one instruction, buffer or tensor a line."""
+    """Return the stream as text, one instruction, buffer or tensor a line."""
     lines = (
         f"{i.kind.name.lower()} {i.unit} {i.amount}{_seconds(i)}{_written(i)} ; {stream.ops[i.op]}"
         for i in stream.instructions
@@ -209,7 +209,7 @@ def _written(instruction: Instruction) -> str:
 
 
 def _access(text: str, kind: Kind) -> Access | None:
-    """What `_written` wrote; None for another form."""
+    """Return what `_written` wrote; None for another form."""
     sides = [part.split() for part in text.split("->")]
     if len(sides) != 2:
         return None
@@ -276,7 +276,7 @@ def _instruction(line: str, number: int, ops: dict[str, int]) -> Instruction:
 
 
 def checked(stream: Stream) -> Stream:
-    """The stream itself.
+    """Return the stream itself.
 
     Raises BraidError where a buffer is of no instruction or of a sync, for endless instructions,
     for steps beyond the last one, and for tensors that are not there.
@@ -306,6 +306,6 @@ def _check_access(place: int, access: Access, stream: Stream) -> None:
 
 
 def kernels_of(instructions: Sequence[Instruction]) -> tuple[str, ...]:
-    """The names of the kernels, each once, in the order of their first instructions."""
+    """Return the names of the kernels, each once, in the order of their first instructions."""
     named = (i.access.kernel for i in instructions if i.access is not None and i.access.kernel)
     return tuple(dict.fromkeys(named))

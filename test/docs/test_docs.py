@@ -127,13 +127,13 @@ def _parse_all(modules: Iterable, environment: Mapping[str, str], directory: Pat
 
 
 def shows(text: str, source: str) -> bool:
-    """Whether `text` stands in `source`, but for what its lines `...` leave out."""
+    """Return whether `text` stands in `source`, but for what its lines `...` leave out."""
     parts = map(_flat, re.split(r"^\s*\.\.\.$", text, flags=re.MULTILINE))
     return re.search(r"\n(?:.*\n)*?".join(map(re.escape, parts)), _flat(source)) is not None
 
 
 def _flat(text: str) -> str:
-    """The lines without indentation and blank ones: a page may show a method alone."""
+    """Return the lines without indentation and blank ones: a page may show a method alone."""
     return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 

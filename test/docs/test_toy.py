@@ -95,7 +95,7 @@ def test_a_wrong_op_is_a_diagnostic(environment: dict[str, str], directory: Path
 def with_package(
     environment: dict[str, str], directory: Path, entry_points: str, **files: str
 ) -> dict[str, str]:
-    """An environment with one more package that has these entry points and modules."""
+    """Return an environment with one more package that has these entry points and modules."""
     info = directory / "site" / "other-1.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: other\nVersion: 1\n")

@@ -18,7 +18,7 @@ _OLDER = ("objects/??/*.o", "rtl/*.so", "rtl/*.o", "measurements.jsonl")
 
 
 def _with_errors(command: Callable[[], Answer]) -> Callable[[], Answer]:
-    """The command, which says it where the directory of the cache cannot be read."""
+    """Return the command, which says it where the directory of the cache cannot be read."""
 
     @wraps(command)
     def checked() -> Answer:
@@ -132,7 +132,7 @@ def clear() -> Answer:
 
 
 def _files() -> Iterator[tuple[str, list[Path]]]:
-    """The files of each kind of entries, and those that an older version left."""
+    """Yield the files of each kind of entries, and those that an older version left."""
     from braid.runtime.artifact_cache import default_artifacts
     from braid.support.cache_files import cache_directory
     from braid.support.object_cache import Kind, default_cache

@@ -129,7 +129,7 @@ def default_output(model: Path, emit: str) -> Path | None:
 
 
 def files_written(output: Path | None, emit: str) -> tuple[Path | None, ...]:
-    """The output, and the header that a shared object has beside it."""
+    """Return the output, and the header that a shared object has beside it."""
     if output is None or emit != LIBRARY:
         return (output,)
     return (output, output.with_suffix(".h"))
@@ -147,7 +147,7 @@ def check_binary(output: Path | None, emit: str) -> None:
 
 
 def given_options(context: typer.Context) -> frozenset[str]:
-    """The long names of the options that stand on the command line."""
+    """Return the long names of the options that stand on the command line."""
     return frozenset(
         parameter.opts[-1]
         for parameter in context.command.params

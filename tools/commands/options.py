@@ -12,7 +12,7 @@ ARTIFACT_SUFFIX = ".braid"
 
 
 def seconds_option(help: str) -> Any:
-    """An option that takes a time."""
+    """Return an option that takes a time."""
     return typer.Option(metavar="SECONDS", min=0, help=help)
 
 

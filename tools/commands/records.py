@@ -218,7 +218,7 @@ def _identity(record: "Record") -> str:
 
 
 def _read(file: Path, number: int, line: str) -> "Record":
-    """The record in a line. Raises BraidError where it is not one."""
+    """Return the record in a line. Raises BraidError where it is not one."""
     from braid.support.input_files import parse_json
     from braid.support.records.record_store import Record, is_storable
 

@@ -109,6 +109,12 @@ def run(
         outputs = _run(opened, values, runs)
     profiled = None if profile is None else _profile_json(model, values, opened.profile())
     files = _write(outputs, output_dir, profile, profiled)
+    return _answer(model, opened, outputs, files)
+
+
+def _answer(
+    model: Path, opened: "Model", outputs: "Mapping[str, NDArray[Any]]", files: Sequence[Path]
+) -> Answer:
     summaries = [_summary(name, array) for name, array in outputs.items()]
     data = {
         "model": str(model),
@@ -166,7 +172,7 @@ def _trace_to(path: Path, model: "Model") -> None:
 def _run(
     opened: "Model", values: "Mapping[str, NDArray[Any]]", runs: int
 ) -> "Mapping[str, NDArray[Any]]":
-    """The outputs of the last of several runs; of more than one, one more warms up first."""
+    """Return the outputs of the last of several runs; of more than one, one more warms up first."""
     if runs > 1:
         opened.run_named(values)
         opened.reset_profile()

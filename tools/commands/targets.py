@@ -283,7 +283,7 @@ def _figures(figures: "Sequence[Figure]") -> "Table":
 
 
 def _table(words: Sequence[str], numbers: Sequence[str], rows: Sequence[Sequence[str]]) -> "Table":
-    """A table whose columns of numbers, the last ones, stand to the right."""
+    """Return a table whose columns of numbers, the last ones, stand to the right."""
     from rich.table import Table
 
     table = Table(*words, *numbers)

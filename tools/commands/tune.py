@@ -172,7 +172,7 @@ class SearchOptions:
             raise BraidError("--interactive asks of one kernel at a time; --ray searches several")
 
     def tuning(self, jobs: int | None) -> "Tuning":
-        """The same for a search on this machine, which prints what it does."""
+        """Return the same for a search on this machine, which prints what it does."""
         from braid.tools.terminal.steering import steering
         from braid.tuning.budget import PausedClock
         from braid.tuning.search import Final, Rule
@@ -198,7 +198,7 @@ class SearchOptions:
         )
 
     def of_task(self, options: CompileOptions) -> dict[str, Any]:
-        """The same for a task of a server."""
+        """Return the same for a task of a server."""
         same = (
             *("levels", "least_gain", "trials", "final"),
             *("search", "model_class", "again", "interactive", "whole_model"),
@@ -298,7 +298,7 @@ def _refuse_with_server(given: Sequence[str]) -> None:
 
 
 def _showing(model: Path, interactive: bool) -> AbstractContextManager[object]:
-    """What passes warn of; and progress, where that does not write over questions."""
+    """Return what passes warn of; and progress, where that does not write over questions."""
     from braid.tools.commands.diagnostics import compiling
 
     return nullcontext() if interactive else compiling(model, "tuning")

@@ -153,12 +153,12 @@ def _add_lists(app: FastAPI) -> None:
     def list_tasks(
         service: ServicePart, count: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> list[Task]:
-        """The latest tasks, the newest first."""
+        """Return the latest tasks, the newest first."""
         return service.queue.latest(count)
 
     @app.get("/tasks/{identity}", responses=refusals(401, 404), **GUARDED)
     async def show_task(identity: TaskId, service: ServicePart) -> Task:
-        """A task."""
+        """Return a task."""
         return await service.known(identity)
 
 
@@ -237,7 +237,7 @@ def _add_results(app: FastAPI) -> None:
         **GUARDED,
     )
     async def artifact(identity: TaskId, service: ServicePart) -> FileResponse:
-        """The compiled model."""
+        """Return the compiled model."""
         task = await service.known(identity)
         name = f"{Path(task.options.name).stem}.braid"
         path = _file(service, task, ARTIFACT, task.has_artifact)
@@ -250,7 +250,7 @@ def _add_results(app: FastAPI) -> None:
         **GUARDED,
     )
     async def explanation(identity: TaskId, service: ServicePart) -> FileResponse:
-        """The page of `braid explain --html`."""
+        """Return the page of `braid explain --html`."""
         task = await service.known(identity)
         path = _file(service, task, EXPLANATION, task.has_explanation)
         headers = {"Content-Security-Policy": _EXPLANATION_POLICY}
@@ -300,7 +300,7 @@ def _add_runs(app: FastAPI) -> None:
 
 
 def _file(service: Service, task: Task, name: str, is_there: bool) -> Path:
-    """A file of a task. Raises HTTPException 404."""
+    """Return a file of a task. Raises HTTPException 404."""
     path = service.runner.files(task.id) / name
     if not is_there or not path.exists():
         raise HTTPException(404, f"the task is {task.state} and has no '{name}'")

@@ -93,7 +93,7 @@ class State(StrEnum):
 
     @property
     def is_final(self) -> bool:
-        """Whether nothing more happens."""
+        """Return whether nothing more happens."""
         return self not in (State.QUEUED, State.RUNNING)
 
 

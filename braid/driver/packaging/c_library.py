@@ -90,7 +90,7 @@ def write_c_library(
 
 
 def _runtime_for(triple: str) -> tuple[list[Path], list[Path]]:
-    """The runtime for machines of this triple, and where its sources find their headers.
+    """Return the runtime for machines of this triple, and where its sources find their headers.
 
     It is the archive that braid was built with, or for another architecture the sources of it.
     """

@@ -91,7 +91,7 @@ def _read_by_upstream(text: str, file: str) -> ModuleOp | None:
 
 
 def _syntax_error(message: str, file: str) -> MLIRSyntaxError:
-    """The first of upstream's diagnostics in `message`."""
+    """Return the first of upstream's diagnostics in `message`."""
     match = re.search(r'error: "-":([0-9]+):([0-9]+): (.*)', message)
     if match is None:
         return MLIRSyntaxError(message, location=SourceLocation(file))

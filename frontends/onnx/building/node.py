@@ -82,7 +82,7 @@ class Node:
 
     @property
     def op_type(self) -> str:
-        """The op's name, such as `Conv`."""
+        """Return the op's name, such as `Conv`."""
         return self.proto.op_type
 
     def fail(self, message: str, *, hint: str | None = None) -> NoReturn:
@@ -209,41 +209,41 @@ class Node:
             )
 
     def integer(self, name: str, default: int | None = None) -> int:
-        """An integer attribute."""
+        """Return an integer attribute."""
         return int(self._attribute(name, AttributeProto.INT, default))
 
     def number(self, name: str, default: float | None = None) -> float:
-        """A float attribute."""
+        """Return a float attribute."""
         return float(self._attribute(name, AttributeProto.FLOAT, default))
 
     def text(self, name: str, default: str | None = None) -> str:
-        """A string attribute."""
+        """Return a string attribute."""
         value = self._attribute(name, AttributeProto.STRING, default)
         return value.decode() if isinstance(value, bytes) else str(value)
 
     def texts(self, name: str, default: Sequence[str]) -> list[str]:
-        """An attribute that is a list of strings."""
+        """Return an attribute that is a list of strings."""
         values = self._attribute(name, AttributeProto.STRINGS, default)
         return [value.decode() if isinstance(value, bytes) else value for value in values]
 
     def integers(self, name: str, default: Sequence[int] | None = None) -> tuple[int, ...]:
-        """An attribute that is a list of integers."""
+        """Return an attribute that is a list of integers."""
         return tuple(self._attribute(name, AttributeProto.INTS, default))
 
     def numbers(self, name: str, default: Sequence[float] | None = None) -> tuple[float, ...]:
-        """An attribute that is a list of floats."""
+        """Return an attribute that is a list of floats."""
         return tuple(self._attribute(name, AttributeProto.FLOATS, default))
 
     def tensor(self, name: str) -> Array:
-        """A tensor attribute."""
+        """Return a tensor attribute."""
         return self._tensors.read(self._attribute(name, AttributeProto.TENSOR, None))
 
     def dtype(self, name: str) -> np.dtype[Any]:
-        """An attribute that is an element type, as numpy's dtype."""
+        """Return an attribute that is an element type, as numpy's dtype."""
         return self._tensors.dtype(self.integer(name), self.proto.output[0])
 
     def graph(self, name: str) -> GraphProto:
-        """A subgraph."""
+        """Return a subgraph."""
         return self._attribute(name, AttributeProto.GRAPH, None)
 
     def integers_of(self, name: str, index: int) -> tuple[int, ...] | None:

@@ -8,7 +8,7 @@ VERSION = 6
 
 
 def emit_fallback(group: FusedOp, symbol: str) -> Kernel:
-    """A kernel for any group of ops, in the layouts of its types.
+    """Return a kernel for any group of ops, in the layouts of its types.
 
     Open dims have to have sizes. Raises as `bufferized_group` and `emit_open`.
     """

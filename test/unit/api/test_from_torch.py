@@ -109,7 +109,7 @@ def test_exported_programs(torch: Any, network: Any) -> None:
 
 
 def wrongly_exported(torch: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:
-    """What `torch.onnx` makes something else of, by the op that it gets wrong."""
+    """Return what `torch.onnx` makes something else of, by the op that it gets wrong."""
     f = torch.nn.functional
 
     def averaged(x: Any) -> Any:

@@ -11,7 +11,7 @@ TENSOR = "tensor<4x4xf32>"
 
 
 def refusal(tmp_path: Path, *lines: str, type: str = TENSOR) -> braid.BraidError:
-    """What compiling a function of these lines, which give %y of %x, is refused for."""
+    """Return what compiling a function of these lines, which give %y of %x, is refused for."""
     head = f'@main(%x: {type} {{braid.name = "x"}}) -> ({type} {{braid.name = "y"}})'
     typed = type if "arith" in lines[0] else f"({type}) -> {type}"
     body = "\n".join(f"  {line} : {typed}" for line in lines)

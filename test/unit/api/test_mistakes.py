@@ -416,7 +416,7 @@ NAMES = [*COMPILING, *CALLING, *LOADING, *SERVICES]
 
 
 def message_of(call: Callable[[], object], expected: str) -> str:
-    """What the mistake is told, which says the `expected`."""
+    """Return what the mistake is told, which says the `expected`."""
     with pytest.raises(braid.BraidError) as caught:
         call()
     message = str(caught.value)

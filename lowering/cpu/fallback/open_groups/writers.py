@@ -115,7 +115,7 @@ def _scattered(e: Emitter, op: ScatterOp, operands: Sequence[Tensor], target: St
 
 
 def _scanned(e: Emitter, op: ScanOp, source: Tensor, target: StoredTensor) -> Step:
-    """A loop along the dim for each index of the others, which carries what was combined."""
+    """Return a loop along the dim for each index of the others, which carries what was combined."""
     dim, kind, type = op.dim.value.data, op.kind.data, source.element_type
     extent, exclusive = source.extents[dim], bool(op.exclusive.value.data)
     others = (*source.extents[:dim], *source.extents[dim + 1 :])

@@ -18,7 +18,7 @@ node = helper.make_node
 
 
 def model_of(nodes: list[Any], shape: list[Any] | None = None, opset: int = 18) -> ModelProto:
-    """A model with input x and output y."""
+    """Return a model with input x and output y."""
     graph = helper.make_graph(
         nodes,
         "g",

@@ -25,7 +25,7 @@ pytest.importorskip(f"{package()}._mlir_libs._stablehlo")
 
 
 def converted(text: str) -> ModuleOp:
-    """The module after the conversion."""
+    """Return the module after the conversion."""
     context = make_context()
     module = read_mlir(context, text, "stablehlo.mlir")
     run_pipeline(context, module, "convert-stablehlo-to-braid")

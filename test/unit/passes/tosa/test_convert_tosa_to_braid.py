@@ -21,7 +21,7 @@ CASES = elementwise.CASES | windows.CASES | movement.CASES
 
 
 def converted(text: str) -> ModuleOp:
-    """The module after the conversion."""
+    """Return the module after the conversion."""
     context = make_context()
     module = parse_mlir(context, text, "tosa.mlir").module
     verify_module(module)

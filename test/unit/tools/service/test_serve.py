@@ -40,7 +40,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def plain(client: Client) -> str:
-    """A task that searches nothing."""
+    """Return a task that searches nothing."""
     return client.submit(MODEL, on_miss="default")
 
 
@@ -315,7 +315,7 @@ def known_tasks(server: Server) -> set[str]:
 
 
 def uploads(server: Server) -> list[Path]:
-    """The directories of tasks that are not in the queue."""
+    """Return the directories of tasks that are not in the queue."""
     known = known_tasks(server)
     folders = (server.cache / "service").iterdir()
     return [folder for folder in folders if folder.is_dir() and folder.name not in known]
