@@ -18,7 +18,7 @@
 // CHECK: braid.seconds = {{.*}} braid.layout_seconds = {"ab->ab" =
 // SHAPES: other.json: error: the runs had inputs x=2,8, but those of '{{.*}}' x=4,8
 // SHAPES: hint: times of other shapes do not add up
-// RUNS: Invalid value for '--runs'
+// RUNS: error: --runs is '0', expected greater than or equal to 1
 func.func @main(%x: tensor<4x8xf32> {braid.name = "x"}) -> tensor<4x8xf32> {
   %y = braid.exp %x {braid.name = "y"} : (tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return %y : tensor<4x8xf32>
