@@ -300,6 +300,7 @@ def _read_memory(fields: Any) -> MemoryReport:
         _read_all(fields, "live", _read_tensor_memory),
         _read_all(fields, "largest", _read_tensor_memory),
         _read(fields, "slot_bytes", int),
+        _read(fields, "expanded_bytes", int),
     )
 
 

@@ -165,6 +165,9 @@ class CModel(ctypes.Structure):
     channel_count: int
     channels: Sequence[CChannel]
     open: int | None
+    expanded_bytes: int
+    expansion_count: int
+    expansions: int | None
     _fields_ = (
         ("abi_version", c_int64),
         ("input_count", c_int64),
@@ -193,6 +196,9 @@ class CModel(ctypes.Structure):
         ("channel_count", c_int64),
         ("channels", POINTER(CChannel)),
         ("open", c_void_p),
+        ("expanded_bytes", c_int64),
+        ("expansion_count", c_int64),
+        ("expansions", c_void_p),
     )
 
 

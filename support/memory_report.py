@@ -21,9 +21,10 @@ class TensorMemory:
 class MemoryReport:
     """Bytes of one function's arena, outputs and weights; the tensors at the arena's peak.
 
-    No arena for this order of ops is smaller than `lower_bound`. A stream takes `slot_bytes` for
-    its channels beside the arenas. `live` are the tensors in the
-    arena while `peak_op` runs, `largest` the largest of all; both the largest first.
+    Of the weights, some are read from `expanded_bytes` more, which are filled at load. No arena for
+    this order of ops is smaller than `lower_bound`. A stream takes `slot_bytes` for its channels
+    beside the arenas. `live` are the tensors in the arena while `peak_op` runs, `largest` the
+    largest of all; both the largest first.
     """
 
     function: str
@@ -35,6 +36,7 @@ class MemoryReport:
     live: tuple[TensorMemory, ...]
     largest: tuple[TensorMemory, ...]
     slot_bytes: int = 0
+    expanded_bytes: int = 0
 
     @property
     def activation_bytes(self) -> int:
@@ -48,10 +50,12 @@ class MemoryReport:
     def __str__(self) -> str:
         gap = 1 - self.lower_bound / self.arena_bytes if self.arena_bytes else 0.0
         slots = f", slots of a stream {format_size(self.slot_bytes)}" if self.slot_bytes else ""
+        expanded = f" and {format_size(self.expanded_bytes)} at load" if self.expanded_bytes else ""
         lines = [
             f"@{self.function}: arena {format_size(self.arena_bytes)} (bound "
             f"{format_size(self.lower_bound)}, gap {gap:.2%}), outputs "
-            f"{format_size(self.output_bytes)}, weights {format_size(self.weights_bytes)}{slots}",
+            f"{format_size(self.output_bytes)}, weights {format_size(self.weights_bytes)}{expanded}"
+            f"{slots}",
             f"live at the peak, while '{self.peak_op}' runs:",
             *_rows(self.live),
             "largest tensors:",

@@ -202,6 +202,13 @@ WEIGHTS_BYTES = "braid.weights_bytes"
 """On a function: bytes of the section of weights; of the device's own where it has a device."""
 WEIGHTS_OFFSET = "braid.weights_offset"
 """On a function with a device: where the weights of the device begin in the section."""
+EXPANDED_BYTES = "braid.expanded_bytes"
+"""On a function: bytes of the weights that are expanded when the model is loaded."""
+STORED_BUFFER = "braid.stored_buffer"
+"""On a constant or parameter in the space `expanded`: where in the weights it is stored as it is
+before it is expanded."""
+STORED_TYPE = "braid.stored_type"
+"""Beside `braid.stored_buffer`: the element type it is stored in, where that is another."""
 
 
 @cache

@@ -17,6 +17,7 @@ SPACES = (
     "arena",
     "arena:MEMORY",
     "weights",
+    "expanded",
     "input:N",
     "output:N",
     "output:N:aligned",
@@ -28,7 +29,7 @@ ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector. Arenas and weights begin at a multiple of it."""
 
 _SPACE = re.compile(
-    r"arena(:[\w.:-]+)?|weights|(input|output|open):\d+|output:\d+:aligned", re.ASCII
+    r"arena(:[\w.:-]+)?|weights|expanded|(input|output|open):\d+|output:\d+:aligned", re.ASCII
 )
 
 
@@ -42,10 +43,11 @@ class BufferAttr(ParametrizedAttribute):
     """Where a tensor lives at run time: bytes from the start of a memory space.
 
     A space is the arena, the arena of another memory of the target (`arena:gpu.global`), the
-    weights, or the memory of an input or output of the model, by its number (`output:0`). A caller
-    aligns an output to its elements only; `output:0:aligned` is the first multiple of 64 bytes
-    in it. Where sizes are open, `open:N` is a buffer in the arena that is placed for each run: the
-    N-th of the function's `braid.open_buffers`.
+    weights, those that are expanded when the model is loaded, or the memory of an input or output
+    of the model, by its number (`output:0`). A caller aligns an output to its elements only;
+    `output:0:aligned` is the first multiple of 64 bytes in it. Where sizes are open, `open:N` is a
+    buffer in the arena that is placed for each run: the N-th of the function's
+    `braid.open_buffers`.
 
     ```mlir
     #braid.buffer<"arena", 4096>

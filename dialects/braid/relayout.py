@@ -38,6 +38,13 @@ def store(array: Array, layout: Layout, out: Array) -> None:
         np.copyto(out, view_as_stored(array, layout))
 
 
+def window_places(layout: Layout) -> tuple[int, int]:
+    """Return the storage dims that are the rows and columns of transformed windows."""
+    dims = layout.untransformed.dims
+    rows, columns = (StorageDim(dim, 1, None) for dim in (layout.rank - 2, layout.rank - 1))
+    return dims.index(rows), dims.index(columns)
+
+
 _WINDOWS = 512
 """How many windows are transformed at once.
 
@@ -48,10 +55,7 @@ larger products numpy's library wakes others, which then wait for the next one i
 
 def _store_transformed(array: Array, layout: Layout, out: Array) -> None:
     """In the order of storage, in which `out` is written from its begin to its end."""
-    plain = layout.untransformed
-    places = [
-        plain.dims.index(StorageDim(dim, 1, None)) for dim in (array.ndim - 2, array.ndim - 1)
-    ]
+    plain, places = layout.untransformed, window_places(layout)
     windows = np.moveaxis(view_as_stored(array, plain), places, (0, 1))
     transformed = np.moveaxis(out, places, (0, 1))
     count = max(1, _WINDOWS // math.prod(windows.shape[4:]))

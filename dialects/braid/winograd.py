@@ -100,12 +100,12 @@ def transformed_windows(windows: npt.NDArray[Any], results: int) -> npt.NDArray[
     tile = TRANSFORMS[results].tile
     # One product: as many small ones as there are windows take four times as long.
     rows = windows.astype(np.float64, order="C").reshape(WINDOW * WINDOW, -1)
-    return (_of_windows(results) @ rows).reshape(tile, tile, *windows.shape[2:])
+    return (window_transform(results) @ rows).reshape(tile, tile, *windows.shape[2:])
 
 
 @cache
-def _of_windows(results: int) -> npt.NDArray[np.float64]:
-    """G ⊗ G, which transforms windows that are columns."""
+def window_transform(results: int) -> npt.NDArray[np.float64]:
+    """Return G ⊗ G, `[tile², 9]`, which transforms windows that are columns."""
     matrix = np.array(TRANSFORMS[results].of_window, np.float64)
     return np.kron(matrix, matrix).astype(np.float64)
 

@@ -9,13 +9,14 @@ from onnx import helper
 from xdsl.ir import Attribute
 
 from braid.dialects.braid.dtypes import to_numpy
+from braid.dialects.braid.expansion import Expansion
 from braid.lowering.host.emit_program import ENTRY
 from braid.lowering.host.open_model import OpenModel
 
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 10
+ABI_VERSION = 11
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -33,6 +34,7 @@ _FUNCTION = ir.LiteralStructType(
 _STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64, _I64, _POINTER])
 _CHANNEL = ir.LiteralStructType([_I64, _I64])
 _OPEN_BUFFER = ir.LiteralStructType([_I64, _I64, _I64])
+_EXPANSION = ir.LiteralStructType([*[_I64] * 7, _POINTER])
 _SIZE_CHECK = ir.LiteralStructType([_I64, _I64, _POINTER])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
@@ -130,6 +132,15 @@ class ChannelEntry:
 
 
 @dataclass(frozen=True)
+class ExpandedWeight:
+    """A weight that is expanded at load: bytes into the weights, and into the expanded ones."""
+
+    stored: int
+    expanded: int
+    expansion: Expansion
+
+
+@dataclass(frozen=True)
 class ModelDescription:
     """What the descriptor says; a model without variants is the program `ENTRY`."""
 
@@ -149,6 +160,8 @@ class ModelDescription:
     stages: tuple[StreamStage, ...] = ()
     channels: tuple[ChannelEntry, ...] = ()
     open: OpenModel | None = None
+    expanded_bytes: int = 0
+    expanded: tuple[ExpandedWeight, ...] = ()
 
 
 def descriptor_module(description: ModelDescription) -> str:
@@ -160,6 +173,7 @@ class _Descriptor:
     def __init__(self, description: ModelDescription) -> None:
         self.module = ir.Module()
         self._globals = 0
+        self._matrices: dict[tuple[float, ...], Any] = {}
         run = ir.Constant(_POINTER, None) if description.variants else self._entry(ENTRY)
         fields = [
             _I64(ABI_VERSION),
@@ -179,6 +193,8 @@ class _Descriptor:
             *self._list([self._stage(stage) for stage in description.stages], _STAGE),
             *self._list([self._channel(own) for own in description.channels], _CHANNEL),
             self._open(description.open),
+            _I64(description.expanded_bytes),
+            *self._list([self._expansion(own) for own in description.expanded], _EXPANSION),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         model = ir.GlobalVariable(self.module, type, SYMBOL)
@@ -270,6 +286,21 @@ class _Descriptor:
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         return self._global(ir.Constant(type, fields))
+
+    def _expansion(self, weight: ExpandedWeight) -> Any:
+        own = weight.expansion
+        dtype = int(helper.np_dtype_to_tensor_dtype(own.stored))
+        counts = (weight.stored, weight.expanded, dtype)
+        counts += (own.outer, own.inputs, own.outputs, own.inner)
+        matrix = self._matrix(tuple(own.matrix.ravel().tolist()))
+        return ir.Constant(_EXPANSION, [*map(_I64, counts), matrix])
+
+    def _matrix(self, values: tuple[float, ...]) -> Any:
+        """The address of these numbers, which weights of one kind share."""
+        if values not in self._matrices:
+            array = ir.ArrayType(ir.DoubleType(), len(values))
+            self._matrices[values] = self._global(ir.Constant(array, list(values)))
+        return self._matrices[values]
 
     def _entry(self, symbol: str) -> Any:
         known = self.module.globals.get(symbol)

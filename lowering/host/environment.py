@@ -23,6 +23,7 @@ SUBMIT_OFFSET = 88
 FINISH_OFFSET = 96
 IS_STOPPED_OFFSET = 104
 SIZES_OFFSET = 120
+EXPANDED_OFFSET = 128
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Buffers:
                 return self._entry.address_at(environment.arena, self._offset(int(number)))
             case "weights", _:
                 return environment.weights
+            case "expanded", _:
+                key = BufferAttr.of("expanded")
+                if key not in self._known:
+                    self._known[key] = environment.service(self._entry, EXPANDED_OFFSET)
+                return self._known[key]
             case "output", _ if number.endswith(":aligned"):
                 key = BufferAttr.of(f"output:{number}")
                 if key not in self._known:

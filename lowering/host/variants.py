@@ -9,16 +9,21 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute
 
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count
-from braid.analysis.storage.tensor_storage import storage_bytes
+from braid.analysis.storage.tensor_storage import expansion_of_weight, storage_bytes
 from braid.dialects.braid.attribute_names import (
     ARENA_BYTES,
+    BUFFERS,
+    EXPANDED_BYTES,
     HOST_STAGE,
+    STORED_BUFFER,
+    STORED_TYPE,
     WEIGHTS_BYTES,
     WEIGHTS_OFFSET,
 )
 from braid.dialects.braid.base import AnyTensor
-from braid.dialects.braid.buffer import ALIGNMENT
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.clusters import device_name, replicas_of
+from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.ports import input_names, output_names
 from braid.dialects.braid.sizes import extents_of_type, sizes_of_type
 from braid.dialects.braid.variants import (
@@ -33,6 +38,7 @@ from braid.lowering.host.descriptor import (
     UNBOUNDED,
     DeviceEntry,
     Dim,
+    ExpandedWeight,
     Function,
     LoadedCode,
     ModelDescription,
@@ -145,7 +151,23 @@ def describe(
         tuple(_function(*own, names_of_devices, devices[own[1]]) for own in launched),
         *(stream_of(first, launched) if len(functions) == 1 else (0, (), ())),
         programs.open,
+        _integer(first, EXPANDED_BYTES) if EXPANDED_BYTES in first.attributes else 0,
+        expanded_weights(functions),
     )
+
+
+def expanded_weights(functions: Sequence[func.FuncOp]) -> tuple[ExpandedWeight, ...]:
+    """Return the weights that planned functions of the host have expanded, each once."""
+    found: dict[int, ExpandedWeight] = {}
+    for op in (op for function in functions for op in function.walk()):
+        stored = op.attributes.get(STORED_BUFFER)
+        if isinstance(op, ConstantOp | ParameterOp) and isinstance(stored, BufferAttr):
+            (place,) = cast(ArrayAttr[BufferAttr], op.attributes[BUFFERS])
+            expansion = expansion_of_weight(op, op.attributes.get(STORED_TYPE))
+            assert expansion is not None
+            weight = ExpandedWeight(stored.offset.data, place.offset.data, expansion)
+            found.setdefault(weight.expanded, weight)
+    return tuple(found.values())
 
 
 def _device(function: func.FuncOp) -> str:

@@ -16,6 +16,7 @@ from braid.dialects.braid.attribute_names import (
     ARENA_BOUND,
     ARENA_BYTES,
     BUFFERS,
+    EXPANDED_BYTES,
     SCRATCH_BUFFER,
     SLOTS,
     WEIGHTS_BYTES,
@@ -72,8 +73,12 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
     if plan.values.order.streams > 1:
         # A moment has no op: the last that begins is one that may run then.
         peak = max((storage.lower for storage in at_peak), default=-1)
-    numbers = _numbers(plan, function)
-    stored = [t for t in tensors.values() if t.space != "weights" and t.space[:6] != "input:"]
+    numbers, attributes = _numbers(plan, function), function.attributes
+    stored = [
+        t
+        for t in tensors.values()
+        if t.space not in ("weights", "expanded") and t.space[:6] != "input:"
+    ]
     return MemoryReport(
         function=function.sym_name.data,
         arena_bytes=_integer(function, ARENA_BYTES),
@@ -84,6 +89,7 @@ def memory_report(function: FuncOp, target: str | None = None) -> MemoryReport:
         live=_largest([in_arena[storage] for storage in at_peak]),
         largest=_largest(stored)[:_LARGEST],
         slot_bytes=_slot_bytes(function),
+        expanded_bytes=_integer(function, EXPANDED_BYTES) if EXPANDED_BYTES in attributes else 0,
     )
 
 

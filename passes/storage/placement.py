@@ -1,15 +1,18 @@
 """Where storages go: weights one after the other, the rest into outputs and arenas."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute, SSAValue
 
-from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
+from braid.analysis.storage.tensor_storage import expansion_of_weight
+from braid.dialects.braid.attribute_names import STORED_BUFFER, STORED_TYPE
+from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr, aligned
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
+from braid.dialects.braid.expansion import Expansion
 from braid.passes.storage.memory_spaces import MAIN
 from braid.passes.storage.storage import Storage
 from braid.solvers.packing import Buffer, Packing, pack
@@ -34,28 +37,56 @@ class Arena:
 
 @dataclass
 class WeightsSection:
-    """Where parameters and constants lie, each key once in all functions; `size` in bytes."""
+    """Where parameters and constants lie, each key once in all functions; sizes in bytes.
 
+    Those that are expanded when the model is loaded are stored as they are before it, and have
+    their places in memory that is filled then. Where `narrow` is None none are; else it gives the
+    types of 16 bits that hold all values of a parameter, by key.
+    """
+
+    narrow: Mapping[str, Attribute] | None = None
     places: dict[Attribute, BufferAttr] = field(default_factory=dict[Attribute, BufferAttr])
+    stored: dict[Attribute, BufferAttr] = field(default_factory=dict[Attribute, BufferAttr])
     size: int = 0
+    expanded_size: int = 0
 
     def place(self, values: Sequence[tuple[SSAValue, Storage]]) -> None:
-        """Gives the storages of parameters and constants offsets: each key one of its own."""
+        """Give the storages of parameters and constants offsets: each key one of its own.
+
+        Where what is expanded is stored, and in which type, is written to the op.
+        """
         for value, storage in values:
-            key = _weight(value)
-            if key is None:
+            op = value.owner
+            if not isinstance(op, ConstantOp | ParameterOp):
                 continue
+            key = op.key if isinstance(op, ParameterOp) else op.value
+            type = self._stored_type(op)
             if key not in self.places:
-                self.places[key] = BufferAttr.of("weights", self.size)
-                self.size += -(-max(storage.bytes, 1) // ALIGNMENT) * ALIGNMENT
+                expands = self.narrow is not None
+                self._add(key, expansion_of_weight(op, type) if expands else None, storage)
             storage.place = self.places[key]
+            if key in self.stored:
+                op.attributes[STORED_BUFFER] = self.stored[key]
+                if type is not None:
+                    op.attributes[STORED_TYPE] = type
 
+    def _stored_type(self, op: ConstantOp | ParameterOp) -> Attribute | None:
+        if self.narrow is None or isinstance(op, ConstantOp):
+            return None
+        return self.narrow.get(op.key.data)
 
-def _weight(value: SSAValue) -> Attribute | None:
-    owner = value.owner
-    if isinstance(owner, ParameterOp):
-        return owner.key
-    return owner.value if isinstance(owner, ConstantOp) else None
+    def _add(self, key: Attribute, expansion: Expansion | None, storage: Storage) -> None:
+        if expansion is None:
+            self.places[key] = self._append(storage.bytes)
+            return
+        self.stored[key] = self._append(expansion.stored_bytes)
+        self.places[key] = BufferAttr.of("expanded", self.expanded_size)
+        self.expanded_size += aligned(storage.bytes)
+
+    def _append(self, nbytes: int) -> BufferAttr:
+        place = BufferAttr.of("weights", self.size)
+        self.size += aligned(max(nbytes, 1))
+        return place
 
 
 def live_peak(storages: Sequence[Storage]) -> int:

@@ -20,6 +20,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
+from braid.analysis.structure.conversions import narrow_parameters
 from braid.analysis.structure.functions import functions_beside
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import (
@@ -29,6 +30,7 @@ from braid.dialects.braid.attribute_names import (
     BRANCH_SIZE_CHECKS,
     BUFFERS,
     CARRIED_BUFFERS,
+    EXPANDED_BYTES,
     OPEN_BUFFERS,
     OPEN_LIFETIMES,
     SCRATCH_BUFFER,
@@ -161,6 +163,8 @@ def record_sections(
         size = begins[device] + section.size
     for function in public_functions(module):
         function.attributes[WEIGHTS_BYTES] = IntegerAttr(size, i64)
+        if (expanded := sections[None].expanded_size) > 0:
+            function.attributes[EXPANDED_BYTES] = IntegerAttr(expanded, i64)
     for function in device_functions(module):
         device = device_name(function)
         device = homes.get(device, device)
@@ -211,14 +215,16 @@ class PlanMemoryPass(ModulePass):
     `braid.carried_buffers` on `scf.while`, `braid.scratch_buffer` on calls, `braid.staging_buffers`
     on terminators whose copies would overwrite each other, and `braid.arena_bytes`, the bound of
     that, and `braid.weights_bytes` on the function, `braid.arenas` for the arenas of the target's
-    other memories. Functions on one device, or on devices that take turns, share their weights;
-    those of devices stand behind the model's, each at `braid.weights_offset`. A tensor may live in
-    the memory of an output until that is written. In a function with streams, tensors share bytes
-    only where all that accesses the one ends before anything that accesses the other begins,
-    whichever stream is faster. Where sizes are open, buffers of the arena are placed for each run:
-    `braid.open_buffers` has their bytes, `braid.open_lifetimes` when they are needed. Raises
-    UnsupportedError for open dims without sizes, InfeasibleError where the tensors in another
-    memory are more than it holds.
+    other memories. Weights of the host that `expansion_of` knows have places in the space
+    `expanded`, of `braid.expanded_bytes`, and `braid.stored_buffer` in the weights, perhaps of a
+    `braid.stored_type`. Functions on
+    one device, or on devices that take turns, share their weights; those of devices stand behind
+    the model's, each at `braid.weights_offset`. A tensor may live in the memory of an output until
+    that is written. In a function with streams, tensors share bytes only where all that accesses
+    the one ends before anything that accesses the other begins, whichever stream is faster. Where
+    sizes are open, buffers of the arena are placed for each run: `braid.open_buffers` has their
+    bytes, `braid.open_lifetimes` when they are needed. Raises UnsupportedError for open dims
+    without sizes, InfeasibleError where the tensors in another memory are more than it holds.
 
     ```mlir
     %y = func.call @kernel_0(%x) {braid.buffers = [#braid.buffer<"arena", 0>]}
@@ -237,7 +243,9 @@ class PlanMemoryPass(ModulePass):
 
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
         """The same with `memories`, whatever the target."""
-        sections: dict[str | None, WeightsSection] = {None: WeightsSection()}
+        sections: dict[str | None, WeightsSection] = {
+            None: WeightsSection(narrow_parameters(module))
+        }
         homes = _homes(module)
         for function in program_functions(module):
             device = device_name(function)

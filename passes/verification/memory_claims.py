@@ -5,14 +5,22 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark
 from braid.analysis.storage.tensor_storage import storage_bytes
-from braid.dialects.braid.attribute_names import ARENA_BYTES, ARENAS, BUFFERS
+from braid.dialects.braid.attribute_names import (
+    ARENA_BYTES,
+    ARENAS,
+    BUFFERS,
+    STORED_BUFFER,
+    STORED_TYPE,
+)
+from braid.dialects.braid.attributes import layout_of
+from braid.dialects.braid.base import AnyTensor
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.sizes import is_open
@@ -67,19 +75,30 @@ def arena_sizes(function: FuncOp) -> dict[str, int]:
 
 
 def _check_weights(function: FuncOp) -> None:
-    """Weights of different keys must not overlap."""
-    places: dict[Attribute, tuple[int, int]] = {}
+    """Weights of different keys must not overlap, neither as they are stored nor expanded."""
+    places: dict[Attribute, list[tuple[str, int, int]]] = {}
     for op in function.walk():
         if not isinstance(op, ConstantOp | ParameterOp):
             continue
         buffer = next(iter(cast(Iterable[Attribute], op.attributes[BUFFERS])))
         assert isinstance(buffer, BufferAttr)
+        stored = op.attributes.get(STORED_BUFFER)
+        type = cast(AnyTensor, op.output.type)
+        ranges = [_range(buffer, storage_bytes(type))]
+        if isinstance(stored, BufferAttr):
+            element = op.attributes.get(STORED_TYPE) or type.element_type
+            narrow = TensorType(element, type.get_shape())
+            ranges.append(_range(stored, storage_bytes(narrow, layout_of(type).untransformed)))
         key = op.key if isinstance(op, ParameterOp) else op.value
-        begin = buffer.offset.data
-        place = begin, begin + storage_bytes(op.output.type)
-        if buffer.space.data != "weights" or places.setdefault(key, place) != place:
+        spaces = ["weights"] if stored is None else ["expanded", "weights"]
+        if [space for space, _, _ in ranges] != spaces or places.setdefault(key, ranges) != ranges:
             raise WrongClaimError(f"{name_of(op)} is at {buffer}, where nothing else of it is")
-    ordered = sorted(places.values())
-    for (_, end), (begin, _) in itertools.pairwise(ordered):
-        if begin < end:
-            raise WrongClaimError(f"{name_of(function)}: weights overlap at byte {begin}")
+    ordered = sorted(place for ranges in places.values() for place in ranges)
+    for (space, _, end), (other, begin, _) in itertools.pairwise(ordered):
+        if space == other and begin < end:
+            raise WrongClaimError(f"{name_of(function)}: {space} overlap at byte {begin}")
+
+
+def _range(buffer: BufferAttr, nbytes: int) -> tuple[str, int, int]:
+    begin = buffer.offset.data
+    return buffer.space.data, begin, begin + nbytes

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.dialects.braid.attribute_names import BUFFERS, WEIGHTS_OFFSET
+from braid.analysis.storage.tensor_storage import expansion_of_weight
+from braid.dialects.braid.attribute_names import BUFFERS, STORED_BUFFER, STORED_TYPE, WEIGHTS_OFFSET
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -28,8 +29,9 @@ def fill_weights(
 ) -> tuple[WeightSpec, ...]:
     """Store the parameters and constants of planned functions in `data`, the bytes of a section.
 
-    Each is written to its place once, in the layout of its type, so that the weights of a device
-    take memory once. Returns what lies where, in the order of the offsets.
+    Those that are expanded at load are stored untransformed. Each is written to its place once, in
+    the layout of its type, so that the weights of a device take memory once. Returns what lies
+    where, in the order of the offsets.
 
     Raises:
         BraidError: a parameter has no value, or one of another shape or dtype.
@@ -49,6 +51,10 @@ def fill_weights(
         array = numpy_from_dense(op.value) if isinstance(op, ConstantOp) else value
         assert array is not None
         layout = layout_of(op.output.type)
+        if STORED_BUFFER in op.attributes:
+            expansion = expansion_of_weight(op, op.attributes.get(STORED_TYPE))
+            assert expansion is not None
+            layout, array = expansion.layout, _narrowed(array, expansion.stored)
         shape = layout.storage_shape(array.shape)
         count = math.prod(shape) * array.itemsize
         stored = data[offset : offset + count].view(array.dtype).reshape(shape)
@@ -84,8 +90,18 @@ def parameter_value(op: ParameterOp, parameters: Mapping[str, Array]) -> Array:
     return value
 
 
+def _narrowed(array: Array, dtype: np.dtype[Any]) -> Array:
+    """The same values in a type that holds them."""
+    if array.dtype == dtype:
+        return array
+    narrow = array.astype(dtype)
+    assert np.array_equal(narrow.astype(array.dtype), array, equal_nan=True)
+    return narrow
+
+
 def _offset(op: ConstantOp | ParameterOp) -> int:
     (buffer,) = cast(ArrayAttr[BufferAttr], op.attributes[BUFFERS])
+    buffer = cast(BufferAttr, op.attributes.get(STORED_BUFFER, buffer))
     assert buffer.space.data == "weights"
     return buffer.offset.data
 

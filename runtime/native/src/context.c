@@ -123,6 +123,7 @@ braid_context_t *braid_context_create(braid_model_t *model, int64_t threads) {
   context->env.wait = braid_wait;
   context->env.run_inter_op = braid_run_inter_op;
   context->env.is_stopped = is_stopped;
+  context->env.expanded = model->expanded;
   context->watch.owner = &context->env;
   context->env.watch = &context->watch;
   if (model->descriptor->device_count > 0 &&

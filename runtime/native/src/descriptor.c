@@ -9,13 +9,15 @@
 
 /* Code generators write these structs by offset. */
 _Static_assert(sizeof(braid_tensor_v2) == 48, "braid_tensor_v2");
-_Static_assert(sizeof(braid_model_v2) == 216, "braid_model_v2");
+_Static_assert(sizeof(braid_model_v2) == 240, "braid_model_v2");
 _Static_assert(sizeof(braid_dim_v2) == 16, "braid_dim_v2");
 _Static_assert(sizeof(braid_variant_v2) == 24, "braid_variant_v2");
 _Static_assert(offsetof(braid_model_v2, run) == 88, "braid_model_v2.run");
 _Static_assert(offsetof(braid_model_v2, weights_bytes) == 128, "braid_model_v2.weights_bytes");
 _Static_assert(offsetof(braid_model_v2, functions) == 160, "braid_model_v2.functions");
 _Static_assert(offsetof(braid_model_v2, open) == 208, "braid_model_v2.open");
+_Static_assert(offsetof(braid_model_v2, expansions) == 232, "braid_model_v2.expansions");
+_Static_assert(sizeof(braid_expansion_v1) == 64, "braid_expansion_v1");
 _Static_assert(sizeof(braid_open_v1) == 72, "braid_open_v1");
 _Static_assert(sizeof(braid_buffer_v1) == 24, "braid_buffer_v1");
 _Static_assert(sizeof(braid_size_check_v1) == 24, "braid_size_check_v1");
@@ -34,6 +36,7 @@ _Static_assert(offsetof(braid_env, submit) == 88, "braid_env.submit");
 _Static_assert(offsetof(braid_env, finish) == 96, "braid_env.finish");
 _Static_assert(offsetof(braid_env, is_stopped) == 104, "braid_env.is_stopped");
 _Static_assert(offsetof(braid_env, sizes) == 120, "braid_env.sizes");
+_Static_assert(offsetof(braid_env, expanded) == 128, "braid_env.expanded");
 
 /* Of the parts of an open model each: what is made of them can be counted in 31 bits. */
 enum { MOST_PARTS = 1 << 20 };
@@ -312,6 +315,35 @@ static bool check_open(const braid_model_v2 *descriptor) {
   return true;
 }
 
+/* Whether `outer` times `count` times `inner` elements from `begin` on lie within `bytes`. */
+static bool lies_within(int64_t begin, const braid_expansion_v1 *expansion, int64_t count,
+                        int64_t size, int64_t bytes) {
+  int64_t end;
+  return begin >= 0 && begin % BRAID_WEIGHTS_ALIGN == 0 && expansion->outer >= 0 &&
+         expansion->inner >= 0 && !__builtin_mul_overflow(size, expansion->outer, &size) &&
+         !__builtin_mul_overflow(size, count, &size) &&
+         !__builtin_mul_overflow(size, expansion->inner, &size) &&
+         !__builtin_add_overflow(begin, size, &end) && end <= bytes;
+}
+
+static bool check_expansions(const braid_model_v2 *descriptor) {
+  if (descriptor->expanded_bytes < 0 || descriptor->expanded_bytes > PTRDIFF_MAX / 2)
+    return malformed("expanded bytes", descriptor->expanded_bytes);
+  if (!is_list(descriptor->expansion_count, descriptor->expansions))
+    return malformed("number of expansions", descriptor->expansion_count);
+  for (int64_t i = 0; i < descriptor->expansion_count; ++i) {
+    const braid_expansion_v1 *own = &descriptor->expansions[i];
+    if (own->matrix == NULL || braid_stored_size(own->dtype) == 0 || own->inputs < 1 ||
+        own->inputs > BRAID_MOST_EXPANDED || own->outputs < 1 ||
+        own->outputs > BRAID_MOST_EXPANDED ||
+        !lies_within(own->stored, own, own->inputs, braid_stored_size(own->dtype),
+                     descriptor->weights_bytes) ||
+        !lies_within(own->expanded, own, own->outputs, sizeof(float), descriptor->expanded_bytes))
+      return malformed("expansion", i);
+  }
+  return true;
+}
+
 static bool check_features(const braid_model_v2 *descriptor) {
   for (int64_t i = 0; i < descriptor->feature_count; ++i) {
     const char *feature = descriptor->features[i];
@@ -361,5 +393,6 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor) {
   return check_tensors("input", descriptor->input_count, descriptor->inputs, descriptor) &&
          check_tensors("output", descriptor->output_count, descriptor->outputs, descriptor) &&
          check_variants(descriptor) && check_devices(descriptor) && check_stages(descriptor) &&
-         (descriptor->open == NULL || check_open(descriptor)) && check_features(descriptor);
+         (descriptor->open == NULL || check_open(descriptor)) && check_expansions(descriptor) &&
+         check_features(descriptor);
 }

@@ -9,6 +9,13 @@
 
 enum { BRAID_MAX_RANK = 64 };
 
+/* Weights begin at a multiple of it, and each of those that are expanded: code may read them by
+ * vectors that lie on their own size. */
+enum { BRAID_WEIGHTS_ALIGN = 64 };
+
+/* Elements of a vector that is expanded, before or after. */
+enum { BRAID_MOST_EXPANDED = 64 };
+
 enum { BRAID_SECTION_KINDS = BRAID_SECTION_WEIGHTS + 1 };
 
 typedef struct braid_section {
@@ -33,6 +40,7 @@ struct braid_model {
   braid_loaded_device *devices; /* as many as the descriptor has; NULL for none */
   struct braid_plans *plans;    /* NULL unless it is an open model */
   braid_section weights;
+  void *expanded;           /* the weights that are expanded; NULL where there are none */
   atomic_int weights_state; /* whether their digest was checked, and held */
   void *library;            /* from dlopen; NULL when the code was already in the process */
   char *name;               /* of the artifact, for messages; NULL without one */
@@ -60,6 +68,13 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor);
 /* Whether the weights are as they were written. The first call reads them all; false and the error
  * set where they are damaged. */
 bool braid_weights_are_intact(braid_model_t *model);
+
+/* Bytes of an element that can be expanded; 0 for another type. */
+int64_t braid_stored_size(int64_t dtype);
+
+/* Makes the weights that a model expands; false and the error set where there is no memory. What
+ * is given to `free` is written to `expanded`. */
+bool braid_expand_weights(const braid_model_v2 *descriptor, const void *weights, void **expanded);
 
 /* Loads an ELF shared object that lies in memory; NULL and the error set on failure. */
 void *braid_load_code(const void *code, size_t size);

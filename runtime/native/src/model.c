@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Code may read weights by vectors that lie on their own size. */
-enum { WEIGHTS_ALIGN = 64 };
-
 enum { WEIGHTS_UNCHECKED, WEIGHTS_INTACT, WEIGHTS_DAMAGED };
 
 static bool check_weights(const braid_model_v2 *descriptor, const void *weights, size_t bytes) {
@@ -20,9 +17,9 @@ static bool check_weights(const braid_model_v2 *descriptor, const void *weights,
     return false;
   }
   if (descriptor->weights_bytes > 0 &&
-      (weights == NULL || (uintptr_t)weights % WEIGHTS_ALIGN != 0)) {
+      (weights == NULL || (uintptr_t)weights % BRAID_WEIGHTS_ALIGN != 0)) {
     braid_set_error("the model's weights are at %p, expected a multiple of %d", weights,
-                    WEIGHTS_ALIGN);
+                    BRAID_WEIGHTS_ALIGN);
     return false;
   }
   return true;
@@ -42,9 +39,11 @@ static braid_model_t *create_model(const braid_model_v2 *descriptor, const void 
   model->weights = (braid_section){weights, weights_bytes, 0};
   atomic_init(&model->references, 1);
   atomic_init(&model->weights_state, WEIGHTS_INTACT);
-  if ((descriptor->open != NULL && (model->plans = braid_plans_create(descriptor)) == NULL) ||
+  if (!braid_expand_weights(descriptor, weights, &model->expanded) ||
+      (descriptor->open != NULL && (model->plans = braid_plans_create(descriptor)) == NULL) ||
       !braid_devices_load(model)) {
     braid_plans_free(model->plans);
+    free(model->expanded);
     free(model);
     return NULL;
   }
@@ -141,6 +140,7 @@ void braid_model_close(braid_model_t *model) {
     return;
   braid_devices_unload(model);
   braid_plans_free(model->plans);
+  free(model->expanded);
   braid_unload_code(model->library);
   braid_unmap_file(model->file, model->file_bytes);
   free(model->name);

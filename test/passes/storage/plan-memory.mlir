@@ -40,6 +40,33 @@ func.func private @k(tensor<1xf32>, tensor<1x17xf32, #braid.layout<"aB16b">>, te
 
 // -----
 
+// Transformed windows, and what is converted from 16 bits, are stored as they are before and
+// expanded when the model is loaded. What takes less than a page is stored whole.
+// CHECK-LABEL: func.func @expanded
+// CHECK-SAME:    braid.weights_bytes = 41216
+// CHECK-SAME:    braid.expanded_bytes = 155648
+// CHECK:         braid.parameter {key = "windows", braid.stored_buffer = #braid.buffer<"weights", 0>, braid.buffers = [#braid.buffer<"expanded", 0>]}
+// CHECK:         braid.parameter {key = "prepared/0", braid.stored_buffer = #braid.buffer<"weights", 36864>, braid.stored_type = f16, braid.buffers = [#braid.buffer<"expanded", 147456>]}
+// CHECK:         braid.parameter {key = "prepared/1", braid.buffers = [#braid.buffer<"weights", 40960>]}
+func.func @expanded() -> tensor<1xf32> {
+  %0 = braid.parameter {key = "windows"} : tensor<32x32x3x3xf32, #braid.layout<"Acdb16a:winograd4">>
+  %1 = braid.parameter {key = "prepared/0"} : tensor<32x64xf32>
+  %2 = braid.parameter {key = "prepared/1"} : tensor<64xf32>
+  %y = func.call @k(%0, %1, %2) : (tensor<32x32x3x3xf32, #braid.layout<"Acdb16a:winograd4">>, tensor<32x64xf32>, tensor<64xf32>) -> tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}
+func.func private @k(tensor<32x32x3x3xf32, #braid.layout<"Acdb16a:winograd4">>, tensor<32x64xf32>, tensor<64xf32>) -> tensor<1xf32>
+func.func private @prepare() -> (tensor<32x64xf32>, tensor<64xf32>) attributes {braid.keys = ["prepared/0", "prepared/1"]} {
+  %0 = braid.parameter {key = "w"} : tensor<64x32xf16>
+  %1 = braid.parameter {key = "b"} : tensor<64xf16>
+  %2 = braid.cast %0 : (tensor<64x32xf16>) -> tensor<64x32xf32>
+  %3 = braid.transpose %2 {permutation = array<i64: 1, 0>} : (tensor<64x32xf32>) -> tensor<32x64xf32>
+  %4 = braid.cast %1 : (tensor<64xf16>) -> tensor<64xf32>
+  func.return %3, %4 : tensor<32x64xf32>, tensor<64xf32>
+}
+
+// -----
+
 // Exclusive branches share memory, write the result where it is wanted, and a loop carries its
 // value in place once the old one is not read any more.
 // CHECK-LABEL: func.func @control_flow

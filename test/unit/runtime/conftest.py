@@ -20,16 +20,16 @@ Build = Callable[..., bytes]
 
 @pytest.fixture(scope="session")
 def build_code(tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Compile `scaled_sum.c` with macro definitions to the bytes of a shared object."""
+    """Compile a file, `scaled_sum.c` by default, with macro definitions to a shared object."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         pytest.skip("needs a C compiler")
 
-    def build(**definitions: str | int) -> bytes:
+    def build(source: Path = MODEL, **definitions: str | int) -> bytes:
         output = tmp_path_factory.mktemp("code") / "model.so"
         macros = [f"-D{name}={value}" for name, value in definitions.items()]
         flags = ["-shared", "-fPIC", "-O1", f"-I{HEADERS}"]
-        subprocess.run([compiler, *flags, *macros, MODEL, "-o", output], check=True)
+        subprocess.run([compiler, *flags, *macros, source, "-o", output], check=True)
         return output.read_bytes()
 
     return build

@@ -53,13 +53,13 @@ enum braid_section_kind {
  *   %braid.variant = type { ptr, ptr, ptr }
  *   %braid.model   = type { i64, i64, ptr, i64, ptr, i64, i64, i64, ptr, i64, ptr, ptr,
  *                           i64, ptr, i64, ptr, i64, i64, ptr, i64, ptr, i64, i64, ptr,
- *                           i64, ptr, ptr }
+ *                           i64, ptr, ptr, i64, i64, ptr }
  *   @braid_model   = constant %braid.model { … }
  *
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 10
+#define BRAID_ABI_VERSION 11
 
 typedef struct braid_env braid_env;
 
@@ -115,6 +115,8 @@ struct braid_env {
   /* offset 120: of an open model the results of its size program, and then the offset in the arena
    * of each of its buffers, a multiple of `arena_align`; NULL for another */
   const int64_t *sizes;
+  /* offset 128: the model's `expanded_bytes`, on a multiple of 64; NULL where there are none */
+  const void *expanded;
 };
 
 /* An input or output: row-major and dense. 48 bytes. */
@@ -243,8 +245,22 @@ typedef struct braid_open_v1 {
   const braid_size_check_v1 *checks;   /* offset 64 */
 } braid_open_v1;
 
+/* A weight that is stored smaller than code reads it. When a model is loaded, `matrix` is applied
+ * along the middle dim of [outer][inputs][inner], which gives f32[outer][outputs][inner]. 64 bytes.
+ */
+typedef struct braid_expansion_v1 {
+  int64_t stored;       /* offset 0: bytes into the weights, a multiple of 64 */
+  int64_t expanded;     /* offset 8: bytes into the expanded weights, a multiple of 64 */
+  int64_t dtype;        /* offset 16: of what is stored, f32, f16 or bf16 as ONNX numbers them */
+  int64_t outer;        /* offset 24 */
+  int64_t inputs;       /* offset 32: from 1 to 64 */
+  int64_t outputs;      /* offset 40: from 1 to 64 */
+  int64_t inner;        /* offset 48 */
+  const double *matrix; /* offset 56: `outputs` rows of `inputs` */
+} braid_expansion_v1;
+
 /* A compiled model. Without variants, `run` takes all shapes within the bounds; with variants it
- * is NULL, and the runtime chooses one by the shapes of the inputs. 216 bytes. */
+ * is NULL, and the runtime chooses one by the shapes of the inputs. 240 bytes. */
 typedef struct braid_model_v2 {
   int64_t abi_version;                /* offset 0: what the code needs */
   int64_t input_count;                /* offset 8 */
@@ -276,6 +292,9 @@ typedef struct braid_model_v2 {
   const braid_channel_v1 *channels;   /* offset 200 */
   const braid_open_v1 *open;          /* offset 208: NULL unless the model is an open one, which has
                                        * neither variants nor devices */
+  int64_t expanded_bytes;             /* offset 216: of the weights that are expanded at load */
+  int64_t expansion_count;            /* offset 224 */
+  const braid_expansion_v1 *expansions; /* offset 232 */
 } braid_model_v2;
 
 /* ---- What a program calls ------------------------------------------------------------------
