@@ -22,20 +22,24 @@ from braid.driver.options import CompileOptions
 from braid.runtime.model import Model
 from braid.support.errors import BraidError, did_you_mean
 from braid.torch_comparison import DifferenceError, differing_op, first_difference, random_op
+from braid.torch_decompositions import decompositions
 from braid.torch_exporter import first_line, proto_of, run_exporter
 from braid.torch_graph import Graph, tensor_graph
 
 torch: Any = import_module("torch")  # by name, since checks of types run without it
 _boxed = import_module("torch._functorch.aot_autograd").make_boxed_func
-_aten = torch.ops.aten
-_DECOMPOSED = [
-    _aten._native_batch_norm_legit,
-    _aten._native_batch_norm_legit_functional,
-    _aten.native_batch_norm,
-]
-"""What the exporter translates wrongly while it trains, and PyTorch expresses by other ops."""
 _MOST_SIZES = 8
 _OWN = ("verify", "freeze")
+_OF_GRAPHS = (
+    "shapes",
+    "dims",
+    "constants",
+    "shape_buckets",
+    "shape_bounds",
+    "parameters",
+    "load",
+)
+"""Options of `braid.compile` that PyTorch decides: names and sizes of inputs, weights."""
 _log = logging.getLogger("braid.torch")
 _told: set[str] = set()
 """What was said already; each is said once in a process."""
@@ -45,7 +49,7 @@ _Sizes = tuple[Any, ...]
 
 
 class EagerWarning(UserWarning):
-    """A graph, or what `torch.compile` makes of it, runs in eager."""
+    """A graph runs in eager, or what was asked for has no effect."""
 
 
 @dataclass(frozen=True)
@@ -62,19 +66,25 @@ class _Settings:
 
 
 def braid_backend(
-    graph: Any, inputs: Sequence[Any], *, options: Mapping[str, Any] | None = None
+    graph: Any,
+    inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
 ) -> Callable[..., Any]:
     """Compile a graph of TorchDynamo, as `torch.compile` asks for it.
 
     `options` are the keywords of `braid.compile`; `verify` (by default True) compares the first
     results of each graph with eager; `freeze` (by default False) takes parameters and buffers for
-    constants, which makes faster kernels.
+    constants, which makes faster kernels. A `mode` is Inductor's and has no effect here.
 
     Raises:
-        BraidError: there is no such option.
+        BraidError: there is no such option, or it has not such a value.
 
     """
     settings = _settings(options or {})
+    if mode is not None:
+        _tell_once(f"mode '{mode}' is Inductor's, and has no effect on backend 'braid'")
 
     def inference(own: Any, fakes: Sequence[Any]) -> Callable[..., Any]:
         frozen = _static_inputs() if settings.freeze else ()
@@ -90,14 +100,20 @@ def braid_backend(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
-        decompositions=torch._decomp.get_decompositions(_DECOMPOSED),
+        decompositions=decompositions(),
     )
     return backend(graph, inputs)
 
 
 def _settings(options: Mapping[str, Any]) -> _Settings:
-    names = [*_OWN, *(each.name for each in fields(CompileOptions))]
+    names = [*_OWN, *(e.name for e in fields(CompileOptions) if e.name not in _OF_GRAPHS)]
     for name in options:
+        if name in _OF_GRAPHS:
+            raise BraidError(
+                f"backend 'braid' has no option '{name}', since PyTorch gives inputs and weights",
+                hint="sizes are open with torch.compile(…, dynamic=True), or where "
+                "torch._dynamo.mark_dynamic says so",
+            )
         if name not in names:
             raise BraidError(
                 f"backend 'braid' has no option '{name}'",
@@ -108,15 +124,33 @@ def _settings(options: Mapping[str, Any]) -> _Settings:
             raise BraidError(f"option {name} is {options[name]!r:.200}, expected True or False")
     own = {"threads": torch.get_num_threads(), **options}
     kept = {name: value for name, value in own.items() if name not in _OWN}
-    CompileOptions(**kept).check()
+    if kept.keys() != {"threads"} or kept["threads"] != torch.get_num_threads():
+        _check_values(kept)
     return _Settings(kept, bool(options.get("verify", True)), bool(options.get("freeze", False)))
 
 
+def _check_values(options: Mapping[str, Any]) -> None:
+    """Raise BraidError for values that no model is compiled with, which would mean eager."""
+    number = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
+    result = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, [1])
+    node = onnx.helper.make_node("Neg", ["x"], ["y"])
+    graph = onnx.helper.make_graph([node], "options", [number], [result])
+    opset = [onnx.helper.make_opsetid("", 18)]
+    compile_model(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8), **options)
+
+
 def _static_inputs() -> Sequence[int]:
-    """The numbers of the inputs that are parameters or buffers, in the graph at hand."""
+    """Return the numbers of the inputs that are parameters or buffers and only read."""
     context = torch._guards.TracingContext.try_get()
     metadata = None if context is None else context.fw_metadata
-    return () if metadata is None else cast(Sequence[int], metadata.static_input_indices)
+    if metadata is None:
+        return ()
+    inputs = cast(Sequence[Any], metadata.input_info)
+    return [
+        number
+        for number in cast(Sequence[int], metadata.static_input_indices)
+        if not (inputs[number].mutates_data or inputs[number].mutates_metadata)
+    ]
 
 
 class CompiledGraph:
@@ -176,9 +210,7 @@ class CompiledGraph:
         why = reason.message if isinstance(reason, BraidError) else first_line(reason)
         text = f"braid runs a graph of {ops} ops in eager: {why}"
         _log.info("%s", text, exc_info=reason)
-        if text not in _told:
-            _told.add(text)
-            warnings.warn(text, EagerWarning, stacklevel=4)
+        _tell_once(text)
 
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Model | None, Any]:
         """Compile and run; no model computes what are views alone.
@@ -236,6 +268,13 @@ class CompiledGraph:
         for each in inputs:
             if isinstance(each, torch.Tensor) and each.device.type != "cpu":
                 raise BraidError(f"a tensor is on '{each.device}', expected this computer's memory")
+
+
+def _tell_once(text: str) -> None:
+    """Warn, unless that was said before in this process."""
+    if text not in _told:
+        _told.add(text)
+        warnings.warn(text, EagerWarning, stacklevel=5)
 
 
 def _sizes_of(inputs: Sequence[Any]) -> _Sizes:

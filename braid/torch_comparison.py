@@ -66,9 +66,29 @@ def random_op(graph: Any) -> str | None:
     """Return the first op of a graph that draws random numbers, None where there is none."""
     for node in graph.nodes:
         tags: Iterable[Any] = getattr(node.target, "tags", ())
-        if torch.Tag.nondeterministic_seeded in tags:
+        if torch.Tag.nondeterministic_seeded in tags and not _leaves_nothing_out(node):
             return str(node.target)
     return None
+
+
+_SHARES = ("dropout_p", "dropout", "p")
+"""How ops call the share of elements that they leave out at random."""
+_TRAINING = ("train", "training")
+
+
+def _leaves_nothing_out(node: Any) -> bool:
+    """Whether an op that may draw random numbers draws none: its share is 0, or it does not train.
+
+    `p` alone is the probability of ones, which are drawn.
+    """
+    known = node.target._schema.arguments
+    given = {each.name: each.default_value for each in known if each.has_default_value()}
+    given |= {each.name: value for each, value in zip(known, node.args, strict=False)}
+    given |= node.kwargs
+    if any(given.get(name) is False for name in _TRAINING):
+        return True
+    names = _SHARES if any(name in given for name in _TRAINING) else _SHARES[:2]
+    return any(given.get(name) == 0 for name in names)
 
 
 def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> str | None:

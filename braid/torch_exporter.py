@@ -20,8 +20,8 @@ _ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 _FLOAT, _INTEGERS = onnx.TensorProto.FLOAT, (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 _NARROW = (onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16)
 _FLOATS = (*_NARROW, _FLOAT, onnx.TensorProto.DOUBLE)
-_NOISY = "torch.onnx._internal.exporter._registration"
-"""The logger that tells of every package that the exporter would know and does not find."""
+_NOISY = ("torch.onnx._internal.exporter._registration", "onnx_ir", "onnxscript")
+"""Loggers that tell of packages that the exporter does not find, and what it leaves as it is."""
 
 
 class ExportError(BraidError):
@@ -141,15 +141,17 @@ def import_package(name: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Generator[None]:
-    logger = logging.getLogger(_NOISY)
-    level = logger.level
-    logger.setLevel(logging.ERROR)
+    loggers = [logging.getLogger(name) for name in _NOISY]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        logger.setLevel(level)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 @contextlib.contextmanager
@@ -165,9 +167,15 @@ def evaluating(module: Any) -> Generator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """Return what is wrong, without the exporter's advice; the cause of all causes says it best."""
+    """Return what is wrong, without the exporter's advice; the cause of all causes says it best.
+
+    A line that ends in a colon only announces the next.
+    """
     cause: BaseException = error
     while cause.__cause__ is not None:
         cause = cause.__cause__
     lines = [line for line in str(cause).splitlines() if line.strip()]
-    return lines[0] if lines else type(cause).__name__
+    if not lines:
+        return type(cause).__name__
+    ends = (n for n, line in enumerate(lines) if not line.rstrip().endswith(":"))
+    return " ".join(line.strip() for line in lines[: next(ends, 0) + 1])

@@ -1,6 +1,7 @@
 """Checks of the arrays that a user gives to a model."""
 
 import math
+import sys
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, cast
@@ -79,7 +80,7 @@ def check_kind(spec: TensorSpec, value: Buffer) -> None:
         BraidError: they are not those of the spec.
 
     """
-    _check_dtype("input", spec, value, f"convert it with .astype('{spec.dtype}')")
+    _check_dtype("input", spec, value, f"convert it with {_conversion(spec.dtype)}")
     if value.shape == spec.shape:
         return
     fits = len(value.shape) == len(spec.shape) and all(
@@ -130,7 +131,7 @@ def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> No
         BraidError: its dtype or shape is not that of the spec, or it cannot be written in place.
 
     """
-    hint = f"give np.empty({shape}, '{spec.dtype}'), or leave `out` out"
+    hint = f"give {_empty(shape, spec.dtype)}, or leave `out` out"
     _check_dtype("the buffer for output", spec, buffer, hint)
     if buffer.shape != shape:
         raise BraidError(
@@ -143,7 +144,9 @@ def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> No
     if not (flags.c_contiguous and flags.writeable and flags.aligned):
         raise BraidError(
             f"the buffer for output '{spec.name}' is not contiguous, aligned and writeable",
-            hint="give an array as np.empty makes it",
+            hint="give an array or a tensor as np.empty or torch.empty makes it"
+            if "torch" in sys.modules
+            else "give an array as np.empty makes it",
         )
 
 
@@ -187,6 +190,20 @@ def _share_memory(one: Buffer, other: Buffer) -> bool:
         return np.may_share_memory(one, other)
     begin = max(address_of(one), address_of(other))
     return begin < min(address_of(one) + one.nbytes, address_of(other) + other.nbytes)
+
+
+def _conversion(dtype: str) -> str:
+    """Return how an array, or a tensor where there may be some, gets an element type."""
+    array = f".astype('{dtype}')"
+    return f"{array}, or a tensor with .to(torch.{dtype})" if "torch" in sys.modules else array
+
+
+def _empty(shape: tuple[int, ...], dtype: str) -> str:
+    """Return what makes an array, or a tensor where there may be some, for results."""
+    array = f"np.empty({shape}, '{dtype}')"
+    return (
+        f"{array} or torch.empty({shape}, dtype=torch.{dtype})" if "torch" in sys.modules else array
+    )
 
 
 def _check_dtype(what: str, spec: TensorSpec, value: Buffer, hint: str) -> None:

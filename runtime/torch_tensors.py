@@ -69,6 +69,8 @@ def tensor_of(array: Array) -> Any:
     torch: Any = sys.modules["torch"]
     name = array.dtype.name
     try:
+        if not array.size:  # whose strides are 0 in numpy, and as if they held elements here
+            return torch.empty(array.shape, dtype=getattr(torch, name))
         if name not in _FOREIGN:
             return torch.from_numpy(array)
         integers = np.dtype(_INTEGERS[array.dtype.itemsize])

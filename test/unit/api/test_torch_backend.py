@@ -280,3 +280,158 @@ def test_wrong_options(torch: Any, options: Any, message: str) -> None:
     with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message) as caught:
         run(torch.ones(3))
     assert isinstance(caught.value.inner_exception, BraidError)
+
+
+def test_wrong_values_of_options_are_errors(torch: Any) -> None:
+    for options, message in (
+        ({"target": "nope"}, "no target 'nope'"),
+        ({"numerics": "exactly"}, "numerics are 'exactly'"),
+        ({"passes": "nothing"}, "unknown pass 'nothing'"),
+        ({"dims": {"x": 8}}, "no option 'dims', since PyTorch gives inputs"),
+        ({"shape_bounds": {"s0": 8}}, "no option 'shape_bounds'"),
+    ):
+        torch.compiler.reset()
+        run = torch.compile(torch.cos, backend="braid", options=options)
+        with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message):
+            run(torch.ones(3))
+
+
+def test_a_mode_has_no_effect(torch: Any, compiled: Any) -> None:
+    from braid.torch_backend import EagerWarning
+
+    run, x = torch.compile(torch.cos, backend="braid", mode="max-autotune"), torch.ones(3)
+    with pytest.warns(EagerWarning, match="mode 'max-autotune' is Inductor's"):
+        close(torch, run(x), x.cos())
+    assert compiled() == 1
+
+
+def test_frozen_buffers_that_the_graph_writes(torch: Any, compiled: Any) -> None:
+    network, expected = torch.nn.BatchNorm2d(3), torch.nn.BatchNorm2d(3)
+    run = torch.compile(network, backend="braid", options={"freeze": True})
+    with torch.no_grad():
+        for _ in range(4):
+            x = torch.randn(2, 3, 4, 4)
+            close(torch, run(x), expected(x))
+        assert network.num_batches_tracked == 4
+        network.eval(), expected.eval()
+        close(torch, run(x), expected(x))
+    assert compiled() == 2
+
+
+def attention(torch: Any) -> Any:
+    return torch.nn.functional.scaled_dot_product_attention
+
+
+@pytest.mark.parametrize("name", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("case", ["plain", "causal", "mask", "bools", "rows", "scale", "groups"])
+def test_attention(torch: Any, compiled: Any, name: str, case: str) -> None:
+    dtype = getattr(torch, name)
+    q = torch.randn(2, 4, 5, 8, dtype=dtype)
+    k, v = torch.randn(2, 2, 4, 7, 8, dtype=dtype)
+    bools = torch.rand(2, 1, 5, 7) > 0.3
+    if case == "rows":  # one that sees no key
+        bools[0, 0, 2] = False
+    options: dict[str, Any] = {
+        "plain": {},
+        "causal": {"is_causal": True},
+        "mask": {"attn_mask": torch.randn(5, 7, dtype=dtype)},
+        "bools": {"attn_mask": bools},
+        "rows": {"attn_mask": bools},
+        "scale": {"scale": 0.3},
+        "groups": {"enable_gqa": True},
+    }[case]
+    if case == "groups":
+        k, v = k[:, :2], v[:, :2]
+
+    def function(q: Any, k: Any, v: Any) -> Any:
+        return attention(torch)(q, k, v, **options).transpose(1, 2).flatten(2)
+
+    tolerance = {"float32": 1e-5, "float16": 2e-3, "bfloat16": 2e-2}[name]
+    with torch.no_grad():
+        found = torch.compile(function, backend="braid")(q, k, v)
+    close(torch, found, function(q, k, v), tolerance)
+    assert compiled() == 1
+
+
+@pytest.mark.parametrize("case", ["plain", "causal", "rows"])
+def test_gradients_of_attention(torch: Any, compiled: Any, case: str) -> None:
+    mask = torch.zeros(5, 5)
+    mask[2] = -torch.inf
+    options = {"plain": {}, "causal": {"is_causal": True}, "rows": {"attn_mask": mask}}[case]
+
+    def function(q: Any, k: Any, v: Any) -> Any:
+        return attention(torch)(q, k, v, **options)
+
+    given = torch.randn(3, 2, 4, 5, 8)
+    gradients = []
+    for run in (torch.compile(function, backend="braid", options={"verify": False}), function):
+        tensors = [each.clone().requires_grad_() for each in given]
+        run(*tensors).square().sum().backward()
+        gradients.append([each.grad for each in tensors])
+    close(torch, *gradients, 1e-4)
+    assert compiled() == 1
+
+
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_layers_of_transformers(
+    torch: Any, compiled: Any, batch_first: bool, norm_first: bool, activation: str
+) -> None:
+    options = {"batch_first": batch_first, "norm_first": norm_first, "activation": activation}
+    encoder = torch.nn.TransformerEncoderLayer(16, 2, 32, **options).eval()
+    decoder = torch.nn.TransformerDecoderLayer(16, 2, 32, **options).eval()
+    x, memory = torch.randn(2, 5, 16), torch.randn(2, 5, 16)
+    with torch.no_grad():
+        close(torch, torch.compile(encoder, backend="braid")(x), encoder(x))
+        found = torch.compile(decoder, backend="braid")(x, memory)
+        close(torch, found, decoder(x, memory))
+    assert compiled() == 2
+
+
+@pytest.mark.parametrize("case", ["rows", "keys", "both"])
+def test_masks_of_layers(torch: Any, compiled: Any, case: str) -> None:
+    layer = torch.nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    causal = torch.ones(5, 5, dtype=torch.bool).triu(1)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    rows, keys = {"src_mask": causal}, {"src_key_padding_mask": padding}
+    masks = {"rows": rows, "keys": keys, "both": {**rows, **keys}}[case]
+
+    def function(x: Any) -> Any:
+        return layer(x, **masks)
+
+    x = torch.randn(2, 5, 16)
+    with torch.no_grad():
+        close(torch, torch.compile(function, backend="braid")(x), function(x))
+    assert compiled() == 1
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_weights_of_attention(torch: Any, compiled: Any, average: bool) -> None:
+    layer = torch.nn.MultiheadAttention(16, 2, batch_first=True).eval()
+
+    def function(x: Any) -> Any:
+        return layer(x, x, x, average_attn_weights=average)
+
+    x = torch.randn(2, 5, 16)
+    with torch.no_grad():
+        for one, other in zip(
+            torch.compile(function, backend="braid")(x), function(x), strict=True
+        ):
+            close(torch, one, other)
+    assert compiled() == 1
+
+
+def test_dropout_that_leaves_nothing_out(torch: Any, compiled: Any) -> None:
+    def function(x: Any) -> Any:
+        return torch.nn.functional.dropout(x, 0.0) + torch.nn.functional.dropout(x, 0.5, False)
+
+    x = torch.randn(3, 4)
+    close(torch, torch.compile(function, backend="braid")(x), 2 * x)
+    assert compiled() == 1
+
+
+def test_results_without_elements(torch: Any) -> None:
+    found = torch.compile(lambda x: x + 1, backend="braid")(torch.randn(0, 4))
+    assert found.shape == (0, 4) and found.stride() == (4, 1)

@@ -60,6 +60,10 @@ EXPORTS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: braid.from_torch(Branching(), (X,)),
         r"cannot export Branching: .*\nhint: ",
     ),
+    "a dim of fixed size that is to be open": (
+        lambda: braid.from_torch(Net(), (X,), dynamic_shapes=({1: "n"},)),
+        r"conflicts between .*: - .*static shape of 8 .*\nhint: ",
+    ),
     "dims of a program": (
         lambda: braid.from_torch(torch.export.export(Net(), (X,)), dynamic_shapes=({0: "n"},)),
         r"dynamic_shapes is given for an ExportedProgram.*\nhint: give dynamic_shapes to torch.exp",
@@ -73,7 +77,7 @@ EXPORTS: dict[str, tuple[Callable[[], object], str]] = {
 CALLS: dict[str, tuple[Callable[[braid.Model], object], str]] = {
     "another type": (
         lambda m: m(X.double()),
-        r"input 'x' has dtype float64, expected float32\nhint: ",
+        r"input 'x' has dtype float64, expected float32\nhint: .*tensor with .to\(torch.float32\)",
     ),
     "another shape": (
         lambda m: m(X.T),
