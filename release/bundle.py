@@ -19,6 +19,8 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).parents[1]
 FOLDER = "braid/support/mlir"
 """Where the bindings lie in the wheel; a place of their own, since others may be installed."""
+_EXTENSIONS = ("_mlir", "_mlirDialectsLLVM", "_mlirRegisterEverything", "_stablehlo")
+"""The modules in C that `braid.support.mlir_bindings` loads, and what `_mlir_libs` itself does."""
 _REQUIREMENT = re.compile(r"^Requires-Dist: torch-mlir==(?P<version>\d+)\n", re.MULTILINE)
 _TAGS = re.compile(r"torch_mlir-\d+-(?P<tags>cp\d+-\w+?)-.*\.whl")
 
@@ -75,11 +77,17 @@ def bundle(wheel: Path, bindings: Path, arch: str, output: Path) -> Path:
 
 
 def _needed(archive: zipfile.ZipFile) -> Iterator[str]:
-    """The libraries, the modules of the IR and the license; no classes of ops, no tools."""
+    """Yield the libraries, what braid loads of the modules in C, and the license.
+
+    Left out are classes of ops, tools, and modules of dialects that braid has as text alone.
+    """
     for name in archive.namelist():
         path = PurePosixPath(name)
         is_module = path.suffix == ".py" and path.parent.name in ("torch_mlir", "_mlir_libs")
-        if path.suffix == ".so" or is_module or name.endswith("licenses/LICENSE"):
+        is_library = path.suffix == ".so" and (
+            path.name.startswith("lib") or path.name.partition(".")[0] in _EXTENSIONS
+        )
+        if is_library or is_module or name.endswith("licenses/LICENSE"):
             yield name
 
 

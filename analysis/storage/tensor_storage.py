@@ -4,15 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import f32
 from xdsl.ir import Attribute, Operation
 
 from braid.analysis.structure.parameter_expressions import is_leaf
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.base import AnyTensor
-from braid.dialects.braid.constants import ConstantOp, ParameterOp
-from braid.dialects.braid.dtypes import bytes_of, to_numpy
-from braid.dialects.braid.expansion import Expansion, expansion_of
+from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import Layout
 from braid.dialects.braid.movement import ConcatOp, ReshapeOp, SliceOp, TransposeOp
 from braid.dialects.braid.placement import ReorderOp
@@ -74,16 +71,6 @@ def storage_bytes(tensor: Attribute, layout: Layout | None = None) -> int:
     """
     shape = (layout or layout_of(tensor)).storage_shape(cast(AnyTensor, tensor).get_shape())
     return math.prod(shape) * bytes_of(cast(AnyTensor, tensor).element_type)
-
-
-def expansion_of_weight(
-    op: ConstantOp | ParameterOp, stored: Attribute | None = None
-) -> Expansion | None:
-    """Return how a weight is expanded that may be stored in another element type, if it is."""
-    type = cast(AnyTensor, op.output.type)
-    if type.element_type != f32:
-        return None
-    return expansion_of(type.get_shape(), layout_of(type), to_numpy(stored or f32))
 
 
 def open_storage_bytes(tensor: Attribute) -> Extent:

@@ -1,18 +1,10 @@
 """Conversions to f32 of what is stored in fewer bits."""
 
-from typing import cast
+from xdsl.dialects.builtin import IntegerType, bf16, f16, f32
+from xdsl.ir import Operation, SSAValue
 
-from xdsl.dialects.builtin import ArrayAttr, IntegerType, ModuleOp, StringAttr, bf16, f16, f32
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Attribute, Operation, SSAValue
-
-from braid.analysis.storage.view_groups import only_op
-from braid.dialects.braid.attribute_names import PREPARED_KEYS
 from braid.dialects.braid.base import element_type_of
 from braid.dialects.braid.elementwise import ELEMENTWISE
-from braid.dialects.braid.movement import ReshapeOp, SliceOp, TransposeOp
-from braid.dialects.braid.placement import ReorderOp
-from braid.dialects.braid.regions import FusedOp
 
 NARROW = (f16, bf16, IntegerType(8))
 """Element types that kernels of products convert to f32 as they load them."""
@@ -25,34 +17,3 @@ def narrow_source(op: Operation) -> SSAValue | None:
     if not isinstance(op, _CAST) or element_type_of(op.results[0]) != f32:
         return None
     return op.operands[0] if element_type_of(op.operands[0]) in NARROW else None
-
-
-def narrow_parameters(module: ModuleOp) -> dict[str, Attribute]:
-    """Return the types of 16 bits that hold all values of a parameter of f32 in `@prepare`.
-
-    By key; such parameters are converted there, and perhaps moved, but not computed with.
-    """
-    found: dict[str, Attribute] = {}
-    for function in module.ops:
-        if isinstance(function, FuncOp) and PREPARED_KEYS in function.attributes:
-            keys = cast(ArrayAttr[StringAttr], function.attributes[PREPARED_KEYS])
-            last = function.body.block.last_op
-            assert isinstance(last, ReturnOp)
-            for key, value in zip(keys, last.arguments, strict=True):
-                if (type := _holding_type(value)) is not None:
-                    found[key.data] = type
-    return found
-
-
-def _holding_type(value: SSAValue) -> Attribute | None:
-    """Return the type of 16 bits from which `value` is converted, before moves of its elements."""
-    while isinstance(op := value.owner, Operation):
-        inner = only_op(op) if isinstance(op, FusedOp) else op
-        source = None if inner is None else narrow_source(inner)
-        if source is not None:
-            type = element_type_of(source)
-            return type if type in (f16, bf16) else None
-        if not isinstance(inner, ReshapeOp | TransposeOp | ReorderOp | SliceOp):
-            return None
-        value = op.operands[0]
-    return None

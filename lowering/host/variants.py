@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, Module
 from xdsl.ir import Attribute
 
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count
-from braid.analysis.storage.tensor_storage import expansion_of_weight, storage_bytes
+from braid.analysis.storage.stored_weights import expansion_of_weight
+from braid.analysis.storage.tensor_storage import storage_bytes
 from braid.dialects.braid.attribute_names import (
     ARENA_BYTES,
     BUFFERS,

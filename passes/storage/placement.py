@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute, SSAValue
 
-from braid.analysis.storage.tensor_storage import expansion_of_weight
+from braid.analysis.storage.stored_weights import expansion_of_weight
 from braid.dialects.braid.attribute_names import STORED_BUFFER, STORED_TYPE
 from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr, aligned
 from braid.dialects.braid.constants import ConstantOp, ParameterOp

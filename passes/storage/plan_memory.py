@@ -20,7 +20,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.analysis.diagnostics.remarks import emit_remark
-from braid.analysis.structure.conversions import narrow_parameters
+from braid.analysis.storage.stored_weights import narrow_parameters
 from braid.analysis.structure.functions import functions_beside
 from braid.analysis.structure.handed_values import forwarded
 from braid.dialects.braid.attribute_names import (

@@ -39,11 +39,22 @@ PACKAGES = {*ARROWS, TOOLS}
 PUBLIC_API = ""
 PUBLIC_MODULES = {
     *("braid", "braid.client", "braid.compiler", "braid.embedding", "braid.extend"),
-    *("braid.interpreted", "braid.torch_backend", "braid.torch_comparison", "braid.torch_export"),
+    *(
+        "braid.interpreted",
+        "braid.torch_backend",
+        "braid.torch_comparison",
+        "braid.torch_decompositions",
+        "braid.torch_export",
+    ),
     *("braid.torch_exporter", "braid.torch_graph", "braid.universe", "braid.upstream_dialect"),
 }
 # What `torch.compile` and `from_torch` import, where PyTorch is installed.
-FOR_TORCH = {"braid.torch_backend", "braid.torch_comparison", "braid.torch_graph"}
+FOR_TORCH = {
+    "braid.torch_backend",
+    "braid.torch_comparison",
+    "braid.torch_decompositions",
+    "braid.torch_graph",
+}
 # These packages stand in `braid` itself, the others at the top level, linked into it. A folder
 # `onnxruntime` there would be taken for ONNX Runtime wherever that folder is the current one.
 DRIVER = "driver"

@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntegerAttr
 from xdsl.dialects.func import FuncOp
 
 from braid.analysis.diagnostics.locations import source_location
-from braid.analysis.storage.tensor_storage import expansion_of_weight
+from braid.analysis.storage.stored_weights import expansion_of_weight
 from braid.dialects.braid.attribute_names import BUFFERS, STORED_BUFFER, STORED_TYPE, WEIGHTS_OFFSET
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.buffer import BufferAttr
