@@ -1,13 +1,15 @@
-"""What an option is called where a user gives it: a keyword in Python, a flag on a command line.
+"""What an option is called where a user gives it: in Python, on a command line, in a session.
 
-Messages name options by `option_text`, so that one message fits both; what is called in another
-way besides, such as a function and the command for it, by `by_door`.
+These are a keyword, a flag, and an entry of the options of `braid.onnxruntime`. Messages name
+options by `option_text`, so that one message fits all; what is called in another way besides, such
+as a function and the command for it, by `by_door`.
 """
 
 import shlex
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Literal
 
 _FLAGS = {
     "shapes": "--shape",
@@ -20,7 +22,16 @@ _FLAGS = {
 }
 """Flags that are not the keyword with dashes."""
 
-_names_flags = ContextVar("names_flags", default=False)
+_ATTRIBUTES = {
+    "threads": "intra_op_num_threads",
+    "inter_op_threads": "inter_op_num_threads",
+    "profile": "enable_profiling",
+}
+"""Attributes that the options of a session have instead of an entry."""
+
+Door = Literal["keywords", "flags", "entries"]
+"""How options are given: to functions of Python, on a command line, to a session."""
+_door: ContextVar[Door] = ContextVar("door", default="keywords")
 
 Value = int | str | Sequence[int] | Sequence[str]
 """What an option, or an entry of one, is: a size, a name, several of either, or True."""
@@ -37,16 +48,34 @@ def naming_flags(wanted: bool = True) -> Generator[None]:
 
     With `wanted` false they are keywords again, as for clients of a server that a command runs.
     """
-    token = _names_flags.set(wanted)
+    with _naming("flags" if wanted else "keywords"):
+        yield
+
+
+@contextmanager
+def naming_entries() -> Generator[None]:
+    """Let messages name options as the options of a session of `braid.onnxruntime` have them."""
+    with _naming("entries"):
+        yield
+
+
+@contextmanager
+def _naming(door: Door) -> Generator[None]:
+    token = _door.set(door)
     try:
         yield
     finally:
-        _names_flags.reset(token)
+        _door.reset(token)
+
+
+def entry_of(keyword: str) -> str:
+    """Return what an option is called in the options of a session."""
+    return _ATTRIBUTES.get(keyword, f"braid.{keyword}")
 
 
 def by_door(python: str, command: str) -> str:
     """Return the words for a user of Python, or those for one of a command line."""
-    return command if _names_flags.get() else python
+    return command if _door.get() == "flags" else python
 
 
 def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) -> str:
@@ -57,7 +86,10 @@ def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) 
     # dims={"batch": 1, "width": 8}, or --dim batch=1 --dim width=8 on a command line
     ```
     """
-    if not _names_flags.get():
+    door = _door.get()
+    if door == "entries":
+        return _entry_text(keyword, value)
+    if door == "keywords":
         return keyword if value is None else f"{keyword}={_literal(value)}"
     flag = flag_of(keyword)
     if value is None or value is True:
@@ -66,6 +98,19 @@ def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) 
         return f"{flag} {shlex.quote(_joined(value))}"
     texts = (f"{name}={_joined(each)}" for name, each in value.items())
     return " ".join(f"{flag} {shlex.quote(text)}" for text in texts)
+
+
+def _entry_text(keyword: str, value: Value | Mapping[str, Value] | None) -> str:
+    name = entry_of(keyword)
+    if value is None:
+        return name
+    if keyword in _ATTRIBUTES:
+        return f"{name} = {_literal(value)}"
+    if isinstance(value, Mapping):
+        text = ";".join(f"{each}={_joined(value[each])}" for each in value)
+    else:
+        text = str(int(value)) if isinstance(value, bool) else _joined(value)
+    return f'add_session_config_entry("{name}", "{text}")'
 
 
 def _literal(value: Value | Mapping[str, Value]) -> str:

@@ -12,7 +12,13 @@ from onnx import TensorProto, helper
 
 import braid
 from braid.driver.options import CompileOptions, options_of
-from braid.support.option_names import by_door, flag_of, naming_flags, option_text
+from braid.support.option_names import (
+    by_door,
+    flag_of,
+    naming_entries,
+    naming_flags,
+    option_text,
+)
 from braid.tools.cli import main
 
 ROOT = Path(__file__).parents[3]
@@ -137,7 +143,7 @@ def test_a_wrong_option(
     assert not (tmp_path / "m.braid").exists()
 
 
-def test_one_text_for_both_doors() -> None:
+def test_one_text_for_all_doors() -> None:
     assert option_text("shape_bounds", {"n": 8}) == 'shape_bounds={"n": 8}'
     assert by_door("braid.load", "braid run") == "braid.load"
     with naming_flags():
@@ -145,6 +151,12 @@ def test_one_text_for_both_doors() -> None:
         assert by_door("braid.load", "braid run") == "braid run"
         with naming_flags(False):
             assert option_text("jobs") == "jobs"
+    with naming_entries():
+        assert option_text("shapes") == "braid.shapes"
+        assert option_text("threads", 2) == "intra_op_num_threads = 2"
+        bounds = option_text("shape_bounds", {"n": 8, "m": 2})
+        assert bounds == 'add_session_config_entry("braid.shape_bounds", "n=8;m=2")'
+        assert by_door("braid.load", "braid run") == "braid.load"
 
 
 def test_wrong_kinds_are_named(model: Path) -> None:
