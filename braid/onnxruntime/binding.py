@@ -6,9 +6,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.onnxruntime.errors import WrongUseError, WrongValueError
+from braid.onnxruntime.devices import OrtDevice, device_name
+from braid.onnxruntime.errors import WrongTypeError, WrongUseError, WrongValueError
 from braid.onnxruntime.node_args import NodeArg
-from braid.onnxruntime.values import OrtValue, device_name, value_at
+from braid.onnxruntime.value_vectors import OrtValueVector
+from braid.onnxruntime.values import OrtValue, value_at
 from braid.runtime.device_arrays import DeviceArray
 
 
@@ -32,7 +34,17 @@ class IOBinding:
     """
 
     def __init__(self, session: Session) -> None:
-        """Begin with nothing bound; `InferenceSession.io_binding` makes one."""
+        """Begin with nothing bound; `InferenceSession.io_binding` makes one.
+
+        Raises:
+            TypeError: what is given is no session.
+
+        """
+        if not callable(getattr(session, "get_inputs", None)):
+            raise WrongTypeError(
+                f"a binding is made of a {type(session).__name__}, expected a session",
+                hint="session.io_binding() makes one",
+            )
         self.session = session
         self._inputs = {arg.name for arg in session.get_inputs()}
         self._outputs = {arg.name for arg in session.get_outputs()}
@@ -112,6 +124,13 @@ class IOBinding:
         """Return the results of the last run, in the order in which outputs were bound."""
         return list(self._results)
 
+    def get_outputs_as_ortvaluevector(self) -> OrtValueVector:
+        """Return the same as an `OrtValueVector`."""
+        vector = OrtValueVector()
+        for value in self._results:
+            vector.push_back(value)
+        return vector
+
     def copy_outputs_to_cpu(self) -> list[NDArray[Any]]:
         """Return copies of the results. Raises RuntimeError for one on a GPU."""
         return [np.array(value.numpy()) for value in self._results]
@@ -130,6 +149,39 @@ class IOBinding:
         """Whether an output is bound to the memory of a GPU."""
         bound = self.bound_outputs.values()
         return any(value is not None and isinstance(value.buffer, DeviceArray) for value in bound)
+
+
+class SessionIOBinding(IOBinding):
+    """A binding by the signatures of ONNX Runtime's own class, which takes devices."""
+
+    def bind_input(self, name: str, *given: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Let an input be an array, or what is at an address: a device, type, shape, address."""
+        if len(given) == 1:
+            self.bind_cpu_input(name, *given)
+            return
+        device, element_type, shape, address = _bound_arguments(given)
+        super().bind_input(name, device.name, device.device_id(), element_type, shape, address)
+
+    def bind_output(self, name: str, *given: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Ask for an output on a device, or at an address: a device, type, shape, address."""
+        if len(given) == 1 and isinstance(given[0], OrtDevice):
+            super().bind_output(name, given[0].name, given[0].device_id())
+            return
+        device, element_type, shape, address = _bound_arguments(given)
+        super().bind_output(name, device.name, device.device_id(), element_type, shape, address)
+
+    def get_outputs(self) -> OrtValueVector:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return the results of the last run, in the order in which outputs were bound."""
+        return self.get_outputs_as_ortvaluevector()
+
+
+def _bound_arguments(given: tuple[Any, ...]) -> tuple[OrtDevice, object, Sequence[int], int]:
+    if len(given) != 4 or not isinstance(given[0], OrtDevice):
+        raise WrongTypeError(
+            f"memory is bound by {len(given)} arguments, expected an OrtDevice, an element type, "
+            "a shape and an address"
+        )
+    return given
 
 
 def _known(name: str, names: set[str]) -> str:

@@ -1,5 +1,6 @@
 """Options as attributes, of which only those that exist may be set."""
 
+import operator
 from collections.abc import Iterator
 from enum import IntEnum
 from typing import Any, cast
@@ -39,7 +40,11 @@ class ExecutionOrder(IntEnum):
 
 
 class CheckedOptions:
-    """Attributes with defaults, which alone may be set, to values of the same type; and entries."""
+    """Attributes with defaults, which alone may be set, to values of the same type; and entries.
+
+    Values that ONNX Runtime converts are converted: numbers of numpy, what is true or false, and
+    bytes as text.
+    """
 
     def __init__(self) -> None:
         """Begin with the defaults, and without entries."""
@@ -53,11 +58,12 @@ class CheckedOptions:
                 hint=did_you_mean(name, known) or f"the options are {', '.join(known)}",
             )
         expected = type(cast(object, known[name]))
-        if not isinstance(value, expected):
+        taken = _as_kind(expected, value)
+        if taken is None:
             raise WrongTypeError(
                 f"{type(self).__name__}.{name} is {value!r:.200}, expected {_KINDS[expected]}"
             )
-        super().__setattr__(name, value)
+        super().__setattr__(name, taken)
 
     @property
     def entries(self) -> dict[str, str]:
@@ -97,6 +103,35 @@ _KINDS: dict[type, str] = {
 }
 
 
+def whole_number(value: object) -> int | None:
+    """Return a whole number of Python or numpy as one of Python, None for anything else."""
+    try:
+        number = operator.index(cast(Any, value))
+    except TypeError:
+        return None
+    return number if -(2**31) <= number < 2**31 else None
+
+
+def _as_kind(kind: type, value: object) -> object:
+    """Return a value as one of this type, None where ONNX Runtime would not convert it."""
+    if kind is bool:
+        # Texts and lists have no truth of their own, only a length.
+        try:
+            return bool(value) if value is None or hasattr(type(value), "__bool__") else None
+        except ValueError:  # arrays of more than one element are neither
+            return None
+    if kind is int:
+        return whole_number(value)
+    if kind is str and isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            return None
+    if not isinstance(value, kind):
+        return None
+    return str(value) if kind is str else value  # numpy has texts of its own type
+
+
 def check_entry(key: object, value: object, known: frozenset[str], what: str) -> None:
     """Raises an error unless a key is known, and it and its value are texts."""
     for each in (key, value):
@@ -106,5 +141,6 @@ def check_entry(key: object, value: object, known: frozenset[str], what: str) ->
         raise NotImplementedStatus(
             f"there is no configuration '{key}' of {what}",
             hint=did_you_mean(cast(str, key), known, 0.8)
-            or "its keys are those of ONNX Runtime, and 'braid.' with an option of braid.compile",
+            or "its keys are those of ONNX Runtime, and 'braid.' with an option of braid.compile, "
+            "such as braid.numerics",
         )

@@ -1,10 +1,11 @@
 """Element types as ONNX Runtime writes them: `tensor(float)`, and numbers of ONNX."""
 
+from contextlib import suppress
 from typing import Any, cast
 
 import numpy as np
 
-from braid.onnxruntime.errors import WrongTypeError
+from braid.onnxruntime.errors import WrongTypeError, WrongUseError
 from braid.runtime.dtypes import dtype_name, numpy_dtype
 from braid.support.errors import BraidError
 
@@ -19,22 +20,48 @@ def type_text(dtype: str) -> str:
     return f"tensor({name.replace('float8_', 'float8').replace('float4_', 'float4')})"
 
 
+def type_of(dtype: "np.dtype[Any]") -> str:
+    """Return the type of a tensor of arrays of numpy, which may be none that a model takes."""
+    if dtype.kind in "OSU":
+        return "tensor(string)"
+    swapped = "" if dtype.isnative else " of swapped bytes"
+    return f"{type_text(dtype.name)}{swapped}"
+
+
+def check_elements(dtype: "np.dtype[Any]") -> None:
+    """Raises RuntimeError unless arrays of this type can be values."""
+    with suppress(WrongTypeError):
+        element_number(dtype.name)
+        if dtype.isnative:
+            return
+        raise WrongUseError(
+            f"the array is a {type_of(dtype)}",
+            hint="bring its elements into this computer's order: .astype(array.dtype.name)",
+        )
+    raise WrongUseError(
+        "Creation of OrtValues is currently only supported from non-string numpy arrays, not "
+        f"from {type_of(dtype)}"
+    )
+
+
 def element_dtype(element_type: object) -> np.dtype[Any]:
     """Return the dtype of what stands for it: a type or dtype of numpy, or a number of ONNX.
 
     Raises:
-        WrongTypeError: it stands for none.
+        RuntimeError: it stands for none, or for texts.
 
     """
     try:
         if isinstance(element_type, int):
             return numpy_dtype(dtype_name(element_type))
-        return np.dtype(cast(Any, element_type))
+        dtype = np.dtype(cast(Any, element_type))
     except (TypeError, BraidError) as error:
-        raise WrongTypeError(
+        raise WrongUseError(
             f"element_type is {element_type!r:.200}, expected a type of numpy or a number of "
             "onnx.TensorProto"
         ) from error
+    check_elements(dtype)
+    return dtype
 
 
 def element_number(dtype: str) -> int:

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from braid.onnxruntime.element_types import type_text
+from braid.onnxruntime.element_types import type_of, type_text
 from braid.onnxruntime.errors import (
     Fail,
     InvalidArgument,
@@ -22,8 +22,13 @@ _FIX = "Please fix either the inputs/outputs or the model."
 
 
 def refused_model(error: BraidError) -> OrtError:
-    """Return what to raise where a model cannot be compiled; it says which op or place it is."""
-    kind = InvalidGraph
+    """Return what to raise where a model cannot be compiled; it says which op or place it is.
+
+    What has no place in a model is wrong with this machine.
+    """
+    if isinstance(error, OrtError):
+        return error
+    kind = InvalidGraph if error.location is not None else Fail
     if isinstance(error, UnsupportedError):
         kind = NotImplementedStatus
     elif isinstance(error, InfeasibleError):
@@ -66,7 +71,7 @@ def _wrong_input(spec: TensorSpec, value: object) -> InvalidArgument | None:
         dtype, shape = array.dtype, array.shape
     if dtype != numpy_dtype(spec.dtype):
         return InvalidArgument(
-            f"Unexpected input data type. Actual: ({type_text(dtype.name)}) , "
+            f"Unexpected input data type. Actual: ({type_of(dtype)}) , "
             f"expected: ({type_text(spec.dtype)})",
             hint=f"convert input '{spec.name}' with .astype('{spec.dtype}')",
         )

@@ -1,6 +1,8 @@
 """Runs whose outputs are bound to memory."""
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,12 +11,27 @@ from numpy.typing import NDArray
 from braid.onnxruntime.binding import IOBinding
 from braid.onnxruntime.errors import WrongUseError
 from braid.onnxruntime.values import OrtValue
+from braid.runtime.binding import as_array
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.dtypes import numpy_dtype
 from braid.runtime.manifest import TensorSpec
+from braid.support.errors import BraidError
 
 Run = Callable[[object], Sequence[NDArray[Any]]]
 """Runs a model, with buffers for all outputs or None, and returns the outputs."""
+
+
+def without_dims(spec: TensorSpec, value: object) -> object:
+    """Return what an input without dims takes of arrays of one element, as ONNX Runtime does."""
+    if spec.shape:
+        return value
+    try:
+        array = as_array(spec, value)
+    except BraidError:  # the run says what is wrong
+        return value
+    if not isinstance(array, np.ndarray):
+        return replace(array, shape=()) if math.prod(array.shape) == 1 else array
+    return array.reshape(()) if array.size == 1 else array
 
 
 def run_on(specs: Sequence[TensorSpec], binding: IOBinding, run: Run) -> list[OrtValue]:
@@ -54,5 +71,11 @@ def _buffer(spec: TensorSpec, value: OrtValue | None) -> Buffer | None:
 def _written(name: str, value: OrtValue | None, result: NDArray[Any]) -> OrtValue:
     if value is None:
         return OrtValue(result)
+    if value.shape() != list(result.shape):
+        raise WrongUseError(
+            f"OrtValue shape verification failed. Current shape:{value.shape()} "
+            f"Requested shape:{list(result.shape)}",
+            hint=f"bind memory of this shape to output '{name}'",
+        )
     value.update_inplace(result)
     return value

@@ -2,47 +2,30 @@
 
 import ctypes
 import math
+import operator
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from braid.onnxruntime.element_types import element_dtype, element_number, type_text
-from braid.onnxruntime.errors import InvalidArgument, WrongTypeError, WrongUseError, WrongValueError
+from braid.onnxruntime.checked_options import whole_number
+from braid.onnxruntime.devices import OrtDevice, OrtMemoryInfo, device_name
+from braid.onnxruntime.element_types import (
+    check_elements,
+    element_dtype,
+    element_number,
+    type_of,
+)
+from braid.onnxruntime.errors import (
+    InvalidArgument,
+    NotImplementedStatus,
+    WrongTypeError,
+    WrongUseError,
+)
 from braid.runtime.device_arrays import CUDA, Buffer, DeviceArray, array_on_gpu, is_on_gpu
 
 Array = NDArray[Any]
-_DEVICES = {"cpu": 0, "cuda": 1, "gpu": 1}
-"""ONNX Runtime's numbers of the kinds of devices."""
-
-
-class OrtDevice:
-    """Where a tensor is: `cpu`, or `cuda` and the number of the GPU."""
-
-    def __init__(self, name: str, device_id: int) -> None:
-        """Use `OrtDevice.make` instead."""
-        self._name, self._id = name, device_id
-
-    @staticmethod
-    def make(ort_device_name: str, device_id: int, vendor_id: int = -1) -> "OrtDevice":
-        """Return the device of this name and number. Raises ValueError for other names."""
-        return OrtDevice(device_name(ort_device_name), device_id)
-
-    def device_id(self) -> int:
-        """Return the number of the device among those of its kind."""
-        return self._id
-
-    def device_type(self) -> int:
-        """Return ONNX Runtime's number of the kind of device: 0 for CPUs, 1 for GPUs."""
-        return _DEVICES[self._name]
-
-
-def device_name(name: object) -> str:
-    """Return `cpu` or `cuda`. Raises ValueError for other devices."""
-    if not isinstance(name, str) or name.lower() not in _DEVICES:
-        raise WrongValueError(f"device {name!r:.100} is not known, expected 'cpu' or 'cuda'")
-    return "cpu" if name.lower() == "cpu" else "cuda"
 
 
 class OrtValue:
@@ -54,19 +37,27 @@ class OrtValue:
 
     @classmethod
     def ortvalue_from_numpy(
-        cls, numpy_obj: Array, /, device_type: str = "cpu", device_id: int = 0, vendor_id: int = -1
+        cls,
+        numpy_obj: Array,
+        /,
+        device_type: str | OrtDevice = "cpu",
+        device_id: int = 0,
+        vendor_id: int = -1,
     ) -> "OrtValue":
         """Return a value that shares the array's memory, unless its elements are not in order.
 
         Raises:
-            RuntimeError: it is to be on a GPU, of which braid allocates no memory.
+            RuntimeError: it is to be on a GPU, of which braid allocates no memory, or is no array
+                of numbers.
 
         """
         _on_cpu(device_type)
         if not isinstance(cast(object, numpy_obj), np.ndarray):
-            raise WrongTypeError(
-                f"a value is made of a {type(numpy_obj).__name__}, expected a numpy array"
+            raise WrongUseError(
+                "Creation of OrtValues is currently only supported from non-string numpy arrays, "
+                f"not from a {type(numpy_obj).__name__}"
             )
+        check_elements(numpy_obj.dtype)
         return cls(np.require(numpy_obj, requirements="C"))
 
     @classmethod
@@ -76,7 +67,7 @@ class OrtValue:
         """Return a value that has the bytes of the array as elements of another type."""
         dtype = element_dtype(onnx_element_type)
         if dtype.itemsize != data.dtype.itemsize:
-            raise WrongValueError(
+            raise WrongUseError(
                 f"the array has elements of {data.dtype.itemsize} bytes, those of {dtype.name} "
                 f"have {dtype.itemsize}"
             )
@@ -90,10 +81,20 @@ class OrtValue:
         device_type: str = "cpu",
         device_id: int = 0,
         vendor_id: int = -1,
+        memory_info: OrtMemoryInfo | None = None,
     ) -> "OrtValue":
         """Return a value whose elements are any numbers; raises as `ortvalue_from_numpy`."""
-        _on_cpu(device_type)
-        return cls(np.empty(tuple(shape), element_dtype(element_type)))
+        _on_cpu(device_type if memory_info is None else memory_info.name.lower())
+        return cls(_empty(_sizes(shape), element_dtype(element_type)))
+
+    @classmethod
+    def ort_value_from_sparse_tensor(cls, sparse_tensor: object) -> NoReturn:
+        """Raises NotImplemented: braid has no sparse tensors."""
+        raise NotImplementedStatus("OrtValue.ort_value_from_sparse_tensor: give a dense array")
+
+    def as_sparse_tensor(self) -> NoReturn:
+        """Raises RuntimeError: the value is dense."""
+        raise WrongUseError("OrtValue is not a sparse tensor.")
 
     @classmethod
     def from_dlpack(cls, data: Any, /) -> "OrtValue":
@@ -138,7 +139,7 @@ class OrtValue:
 
     def data_type(self) -> str:
         """Return the type as text, such as `tensor(float)`."""
-        return type_text(self._buffer.dtype.name)
+        return type_of(self._buffer.dtype)
 
     def element_type(self) -> int:
         """Return the number of the element type in `onnx.TensorProto`."""
@@ -192,24 +193,30 @@ class OrtValue:
         return (CUDA, buffer.device) if isinstance(buffer, DeviceArray) else (1, 0)
 
     def update_inplace(self, data: "Array | OrtValue") -> None:
-        """Copy an array of the same shape and type to the value's memory.
+        """Copy an array of the same type and as many elements to the value's memory.
 
         Raises:
-            ValueError: it has another shape or type, or the value cannot be written.
-            RuntimeError: the value is in the memory of a GPU.
+            RuntimeError: it has another size or type, the value cannot be written, or is in the
+                memory of a GPU.
+            TypeError: it is neither an array nor a value.
 
         """
         source = data.numpy() if isinstance(data, OrtValue) else data
         if not isinstance(cast(object, source), np.ndarray):
             raise WrongTypeError("data must be a numpy.ndarray or an OrtValue.")
         own = self.numpy()
-        if (source.shape, source.dtype) != (own.shape, own.dtype) or not own.flags.writeable:
-            raise WrongValueError(
+        fits = source.size == own.size and source.dtype.newbyteorder("=") == own.dtype
+        if not fits or not own.flags.writeable:
+            raise WrongUseError(
+                "The input size of numpy arrays does not match the size of the OrtValue: "
                 f"the value has shape {own.shape} and type {own.dtype.name}"
                 f"{'' if own.flags.writeable else ' and is read-only'}, the data has "
                 f"{source.shape} and {source.dtype.name}"
             )
-        np.copyto(own, source)
+        np.copyto(own, source.reshape(own.shape))
+
+    def _get_c_value(self) -> "OrtValue":
+        return self  # programs hand it on to classes of the module `capi`
 
     def _exporter(self) -> object:
         if not isinstance(self._buffer, DeviceArray):
@@ -225,19 +232,54 @@ def value_at(
     """Return a value at an address, whose memory the caller keeps.
 
     Raises:
-        TypeError: the address is no number.
+        TypeError: the address or the number of the device is no number, or a size is none.
+        RuntimeError: no memory can be there, or a size is negative.
 
     """
-    if not isinstance(address, int):
-        raise WrongTypeError(f"buffer_ptr is {address!r:.200}, expected an address")
-    dtype, sizes = element_dtype(element_type), tuple(map(int, shape))
-    if device_name(device_type) == "cuda":
-        return OrtValue(DeviceArray(None, device_id, address, dtype, sizes, None))
+    where = _address(address)
+    if whole_number(device_id) is None:
+        raise WrongTypeError(f"device_id is {device_id!r:.200}, expected a number")
+    dtype, sizes = element_dtype(element_type), _sizes(shape)
     size = math.prod(sizes) * dtype.itemsize
+    if size and where <= 0:
+        raise WrongUseError(
+            f"buffer_ptr is {where}: Pointer to data memory is not valid",
+            hint=f"give the address of {size} bytes, such as array.ctypes.data",
+        )
+    if device_name(device_type) == "cuda":
+        return OrtValue(DeviceArray(None, device_id, where, dtype, sizes, None))
     if not size:
         return OrtValue(np.empty(sizes, dtype))
-    memory = (ctypes.c_uint8 * size).from_address(address)
+    try:
+        memory = (ctypes.c_uint8 * size).from_address(where)
+    except (ValueError, OverflowError) as error:
+        raise WrongUseError(f"no memory has {size} bytes at address {where}") from error
     return OrtValue(np.frombuffer(cast(Any, memory), dtype).reshape(sizes))
+
+
+def _address(address: object) -> int:
+    try:
+        return operator.index(cast(Any, address))
+    except TypeError as error:
+        raise WrongTypeError(f"buffer_ptr is {address!r:.200}, expected an address") from error
+
+
+def _sizes(shape: object) -> tuple[int, ...]:
+    """Return a shape as sizes. Raises as `value_at`."""
+    try:
+        sizes = tuple(operator.index(size) for size in cast(Any, shape))
+    except TypeError as error:
+        raise WrongTypeError(f"shape is {shape!r:.200}, expected whole numbers") from error
+    if min(sizes, default=0) < 0:
+        raise WrongUseError(f"shape is {list(sizes)}: shape.Size() must be >= 0")
+    return sizes
+
+
+def _empty(sizes: tuple[int, ...], dtype: "np.dtype[Any]") -> Array:
+    try:
+        return np.empty(sizes, dtype)
+    except (MemoryError, ValueError) as error:
+        raise WrongUseError(f"no memory for shape {list(sizes)} of {dtype.name}") from error
 
 
 def _on_cpu(device_type: object) -> None:

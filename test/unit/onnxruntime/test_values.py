@@ -71,22 +71,119 @@ def test_no_memory_of_a_gpu(ort: ModuleType) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: own.OrtValue.ortvalue_from_numpy([1.0]),  # pyright: ignore
-        lambda: own.OrtValue.from_dlpack(3),
-        lambda: own.OrtValue.ortvalue_from_shape_and_type([2], "no type"),
-        lambda: own.OrtValue.ortvalue_from_shape_and_type([2], 99),
+        lambda v: v.ortvalue_from_numpy([1.0]),
+        lambda v: v.ortvalue_from_numpy(np.array(["a"])),
+        lambda v: v.ortvalue_from_numpy(np.array([b"a"])),
+        lambda v: v.ortvalue_from_numpy(np.array(["a"], object)),
+        lambda v: v.ortvalue_from_numpy(np.zeros(2, "M8[s]")),
+        lambda v: v.ortvalue_from_numpy(np.zeros(2, "f4,i4")),
+        lambda v: v.ortvalue_from_numpy(np.zeros(2, np.longdouble)),
+        lambda v: v.ortvalue_from_shape_and_type([2], "no type"),
+        lambda v: v.ortvalue_from_shape_and_type([2], 99),
+        lambda v: v.ortvalue_from_shape_and_type([2], 8),
+        lambda v: v.ortvalue_from_shape_and_type([2], np.str_),
+        lambda v: v.ortvalue_from_shape_and_type([-2, 3], np.float32),
+        lambda v: v.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.float32), 16),
+        lambda v: v.ortvalue_from_numpy_with_onnx_type(np.zeros(2, np.float32), 99),
     ],
 )
-def test_wrong_values(wrong: Any) -> None:
+def test_wrong_values(ort: ModuleType, wrong: Any) -> None:
+    with pytest.raises(RuntimeError):
+        wrong(ort.OrtValue)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda v: v.ortvalue_from_shape_and_type("ab", np.float32),
+        lambda v: v.ortvalue_from_shape_and_type([2.5], np.float32),
+        lambda v: v.from_dlpack(3),
+    ],
+)
+def test_values_of_wrong_types(ort: ModuleType, wrong: Any) -> None:
     with pytest.raises(TypeError):
-        wrong()
+        wrong(ort.OrtValue)
 
 
-def test_wrong_updates() -> None:
-    value = own.OrtValue.ortvalue_from_numpy(np.zeros(3, np.float32))
-    for data in (np.zeros(4, np.float32), np.zeros(3)):
-        with pytest.raises(ValueError, match="the value has shape"):
+def test_swapped_bytes_are_refused(path: Path, feed: dict[str, Any]) -> None:
+    """ONNX Runtime takes them as if they were in order, and computes with other numbers."""
+    swapped = feed["x"].astype(">f4")
+    with pytest.raises(RuntimeError, match="of swapped bytes"):
+        own.OrtValue.ortvalue_from_numpy(swapped)
+    with pytest.raises(Exception, match=r"Actual: \(tensor\(float\) of swapped bytes\)"):
+        own.InferenceSession(path).run(None, {**feed, "x": swapped})
+
+
+def test_arrays_that_are_no_numbers(session: Any, feed: dict[str, Any]) -> None:
+    for x in (feed["x"].astype(object), np.array([["a"]])):
+        with pytest.raises(Exception, match=r"Actual: \(tensor\(string\)\) , expected"):
+            session.run(None, {**feed, "x": x})
+
+
+def test_updates(ort: ModuleType) -> None:
+    value = ort.OrtValue.ortvalue_from_numpy(np.zeros(3, np.float32))
+    value.update_inplace(np.arange(6, dtype=np.float32)[::2])
+    assert value.numpy().tolist() == [0, 2, 4]
+    value.update_inplace(np.ones((3, 1), np.float32))
+    assert value.numpy().tolist() == [1, 1, 1]
+    for data in (np.zeros(4, np.float32), np.zeros(2, np.float32), np.array(["a", "b", "c"])):
+        with pytest.raises(RuntimeError):
             value.update_inplace(data)
+    with pytest.raises(TypeError):
+        value.update_inplace([1.0, 2.0, 3.0])
+
+
+def test_updates_of_another_type() -> None:
+    value = own.OrtValue.ortvalue_from_numpy(np.zeros(3, np.float32))
+    with pytest.raises(RuntimeError, match="the value has shape"):
+        value.update_inplace(np.zeros(3))
+    value = own.OrtValue.ortvalue_from_numpy(np.broadcast_to(np.float32(0), 3).copy())
+    value.numpy().flags.writeable = False
+    with pytest.raises(RuntimeError, match="read-only"):
+        value.update_inplace(np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"shape": (-5, 3)}, RuntimeError),
+        ({"shape": (2.5, 3)}, TypeError),
+        ({"shape": 6}, TypeError),
+        ({"shape": "ab"}, TypeError),
+        ({"element_type": np.str_}, RuntimeError),
+        ({"device_id": "a"}, TypeError),
+        ({"device_type": "xpu"}, Exception),
+        ({"buffer_ptr": 5.5}, TypeError),
+    ],
+)
+def test_wrong_addresses(
+    session: Any, x: np.ndarray, change: dict[str, Any], error: type[Exception]
+) -> None:
+    right = {
+        "device_type": "cpu",
+        "device_id": 0,
+        "element_type": np.float32,
+        "shape": x.shape,
+        "buffer_ptr": x.ctypes.data,
+    }
+    with pytest.raises(error):
+        session.io_binding().bind_input("x", **{**right, **change})
+    if change.get("element_type") is np.str_:  # which the other takes for an output
+        return
+    with pytest.raises(error):
+        session.io_binding().bind_output("y", **{**right, **change})
+
+
+def test_no_memory_is_at_address_0(ort: ModuleType, session: Any, x: np.ndarray) -> None:
+    binding = session.io_binding()
+    with pytest.raises(RuntimeError, match="Pointer to data memory is not valid"):
+        binding.bind_output("y", "cpu", 0, np.float32, (5, 4), 0)
+    binding.bind_input("x", "cpu", 0, np.float32, (0, 3), 0)  # nothing is read there
+    binding.bind_input("x", "cpu", 0, np.float32, x.shape, np.int64(x.ctypes.data))
+    if ort is own:  # the other reads there, and ends the process
+        for address in (0, -8):
+            with pytest.raises(RuntimeError, match="Pointer to data memory is not valid"):
+                binding.bind_input("x", "cpu", 0, np.float32, x.shape, address)
 
 
 def bind_inputs(ort: ModuleType, binding: Any, feed: dict[str, Any]) -> None:

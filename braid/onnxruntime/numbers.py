@@ -1,0 +1,86 @@
+"""ONNX Runtime's enumerations of memory, devices and formats, with its numbers."""
+
+from enum import IntEnum
+
+
+class OrtAllocatorType(IntEnum):
+    """Who gives memory: an allocator of the device, or an arena above it."""
+
+    INVALID = -1
+    ORT_DEVICE_ALLOCATOR = 0
+    ORT_ARENA_ALLOCATOR = 1
+
+
+class OrtMemType(IntEnum):
+    """Whose memory it is: that of the device, or of the CPU beside it."""
+
+    CPU_INPUT = -2
+    CPU_OUTPUT = -1
+    CPU = -1
+    DEFAULT = 0
+
+
+class OrtDeviceMemoryType(IntEnum):
+    """Whether the CPU reaches the memory of a device."""
+
+    DEFAULT = 0
+    HOST_ACCESSIBLE = 5
+
+
+class OrtMemoryInfoDeviceType(IntEnum):
+    """Kinds of devices, where memory is described."""
+
+    CPU = 0
+    GPU = 1
+    FPGA = 2
+    NPU = 3
+
+
+class OrtHardwareDeviceType(IntEnum):
+    """Kinds of devices, where devices are listed."""
+
+    CPU = 0
+    GPU = 1
+    NPU = 2
+
+
+class OrtDeviceVendorId(IntEnum):
+    """Who makes a device, by PCI's numbers."""
+
+    NONE = 0
+    AMD = 0x1002
+    NVIDIA = 0x10DE
+    ARM = 0x13B5
+    MICROSOFT = 0x1414
+    HUAWEI = 0x19E5
+    QUALCOMM = 0x5143
+    INTEL = 0x8086
+
+
+class OrtExecutionProviderDevicePolicy(IntEnum):
+    """Which device a session prefers; braid compiles for the target that its options name."""
+
+    DEFAULT = 0
+    PREFER_CPU = 1
+    PREFER_NPU = 2
+    PREFER_GPU = 3
+    MAX_PERFORMANCE = 4
+    MAX_EFFICIENCY = 5
+    MIN_OVERALL_POWER = 6
+
+
+class OrtSparseFormat(IntEnum):
+    """Formats of sparse tensors, of which braid has none."""
+
+    ORT_SPARSE_UNDEFINED = 0
+    ORT_SPARSE_COO = 1
+    ORT_SPARSE_CSRC = 2
+    ORT_SPARSE_BLOCK_SPARSE = 4
+
+
+class OrtCompileApiFlags(IntEnum):
+    """What a `ModelCompiler` of ONNX Runtime refuses; braid has none."""
+
+    NONE = 0
+    ERROR_IF_NO_NODES_COMPILED = 1
+    ERROR_IF_OUTPUT_FILE_EXISTS = 2
