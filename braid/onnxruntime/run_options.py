@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager
 
 from braid.onnxruntime.checked_options import CheckedOptions, check_entry
 from braid.onnxruntime.config_keys import RUN_KEYS, SHRINK
-from braid.onnxruntime.errors import Fail, NotImplementedStatus
+from braid.onnxruntime.errors import Fail, NotImplementedStatus, WrongTypeError
 from braid.runtime.interruption import ended_runs
 from braid.support import logs
 
@@ -53,3 +53,12 @@ class RunOptions(CheckedOptions):
     def shrinks_memory(self) -> bool:
         """Whether memory is given back after the run."""
         return bool(self.entries.get(SHRINK))
+
+
+def check_run_options(options: object) -> None:
+    """Raises TypeError unless these are the options of a run, or None."""
+    if not isinstance(options, RunOptions | None):
+        raise WrongTypeError(
+            f"run_options is a {type(options).__name__}, expected a RunOptions of braid or None",
+            hint="options = RunOptions() has attributes such as options.terminate",
+        )

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -10,22 +11,24 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from braid.onnxruntime.binding import IOBinding
+from braid.onnxruntime.devices import OrtDevice
 from braid.onnxruntime.errors import (
+    InvalidArgument,
     NotImplementedStatus,
     WrongTypeError,
     WrongUseError,
     WrongValueError,
 )
 from braid.onnxruntime.loading import open_model
-from braid.onnxruntime.node_args import ModelMetadata, NodeArg
 from braid.onnxruntime.profile_file import write_profile
-from braid.onnxruntime.providers import CPU, CUDA, Providers, check_providers
+from braid.onnxruntime.providers import Providers, check_providers
 from braid.onnxruntime.refusals import refused_name, refused_run
-from braid.onnxruntime.run_options import RunOptions
-from braid.onnxruntime.runs import run_on
+from braid.onnxruntime.run_options import RunOptions, check_run_options
+from braid.onnxruntime.runs import run_on, without_dims
+from braid.onnxruntime.session_facts import Session
 from braid.onnxruntime.session_options import SessionOptions
+from braid.onnxruntime.value_vectors import OrtValueVector
 from braid.onnxruntime.values import OrtValue
-from braid.runtime.model import Model
 from braid.support import logs
 from braid.support.errors import BraidError, did_you_mean
 
@@ -38,7 +41,7 @@ _IGNORED = ("enable_fallback", "read_config_from_model", "disabled_optimizers")
 _ARGUMENTS = ("path_or_bytes", "sess_options", "providers", "provider_options", *_IGNORED)
 
 
-class InferenceSession:
+class InferenceSession(Session):
     """A model that is compiled when the session is made, unless it was before.
 
     The whole model is compiled, for the CPU unless the options say otherwise, with open dims for
@@ -79,43 +82,12 @@ class InferenceSession:
             )
         check_providers(providers, provider_options)
         self._options = options
+        self._profile_start = time.time_ns() if options.enable_profiling else 0
+        self._is_profiling = options.enable_profiling
         self._opened = open_model(path_or_bytes, options)
         self._model = self._opened.model
         self._names = [spec.name for spec in self._model.inputs]
         self._numbers = {spec.name: i for i, spec in enumerate(self._model.outputs)}
-
-    @property
-    def model(self) -> Model:
-        """Return the compiled model, which can be saved."""
-        return self._model
-
-    def get_inputs(self) -> list[NodeArg]:
-        """Return what the model's inputs are."""
-        return list(self._opened.inputs)
-
-    def get_outputs(self) -> list[NodeArg]:
-        """Return what the model's outputs are."""
-        return list(self._opened.outputs)
-
-    def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return the inputs that have a weight as their value; runs do not take another."""
-        return list(self._opened.overridable)
-
-    def get_modelmeta(self) -> ModelMetadata:
-        """Return what the author says of the model; empty of a `.braid` file."""
-        return self._opened.metadata
-
-    def get_session_options(self) -> SessionOptions:
-        """Return the options that the session was made with."""
-        return self._options
-
-    def get_providers(self) -> list[str]:
-        """Return what runs the model, by the names of ONNX Runtime's providers."""
-        return [CUDA, CPU] if "cuda" in self._model.devices.values() else [CPU]
-
-    def get_provider_options(self) -> dict[str, dict[str, str]]:
-        """Return the options of each provider, which has none."""
-        return {name: {} for name in self.get_providers()}
 
     def set_providers(
         self,
@@ -147,6 +119,7 @@ class InferenceSession:
             Fail: the run failed, or was ended by `run_options.terminate`.
 
         """
+        check_run_options(run_options)
         values, numbers = self._ordered(input_feed), self._chosen(output_names)
         results = self._run(values, run_options)
         return results if numbers is None else [results[number] for number in numbers]
@@ -159,6 +132,46 @@ class InferenceSession:
     ) -> list[OrtValue]:
         """Run the model on values, and return values; raises as `run`."""
         return list(map(OrtValue, self.run(output_names, input_dict_ort_values, run_options)))
+
+    def run_with_ortvaluevector(
+        self,
+        run_options: RunOptions | None,
+        feed_names: Sequence[str],
+        feeds: OrtValueVector,
+        fetch_names: Sequence[str],
+        fetches: OrtValueVector,
+        fetch_devices: Sequence[OrtDevice],
+    ) -> None:
+        """Run the model on values by name, and append the outputs, or write to values there are.
+
+        Raises:
+            InvalidArgument: there are not as many values as names, or a name is unknown.
+            ValueError: an input is missing.
+            Fail: the run failed, or was ended by `run_options.terminate`.
+
+        """
+        for vector in (feeds, fetches):
+            if not isinstance(cast(object, vector), OrtValueVector):
+                raise WrongTypeError(
+                    f"a {type(vector).__name__} is given, expected an OrtValueVector"
+                )
+        for what, names, count in (
+            ("feed", feed_names, len(feeds)),
+            ("output", fetch_names, len(fetches) or len(fetch_names)),
+        ):
+            if len(names) != count:
+                raise InvalidArgument(
+                    f"{what} names has {len(names)} elements, but {what} has {count} elements."
+                )
+        feed = dict(zip(feed_names, feeds, strict=True))
+        for name in feed_names:
+            if name not in self._names:
+                raise refused_name("input", name, self._names)
+        results = self.run_with_ort_values(fetch_names, feed, run_options)
+        for target, result in zip(list(fetches), results, strict=False):
+            target.update_inplace(result)
+        for result in () if len(fetches) else results:
+            fetches.push_back(result)
 
     def run_async(
         self,
@@ -173,6 +186,9 @@ class InferenceSession:
         `error` is empty text where the run did not fail. Raises as `run` for names and missing
         inputs.
         """
+        check_run_options(run_options)
+        if not callable(callback):
+            raise WrongTypeError(f"callback is {callback!r:.200}, expected a function")
         values, numbers = self._ordered(input_feed), self._chosen(output_names)
 
         def run() -> None:
@@ -200,6 +216,12 @@ class InferenceSession:
             RuntimeError: an input or all outputs are missing, or something bound does not fit.
 
         """
+        if not isinstance(cast(object, iobinding), IOBinding):
+            raise WrongTypeError(
+                f"iobinding is a {type(iobinding).__name__}, expected an IOBinding",
+                hint="session.io_binding() makes one",
+            )
+        check_run_options(run_options)
         if iobinding.session is not self:
             raise WrongValueError("IOBinding must be used with the session that created it.")
         try:
@@ -215,14 +237,11 @@ class InferenceSession:
     def end_profiling(self) -> str:
         """Write how long each op took, and return the name of the file.
 
-        Raises:
-            RuntimeError: the session has no `enable_profiling`.
-
+        The name is empty where the session has no `enable_profiling`, or has written it before.
         """
-        if not self._options.enable_profiling:
-            raise WrongUseError(
-                "the session does not profile", hint="set SessionOptions.enable_profiling"
-            )
+        if not self._is_profiling:
+            return ""
+        self._is_profiling = False
         return write_profile(self._options.profile_file_prefix, self._model.profile())
 
     def close(self) -> None:
@@ -282,6 +301,7 @@ class InferenceSession:
     def _run(
         self, values: Sequence[object], run_options: RunOptions | None, out: object = None
     ) -> list[Array]:
+        values = list(map(without_dims, self._model.inputs, values))
         try:
             if run_options is None:
                 return self._model.run(values, out)

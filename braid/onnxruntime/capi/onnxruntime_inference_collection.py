@@ -1,7 +1,23 @@
 """Where the classes stand in ONNX Runtime, which some programs import from here."""
 
+from braid.onnxruntime.absent import AdapterFormat, ModelCompiler, SparseTensor
 from braid.onnxruntime.binding import IOBinding
+from braid.onnxruntime.devices import OrtDevice
+from braid.onnxruntime.numbers import OrtDeviceVendorId
 from braid.onnxruntime.session import InferenceSession
-from braid.onnxruntime.values import OrtDevice, OrtValue
+from braid.onnxruntime.session_facts import Session
+from braid.onnxruntime.value_vectors import copy_tensors
+from braid.onnxruntime.values import OrtValue
 
-__all__ = ["IOBinding", "InferenceSession", "OrtDevice", "OrtValue"]
+__all__ = [
+    "AdapterFormat",
+    "IOBinding",
+    "InferenceSession",
+    "ModelCompiler",
+    "OrtDevice",
+    "OrtDeviceVendorId",
+    "OrtValue",
+    "Session",
+    "SparseTensor",
+    "copy_tensors",
+]

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -272,8 +273,11 @@ def test_profiling(ort: ModuleType, path: Path, feed: Feed, tmp_path: Path) -> N
     assert nodes and all(event["ph"] == "X" and event["dur"] >= 0 for event in nodes)
     if ort is own:
         assert {event["args"]["executions"] for event in nodes} == {2}
-        with pytest.raises(RuntimeError, match="does not profile"):
-            ort.InferenceSession(path).end_profiling()
+    assert session.end_profiling() == ""
+    begun = session.get_profiling_start_time_ns()
+    assert abs(begun - time.time_ns()) < 600e9
+    silent = ort.InferenceSession(path)
+    assert (silent.end_profiling(), silent.get_profiling_start_time_ns()) == ("", 0)
 
 
 @pytest.mark.parametrize("make", [lambda s: pickle.loads(pickle.dumps(s)), copy.deepcopy])
