@@ -1,6 +1,7 @@
 """The keys of configurations that ONNX Runtime knows, by what stands before the last dot.
 
-They steer its kernels, its threads and its memory. braid takes them without effect.
+They steer its kernels, its threads and its memory. braid takes all without effect but those that
+are named below.
 """
 
 from collections.abc import Mapping
@@ -31,6 +32,8 @@ _RUN: Mapping[str, str] = {
     "": "disable_synchronize_execution_providers gpu_graph_id",
 }
 
+EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
+"""The one key of a session with an effect: where the weights of a model in other files are."""
 SHRINK = "memory.enable_memory_arena_shrinkage"
 """The one key of a run with an effect: memory is given back after it."""
 

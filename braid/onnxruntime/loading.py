@@ -10,12 +10,15 @@ from typing import cast
 from braid.driver.compile import compile_or_load
 from braid.onnxruntime.element_types import type_text
 from braid.onnxruntime.errors import NotImplementedStatus, WrongTypeError
+from braid.onnxruntime.external_data import with_external_data
 from braid.onnxruntime.node_args import ModelMetadata, NodeArg, described, read_header
 from braid.onnxruntime.refusals import refused_model
 from braid.onnxruntime.session_options import SessionOptions
+from braid.onnxruntime.wrong_options import wrong_option
 from braid.runtime.dtypes import dtype_name
 from braid.runtime.model import Model, load
 from braid.support.errors import BraidError
+from braid.support.option_names import naming_entries
 
 
 @dataclass(frozen=True)
@@ -47,20 +50,31 @@ def open_model(given: object, options: SessionOptions) -> Opened:
 
 @contextmanager
 def _refusing() -> Generator[None]:
-    """Raise what ONNX Runtime raises where a model is refused in the block."""
+    """Raise what ONNX Runtime raises where a model is refused in the block.
+
+    Messages name options as those of sessions.
+    """
     try:
-        yield
+        with naming_entries():
+            yield
     except BraidError as error:
         raise refused_model(error) from error
 
 
 def _compiled(source: Path | bytes, options: SessionOptions) -> Opened:
     header = read_header(source)
-    if isinstance(source, Path) and source.suffix.lower() != ".onnx":
+    compile_options = options.compile_options(header.open_dims())
+    folder = options.external_folder
+    if isinstance(source, Path) and (source.suffix.lower() != ".onnx" or folder):
+        folder = folder or str(source.parent)
         source = source.read_bytes()  # braid goes by suffixes, ONNX Runtime takes any
-    compile_options = options.compile_options(header.is_open(options.fixed_dims))
+    model_source = with_external_data(source, folder) if isinstance(source, bytes) else source
     with _refusing():
-        model = compile_or_load(source, compile_options)
+        try:
+            model = compile_or_load(model_source, compile_options)
+        except BraidError as error:
+            wrong = wrong_option(model_source, compile_options, options.entries, error)
+            raise wrong or error from error
     return Opened(
         model,
         header.inputs(model.inputs),

@@ -1,6 +1,6 @@
 """What a session says of its model: `NodeArg` of inputs and outputs, and `ModelMetadata`."""
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -41,6 +41,18 @@ class ModelMetadata:
 
 
 @dataclass(frozen=True)
+class OpenDim:
+    """An open dim of an input: its author's name and what it denotes, both empty for most.
+
+    `key` is what braid calls it.
+    """
+
+    name: str
+    denotation: str
+    key: str
+
+
+@dataclass(frozen=True)
 class Header:
     """An ONNX model without its weights."""
 
@@ -60,10 +72,22 @@ class Header:
             model.model_version,
         )
 
-    def is_open(self, sizes: Container[str]) -> bool:
-        """Whether inputs have dims other than numbers and those of `sizes`."""
-        dims = (_declared(d) for v in self.model.graph.input for d in v.type.tensor_type.shape.dim)
-        return any(dim is None or (isinstance(dim, str) and dim not in sizes) for dim in dims)
+    def open_dims(self) -> list[OpenDim]:
+        """Return the dims of inputs other than numbers."""
+        weights = {tensor.name for tensor in self.model.graph.initializer}
+        return [
+            OpenDim(
+                dim.dim_param,
+                dim.denotation,
+                f"{value.name}[{position}]"
+                if dim.dim_param.strip() in _NAMELESS
+                else dim.dim_param,
+            )
+            for value in self.model.graph.input
+            if value.name not in weights
+            for position, dim in enumerate(value.type.tensor_type.shape.dim)
+            if not isinstance(_declared(dim), int)
+        ]
 
     def inputs(self, specs: Sequence[TensorSpec]) -> list[NodeArg]:
         """Return what the model says of the inputs that it has when it is compiled."""
@@ -136,6 +160,10 @@ def _shape(spec: TensorSpec, value: ValueInfoProto | None) -> list[Dim]:
         size if isinstance(size, int) else _declared(dim)
         for size, dim in zip(known, shape.dim, strict=True)
     ]
+
+
+_NAMELESS = frozenset({"", "?", "-1", "None"})
+"""Names that exporters write for every dim of which they know nothing, as in braid's importer."""
 
 
 def _declared(dim: TensorShapeProto.Dimension) -> Dim:

@@ -5,23 +5,22 @@ here are taken, and said at the level DEBUG of the logger `braid`; what would ch
 not known, is refused.
 """
 
+from collections.abc import Sequence
 from typing import Any, NoReturn, cast
 
-from braid.driver.options import CompileOptions, options_of
+from braid.driver.options import CompileOptions
 from braid.onnxruntime.checked_options import (
     CheckedOptions,
     ExecutionMode,
     ExecutionOrder,
     GraphOptimizationLevel,
     check_entry,
+    whole_number,
 )
-from braid.onnxruntime.config_keys import SESSION_KEYS
-from braid.onnxruntime.errors import (
-    NotImplementedStatus,
-    WrongAttributeError,
-    WrongTypeError,
-    WrongValueError,
-)
+from braid.onnxruntime.config_keys import EXTERNAL_FOLDER, SESSION_KEYS
+from braid.onnxruntime.entries import OWN_KEYS, read_entry
+from braid.onnxruntime.errors import NotImplementedStatus, WrongAttributeError, WrongTypeError
+from braid.onnxruntime.node_args import OpenDim
 from braid.support import logs
 
 
@@ -54,7 +53,7 @@ class SessionOptions(CheckedOptions):
     def __init__(self) -> None:
         """Begin with the defaults."""
         super().__init__()
-        vars(self)["_sizes"] = {}
+        vars(self)["_sizes"], vars(self)["_denoted"] = {}, {}
 
     def add_session_config_entry(self, key: str, value: str) -> None:
         """Take a key of ONNX Runtime without effect, or `braid.` and an option of `braid.compile`.
@@ -65,7 +64,7 @@ class SessionOptions(CheckedOptions):
             NotImplemented: the key is neither.
 
         """
-        check_entry(key, value, SESSION_KEYS | _OWN_KEYS.keys(), "a session")
+        check_entry(key, value, SESSION_KEYS | OWN_KEYS.keys(), "a session")
         self.entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
@@ -73,10 +72,17 @@ class SessionOptions(CheckedOptions):
         return self.entry(key)
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Fix an open dim, wherever its name stands."""
-        if not isinstance(cast(object, size), int) or size < 0:
-            raise WrongTypeError(f"dim '{name}' is {size!r:.200}, expected a size")
-        self.fixed_dims[name] = size
+        """Fix an open dim, wherever its name stands. A model without such a dim is left as it is.
+
+        Raises:
+            TypeError: the name is no text, or the size no whole number.
+
+        """
+        _give_size(vars(self)["_sizes"], name, size)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
+        """Fix the open dims that the model says to denote something, such as `DATA_BATCH`."""
+        _give_size(vars(self)["_denoted"], denotation, size)
 
     def has_providers(self) -> bool:
         """Return False: providers are given to the session."""
@@ -91,42 +97,71 @@ class SessionOptions(CheckedOptions):
 
         return refuse
 
-    @property
-    def fixed_dims(self) -> dict[str, int]:
-        """The sizes of open dims by name."""
-        return vars(self)["_sizes"]
+    def fixed_dims(self, dims: Sequence[OpenDim]) -> dict[str, int]:
+        """Return the sizes that are given to the open dims of a model, by braid's names."""
+        named: dict[str, int] = vars(self)["_sizes"]
+        denoted: dict[str, int] = vars(self)["_denoted"]
+        for given, known in (
+            (named, {dim.name for dim in dims}),
+            (denoted, {dim.denotation for dim in dims}),
+        ):
+            for name in given.keys() - known:
+                logs.log(logs.DEBUG, "the model has no open dim '%s' to override", name)
+            for name in (name for name, size in given.items() if size < 0):
+                logs.log(logs.DEBUG, "dim '%s' stays open: its size is negative", name)
+        sizes = [(d.key, named.get(d.name, denoted.get(d.denotation, -1))) for d in dims]
+        return {key: size for key, size in sizes if size >= 0}
 
-    def compile_options(self, is_open: bool = False) -> CompileOptions:
-        """Return what `braid.compile` is to do with a model that has open dims, or none.
+    @property
+    def external_folder(self) -> str:
+        """The folder with the external data of the model, empty where none is given."""
+        return self.entries.get(EXTERNAL_FOLDER, "")
+
+    def compile_options(self, dims: Sequence[OpenDim] = ()) -> CompileOptions:
+        """Return what `braid.compile` is to do with a model that has these open dims.
 
         Raises:
             NotImplemented: an attribute is set that would have an effect which braid has not.
-            ValueError: an entry has a value of the wrong kind.
+            InvalidArgument: an entry has a value of the wrong kind.
 
         """
-        entries = self.entries
         if self.optimized_model_filepath:
             raise NotImplementedStatus(
                 "optimized_model_filepath: braid writes no ONNX models",
                 hint="session.model.save(path) writes a .braid file, which a session opens too",
             )
-        for name, value in self.changed():
-            if name not in _WITH_EFFECT:
-                logs.log(logs.DEBUG, "SessionOptions.%s = %s has no effect", name, value)
-        own = {_OWN_KEYS[k]: _value(k, v) for k, v in entries.items() if k in _OWN_KEYS}
-        for key in entries.keys() - _OWN_KEYS.keys():
-            logs.log(logs.DEBUG, "configuration '%s' of a session has no effect", key)
+        self._say_what_is_ignored()
+        entries = self.entries.items()
+        own = {OWN_KEYS[key]: read_entry(key, text) for key, text in entries if key in OWN_KEYS}
+        sizes = self.fixed_dims(dims)
         given: dict[str, Any] = {
-            "threads": self.intra_op_num_threads,
-            "dims": dict(self.fixed_dims) or None,
+            "threads": max(0, self.intra_op_num_threads),
             "profile": self.enable_profiling,
             **own,
+            "dims": {**sizes, **cast("dict[str, int | str]", own.get("dims", {}))} or None,
         }
+        is_open = any(dim.key not in sizes for dim in dims)
         if self.execution_mode is ExecutionMode.ORT_PARALLEL and is_open:
             logs.log(logs.DEBUG, "kernels of open sizes do not run side by side")
         elif self.execution_mode is ExecutionMode.ORT_PARALLEL:
             given["inter_op_threads"] = max(1, self.inter_op_num_threads)
         return CompileOptions(**given)
+
+    def _say_what_is_ignored(self) -> None:
+        for name, value in self.changed():
+            if name not in _WITH_EFFECT or (isinstance(value, int) and value < 0):
+                logs.log(logs.DEBUG, "SessionOptions.%s = %s has no effect", name, value)
+        for key in self.entries.keys() - OWN_KEYS.keys() - {EXTERNAL_FOLDER}:
+            logs.log(logs.DEBUG, "configuration '%s' of a session has no effect", key)
+
+
+def _give_size(sizes: dict[str, int], name: object, size: object) -> None:
+    if not isinstance(name, str):
+        raise WrongTypeError(f"the name of a dim is {name!r:.200}, expected text")
+    number = whole_number(size)
+    if number is None:
+        raise WrongTypeError(f"dim '{name}' is {size!r:.200}, expected a size")
+    sizes[name] = number
 
 
 _WITH_EFFECT = frozenset(
@@ -135,12 +170,6 @@ _WITH_EFFECT = frozenset(
         "profile_file_prefix",
     }
 )
-_OWN_KEYS = {
-    f"braid.{name}": name
-    for name, option in options_of().items()
-    if option.kind in (str, int, float, bool) and not option.repeats
-}
-"""Entries that are options of `braid.compile`, whose values have a text."""
 _REFUSED = {
     "register_custom_ops_library": "kernels of a library are native code for ONNX Runtime; braid's "
     "ops are added as the documentation says in 'Add an op'",
@@ -148,24 +177,12 @@ _REFUSED = {
     "add_external_initializers": "weights are compiled with the model; put them into the model",
     "add_external_initializers_from_files_in_memory": "give the path of the model, and keep its "
     "files beside it",
-    "add_free_dimension_override_by_denotation": "name the dim, with "
-    "add_free_dimension_override_by_name",
     "add_provider": "give the session its providers",
     "add_provider_for_devices": "give the session its providers",
     "set_provider_selection_policy": "give the session its providers",
+    "set_provider_selection_policy_delegate": "give the session its providers",
+    "set_ep_context_data_read_func": "braid has no models with nodes of EPContext",
+    "clear_ep_context_data_read_func": "braid has no models with nodes of EPContext",
     "set_load_cancellation_flag": "give braid.compile a progress function, which may end it",
 }
 """Methods of ONNX Runtime's options that mean something else than braid does."""
-
-
-def _value(key: str, text: str) -> object:
-    kind = options_of()[_OWN_KEYS[key]].kind
-    try:
-        if kind is bool:
-            return {"1": True, "true": True, "0": False, "false": False}[text.lower()]
-        return text if kind is None else kind(text)
-    except (ValueError, KeyError) as error:
-        expected = "1 or 0" if kind is bool else "a number"
-        raise WrongValueError(f"configuration '{key}' is {text!r:.200}, expected {expected}") from (
-            error
-        )
