@@ -3,6 +3,7 @@
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -32,7 +33,7 @@ from braid.tools.terminal.command_group import CommandGroup
 from braid.tools.terminal.exhaustion import exhausted
 from braid.tools.terminal.hints import with_way_out
 from braid.tools.terminal.interrupts import INTERRUPTED
-from braid.tools.terminal.reporter import Reporter, reporting
+from braid.tools.terminal.reporter import Reporter, reporter, reporting
 from braid.tools.terminal.standard_output import checked_output
 from braid.tools.terminal.usage import usage_error
 
@@ -61,7 +62,10 @@ app.add_typer(targets)
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        print(f"braid {__version__}")
+        if reporter().is_json:
+            reporter().print_document({"version": __version__}, 0)
+        else:
+            print(f"braid {__version__}")
         raise typer.Exit
 
 
@@ -77,15 +81,35 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run `braid` with these; returns the exit status, after a diagnostic where that is 1."""
     to = Reporter.for_arguments(arguments)
     try:
+        return _run(arguments, to)
+    except KeyboardInterrupt:
+        return _interrupted(to)
+
+
+def _run(arguments: Sequence[str], to: Reporter) -> int:
+    try:
         with checked_output(), rare_collections(), naming_flags(), reporting(to):
             status = app(list(arguments) or ["--help"], prog_name="braid", standalone_mode=False)
+        if status == INTERRUPTED:  # which is what some versions of typer make of Ctrl-C
+            return _interrupted(to)
         return status if isinstance(status, int) else 0
-    except (KeyboardInterrupt, typer.Abort):
-        return INTERRUPTED
+    except typer.Abort:  # which is what others make of it
+        return _interrupted(to)
     except BrokenPipeError:
         return 1  # the reader has seen enough
     except Exception as error:
-        return INTERRUPTED if was_interrupted(error) else _fail(error, arguments, to)
+        return _interrupted(to) if was_interrupted(error) else _fail(error, arguments, to)
+
+
+def _interrupted(to: Reporter) -> int:
+    """Say it in the document of `--json` that Ctrl-C has ended a command; returns the status."""
+    if to.said_status is not None:
+        return to.said_status  # it came too late
+    if to.is_json:
+        to.diagnostics.append(Diagnostic("error", "interrupted"))
+        with suppress(BraidError, BrokenPipeError), checked_output():
+            to.print_document(None, INTERRUPTED)
+    return INTERRUPTED
 
 
 def _fail(error: Exception, arguments: Sequence[str], to: Reporter) -> int:
@@ -97,14 +121,13 @@ def _fail(error: Exception, arguments: Sequence[str], to: Reporter) -> int:
         said = exhausted(error) or (
             with_way_out(error) if isinstance(error, BraidError) else _internal(error)
         )
-    if not to.command:
-        path = getattr(getattr(error, "ctx", None), "command_path", "")
+    if path := getattr(getattr(error, "ctx", None), "command_path", ""):
         to.command = path.partition(" ")[2]
     if to.is_json:
         to.diagnostics.append(Diagnostic.from_error(said))
         try:
             with checked_output():
-                print(to.document(None, 1), end="")
+                to.print_document(None, 1)
             return 1
         except (BraidError, BrokenPipeError):
             pass  # standard output takes nothing

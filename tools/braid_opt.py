@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from braid.support.collector import end_without_search, rare_collections
 from braid.tools.idle_threads import sleep_between_products
-from braid.tools.terminal.interrupts import INTERRUPTED, ended_by_interrupts
+from braid.tools.terminal.interrupts import INTERRUPTED, ended_by_interrupts, keep_status
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -18,9 +18,11 @@ def main(argv: Sequence[str] | None = None) -> int:
                 from braid.tools.opt.command import run_command
             if argv is None:
                 end_without_search()
-            return run_command(sys.argv[1:] if argv is None else argv)
+            if argv is not None:
+                return run_command(argv)
+            return keep_status(run_command(sys.argv[1:]))
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return INTERRUPTED if argv is not None else keep_status(INTERRUPTED)
 
 
 if __name__ == "__main__":

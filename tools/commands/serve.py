@@ -11,6 +11,7 @@ from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped
 from braid.tools.terminal.answer import Answer
 from braid.tools.terminal.command_group import CommandGroup
+from braid.tools.terminal.interrupts import INTERRUPTED
 from braid.tools.terminal.reporter import reporter
 
 if TYPE_CHECKING:
@@ -158,7 +159,8 @@ def _announce(url: str, first_token: str | None) -> None:
     to = reporter()
     if to.is_json:
         result = {"url": url, "token": first_token}
-        print(to.document(result, 0), end="", flush=True)
+        to.print_document(result, 0)
+        to.said_status = INTERRUPTED  # by which a server ends
         return
     if first_token is not None:
         print(f"token: {first_token}")

@@ -15,6 +15,7 @@ from braid import __version__
 from braid.support import logs
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.tools.terminal.answer import Answer, document
+from braid.tools.terminal.interrupts import asks_for_json
 
 QUIET, NORMAL, VERBOSE, DEBUG = -1, 0, 1, 2
 
@@ -28,6 +29,8 @@ class Reporter:
     shows_tracebacks: bool = False
     command: str = ""
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
+    said_status: int | None = None
+    """The exit status that the document of `--json` says, once that is printed."""
 
     @classmethod
     def for_arguments(cls, arguments: Sequence[str]) -> "Reporter":
@@ -36,7 +39,7 @@ class Reporter:
         Mistakes in the command line are said in the form that was asked for, too.
         """
         options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-        return cls(is_json="--json" in options, shows_tracebacks="--debug" in options)
+        return cls(is_json=asks_for_json([*arguments]), shows_tracebacks="--debug" in options)
 
     @property
     def shows_progress(self) -> bool:
@@ -51,6 +54,11 @@ class Reporter:
     def document(self, result: Mapping[str, object] | None, status: int) -> str:
         """Return the document of `--json` for a command that has ended."""
         return document(__version__, self.command, result, status, self.diagnostics)
+
+    def print_document(self, result: Mapping[str, object] | None, status: int) -> None:
+        """Print the document of `--json`, of which there is one."""
+        print(self.document(result, status), end="", flush=True)
+        self.said_status = status
 
     def show(self, diagnostic: Diagnostic) -> None:
         """Say a diagnostic as errors are said, and keep it for `--json`."""
@@ -80,7 +88,7 @@ def give(answer: Answer) -> int:
     if to.is_json:
         if answer.error is not None:
             to.diagnostics.append(Diagnostic.from_error(answer.error))
-        print(to.document(answer.data, status), end="")
+        to.print_document(answer.data, status)
         return status
     answer.show()
     if answer.error is not None:
