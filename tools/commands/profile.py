@@ -11,11 +11,6 @@ from braid.tools.terminal.command_group import CommandGroup
 profile = CommandGroup(name="profile", help="Merge profiles.")
 
 
-@profile.callback()
-def _commands() -> None:  # pyright: ignore[reportUnusedFunction]  typer calls it
-    """Merge profiles."""
-
-
 @profile.command()
 def merge(
     profiles: Annotated[

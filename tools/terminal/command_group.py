@@ -100,6 +100,9 @@ _COMMON: dict[str, tuple[Any, object]] = {
 """Types and defaults of the options that all commands have, by parameter."""
 
 
+def _do_nothing() -> None: ...
+
+
 class CommandGroup(typer.Typer):
     """A group whose commands take the common options, and return an `Answer`."""
 
@@ -108,6 +111,8 @@ class CommandGroup(typer.Typer):
         super().__init__(
             name=name, help=help, rich_markup_mode=None, context_settings=HELP_OPTIONS, **how
         )
+        if not how.get("invoke_without_command"):
+            self.callback()(_do_nothing)  # what gives the group itself the common options
 
     def command(self, *args: Any, **how: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
         """Register a function as a command; it is left as it is."""

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from braid.support.errors import BraidError
+from braid.tools.terminal.interrupts import asks_for_json
 
+_NO_COMMAND = "Missing command."
 _PREFIX = "Input should be "
 
 
@@ -20,6 +22,8 @@ def usage_error(error: Exception, arguments: Sequence[str]) -> BraidError | None
         return BraidError(
             message, hint=f"--json takes no file, it prints: {command} … --json > FILE"
         )
+    if message == _NO_COMMAND:
+        return _no_command(error, command, arguments)
     flag, _, wrong = message.removeprefix("Invalid value for ").partition(": ")
     value = _value_of(getattr(error, "param", None), arguments)
     if wrong.startswith(_PREFIX) and value is not None:
@@ -27,6 +31,19 @@ def usage_error(error: Exception, arguments: Sequence[str]) -> BraidError | None
         name = flag.strip("'")
         message = f"{name} is '{value:.200}', expected {expected.removeprefix('a valid ')}"
     return BraidError(message, hint=f"see {command} --help")
+
+
+def _no_command(error: Exception, command: str, arguments: Sequence[str]) -> BraidError:
+    """Return the diagnostic for a group of commands that is called without one of them."""
+    context: Any = getattr(error, "ctx", None)
+    names = list(context.command.commands) if context is not None else []
+    if not names:
+        return BraidError(_NO_COMMAND, hint=f"see {command} --help")
+    given = " --json" if asks_for_json([*arguments]) else ""
+    return BraidError(
+        f"{command} is called without a command, expected one of {', '.join(names)}",
+        hint=f"such as {command} {names[0]}{given}; see {command} --help",
+    )
 
 
 def _command(error: Exception, arguments: Sequence[str]) -> str:

@@ -130,6 +130,9 @@ def test_a_document(line: str, capsys: pytest.CaptureFixture[str]) -> None:
         ("compile good.onnx --frobnicate", "compile", "No such option"),
         ("cache shwo", "cache", "No such command"),
         ("frobnicate", "", "No such command"),
+        ("cache", "cache", "expected one of show, verify, clear"),
+        ("records -v", "records", "expected one of show, best"),
+        ("serve token", "serve token", "expected one of add"),
         ("tune good.onnx --interactive", "tune", "--interactive"),
     ],
 )
@@ -140,6 +143,17 @@ def test_a_failure(
     assert not found["ok"] and found["result"] is None and found["command"] == command
     (error,) = found["diagnostics"]
     assert error["severity"] == "error" and message in error["message"]
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert said("--version", capsys)["result"] == {"version": __version__}
+
+
+def test_options_of_all_commands_stand_behind_their_group_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["cache", "--json", "show"]) == 0
+    assert json.loads(capsys.readouterr().out)["command"] == "cache show"
 
 
 def test_a_check_that_fails_has_its_result(capsys: pytest.CaptureFixture[str]) -> None:
