@@ -26,6 +26,7 @@ from typing import IO, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from braid.support.checked_keywords import checked_path, checks_methods
 from braid.support.errors import (
     BraidError,
     Note,
@@ -53,6 +54,7 @@ class TaskEvent:
     data: Mapping[str, Any]
 
 
+@checks_methods("Client")
 class Client:
     """Speaks with the server at `url`, which knows its users by tokens.
 
@@ -98,7 +100,8 @@ class Client:
         as on the command line, "0.7,1.0"; `space` is the path of a file of spaces, or its text, in
         TOML or, with `space_format="json"`, in JSON.
         """
-        path = Path(model)
+        hint = "such as 'model.onnx'; braid.compile takes models in memory"
+        path = Path(checked_path("Client.submit", model, "an .onnx or .mlir file", hint))
         given = {"name": path.name, **_texts(options)}
         query = urllib.parse.urlencode(
             {k: str(v).lower() if isinstance(v, bool) else v for k, v in given.items()}, doseq=True

@@ -10,6 +10,7 @@ from braid.analysis.structure.verification import verify_module
 from braid.frontends.mlir.upstream import from_upstream, is_upstream_module, replace_upstream
 from braid.passes.infrastructure.context import make_context
 from braid.passes.infrastructure.manager import run_pipeline
+from braid.support.checked_keywords import checks_arguments
 from braid.support.errors import BraidError
 from braid.support.forks import compiling
 
@@ -18,6 +19,7 @@ AnyModule = TypeVar("AnyModule")
 
 
 @compiling()
+@checks_arguments("braid.run_passes")
 def run_passes(module: AnyModule, pipeline: str | Sequence[ModulePass]) -> AnyModule:
     """Run passes on a module, in place, and return it; `pipeline` may be text (`canonicalize,cse`).
 

@@ -19,6 +19,7 @@ from braid.runtime.buffers import dim_sizes
 from braid.runtime.executors import InterpreterExecutor
 from braid.runtime.interruption import run_checker
 from braid.runtime.model import Model
+from braid.support.checked_keywords import checks_arguments
 from braid.support.forks import compiling
 
 Array = NDArray[Any]
@@ -28,6 +29,7 @@ _KEPT = 4
 
 
 @compiling()
+@checks_arguments("braid.interpret")
 def interpret(
     source: ModelSource,
     *,

@@ -6,9 +6,11 @@ from typing import Any
 from braid.dialects.braid import Braid
 from braid.dialects.irdl_export import export_irdl
 from braid.frontends.mlir.upstream import has_dialect
+from braid.support.checked_keywords import checks_arguments
 from braid.support.errors import BraidError
 
 
+@checks_arguments("braid.load_irdl")
 def load_irdl(context: Any) -> None:
     """Load braid's dialect into the `Context` of a package of MLIR's Python bindings.
 

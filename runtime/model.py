@@ -25,6 +25,7 @@ from braid.runtime.package import KeptArtifact, Package
 from braid.runtime.profile_entries import ProfileEntry
 from braid.runtime.stream import STREAM_DEADLINE, Requests, Stream, check_deadline
 from braid.runtime.torch_tensors import any_tensor, tensor_of, written
+from braid.support.checked_keywords import checked_path, checks_arguments, checks_methods
 from braid.support.errors import BraidError, check_kinds, check_threads
 from braid.support.memory_report import MemoryReport
 from braid.support.shared_objects import need_libraries
@@ -34,6 +35,7 @@ _PICKLED = "<pickled model>"
 """Stands for the path of an artifact that came in a pickle."""
 
 
+@checks_methods("Model")
 class Model:
     """A model that can be called, from any number of threads at once.
 
@@ -236,7 +238,8 @@ class Model:
                 `path` then stays.
 
         """
-        self.packaged().write(_checked_path("Model.save", path))
+        path = checked_path("Model.save", path, "a .braid file", "such as 'model.braid'")
+        self.packaged().write(path)
 
     def save_c_library(self, path: str | os.PathLike[str]) -> None:
         """Write the model as a shared object (`.so`), and a header for C beside it (`.h`).
@@ -248,6 +251,7 @@ class Model:
                 2 GiB or more.
 
         """
+        path = checked_path("Model.save_c_library", path, "a .so file", "such as 'model.so'")
         package = self.packaged()
         if isinstance(package, KeptArtifact):
             package = package.package()
@@ -283,7 +287,7 @@ class Model:
         executor.set_threads(int(threads))
 
     def close(self) -> None:
-        """Give back code, weights and memory; what is asked of the model afterwards is an error.
+        """Give back code, weights and memory; what needs them afterwards is an error.
 
         Runs and streams that other threads have begun end as usual, and keep what they need until
         then. To close a model twice is no error.
@@ -335,7 +339,8 @@ class Model:
         if self._state is None:
             raise BraidError(
                 "the model is closed",
-                hint="close it once nothing calls it any more, or load it again",
+                hint="compile it or load it again; of a model that is closed only inputs, outputs, "
+                "memory, kernels and devices can be asked",
             )
         return self._state
 
@@ -359,6 +364,7 @@ def _saved(data: bytes, reason: str, hint: str) -> Model:
     return saved_model(artifact_of_bytes(data, _PICKLED), reason, hint)
 
 
+@checks_arguments("braid.load")
 def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = False) -> Model:
     """Load an artifact; `threads` is the number of threads of each run, 0 for all.
 
@@ -375,7 +381,8 @@ def load(path: str | os.PathLike[str], *, threads: int = 1, emulate: bool = Fals
     """
     check_threads(threads)
     check_kinds(flags={"emulate": emulate})
-    artifact = read_artifact(_checked_path("braid.load", path))
+    path = checked_path("braid.load", path, "a .braid file", "braid.compile takes models")
+    artifact = read_artifact(path)
     with emulating(emulate):
         return model_of(artifact, artifact, threads)
 
@@ -405,17 +412,6 @@ def saved_model(
     manifest = package.manifest
     executor = ElsewhereExecutor(reason, hint)
     return Model(manifest.inputs, manifest.outputs, executor, manifest.arena_bytes, package)
-
-
-def _checked_path(function: str, path: object) -> "str | os.PathLike[str]":
-    if isinstance(path, str):
-        return path
-    if isinstance(path, os.PathLike):
-        return cast("os.PathLike[str]", path)
-    raise BraidError(
-        f"{function} takes the path of a .braid file, got {type(path).__name__}",
-        hint="braid.compile takes models" if function == "braid.load" else "such as 'model.braid'",
-    )
 
 
 def _signature(specs: tuple[TensorSpec, ...], sizes: tuple[tuple[str, ...], ...] = ()) -> str:

@@ -9,13 +9,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 
-from braid.support.errors import (
-    BraidError,
-    WrongArgumentError,
-    check_kinds,
-    check_threads,
-    did_you_mean,
-)
+from braid.support.checked_keywords import check_names, checks_arguments
+from braid.support.errors import BraidError, WrongArgumentError, check_kinds, check_threads
 from braid.support.option_names import option_text
 from braid.support.progress import Progress
 
@@ -373,9 +368,11 @@ def takes_keywords(
     def decorated(
         function: Callable[[_Source, _Options], _Result],
     ) -> Callable[Concatenate[_Source, _P], _Result]:
+        called_as = f"braid.{function.__name__}"
+
         @functools.wraps(function)
         def called(source: _Source, *args: _P.args, **keywords: _P.kwargs) -> _Result:
-            _check_keywords(function.__name__, args, keywords, known)
+            _check_keywords(called_as, args, keywords, known)
             return function(source, options(*args, **keywords))
 
         own = inspect.signature(function)
@@ -383,27 +380,22 @@ def takes_keywords(
         called.__signature__ = own.replace(parameters=[first, *known.values()])  # pyright: ignore[reportAttributeAccessIssue]
         listed = "\n".join(f"    {n}: {o.meaning}" for n, o in options_of().items())
         called.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\nOptions:\n{listed}\n"
-        return called
+        return checks_arguments(called_as)(called)
 
     return decorated
 
 
 def _check_keywords(
-    function: str, given: Sequence[object], keywords: Iterable[str], known: Collection[str]
+    called: str, given: Sequence[object], keywords: Iterable[str], known: Collection[str]
 ) -> None:
     """Raise WrongArgumentError for arguments by position and for keywords that there are not."""
     if given:
         raise WrongArgumentError(
-            f"braid.{function} takes a model, and options by keyword; it was given {len(given)} "
+            f"{called} takes a model, and options by keyword; it was given {len(given)} "
             "more by position",
             hint=f"such as {option_text('target', 'host')}",
         )
-    for name in keywords:
-        if name not in known:
-            raise WrongArgumentError(
-                f"braid.{function} has no option '{name}'",
-                hint=did_you_mean(name, known) or f"its options are {', '.join(known)}",
-            )
+    check_names(called, keywords, known)
 
 
 def _check_seconds(name: str, value: object) -> None:

@@ -76,7 +76,7 @@ def fix_inputs(file: ModelFile, fixed: Fixed) -> FixedInputs:
     for name, shape in given.items():
         declared = shapes[name]
         if declared is not None:
-            _check_shape(file, name, shape, declared)
+            _check_shape(file, name, shape, declared, is_constant=name in constants)
             sizes.read(name, shape, declared)
     left = {
         name: tuple(given[name]) if name in given else sizes.applied(shape)
@@ -186,15 +186,31 @@ def _shape(value: ValueInfoProto) -> DeclaredShape | None:
     return declared_shape(value) if has_shape else None
 
 
-def _check_shape(file: ModelFile, name: str, shape: Sequence[int], declared: DeclaredShape) -> None:
-    if len(shape) != len(declared) or any(
-        not isinstance(d, str) and d != s for d, s in zip(declared, shape, strict=True)
+def _check_shape(
+    file: ModelFile,
+    name: str,
+    shape: Sequence[int],
+    declared: DeclaredShape,
+    *,
+    is_constant: bool,
+) -> None:
+    if len(shape) == len(declared) and all(
+        isinstance(d, str) or d == s for d, s in zip(declared, shape, strict=True)
     ):
+        return
+    expected = shape_text(declared)
+    if is_constant:
         raise BraidError(
-            f"input '{name}' was given shape {list(shape)}, expected {shape_text(declared)}",
+            f"the value of input '{name}' has shape {list(shape)}, expected {expected}",
             location=file.location,
-            hint="the model fixes the sizes that are numbers; only those with names can be given",
+            hint=f"give {option_text('constants')} an array of the input's shape; one number fits "
+            "inputs of one element",
         )
+    raise BraidError(
+        f"input '{name}' was given shape {list(shape)}, expected {expected}",
+        location=file.location,
+        hint="the model fixes the sizes that are numbers; only those with names can be given",
+    )
 
 
 def shape_text(shape: DeclaredShape) -> str:

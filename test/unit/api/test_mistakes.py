@@ -185,6 +185,10 @@ COMPILING: dict[str, tuple[Call, str]] = {
         compile(RESHAPED, constants={"shape": [1.5, 2.5]}),
         r"value of input 'shape' has element type float64, expected int64\nhint: convert it",
     ),
+    "a value of another shape": (
+        compile(SCALED, constants={"image": 1.0}),
+        r"value of input 'image' has shape \[\], expected \[2, 3\]\nhint: give constants an array",
+    ),
     "a shape that depends on data": (
         compile(RESHAPED),
         r"node 'y' \(Reshape\): input 1 \('shape'\) is computed.*expected a constant\nhint: it dep",
@@ -282,6 +286,10 @@ CALLING: dict[str, tuple[Call, str]] = {
         r"the model has 1 output, got 2 buffers\nhint: give an array for each of 'y'",
     ),
     "a closed model": (lambda b: b.closed(IMAGE, SCALE), r"the model is closed\nhint: .*load it"),
+    "threads of a closed model": (
+        lambda b: b.closed.threads,
+        r"the model is closed\nhint: compile it or load it again; .*only inputs, outputs",
+    ),
     "a pickle of a closed model": (
         lambda b: pickle.dumps(b.closed),
         r"the model is closed\nhint: .*load it again",
@@ -301,6 +309,18 @@ CALLING: dict[str, tuple[Call, str]] = {
     "to save without a name": (
         lambda b: b.scaled.save(cast(Any, None)),
         r"Model.save takes the path of a .braid file, got NoneType\nhint: such as",
+    ),
+    "a C library without a name": (
+        lambda b: b.scaled.save_c_library(cast(Any, None)),
+        r"Model.save_c_library takes the path of a .so file, got NoneType\nhint: such as",
+    ),
+    "a misspelled argument of a method": (
+        lambda b: cast(Any, b.scaled).save(pth="m.braid"),
+        r"Model.save has no option 'pth'\nhint: did you mean 'path'\?",
+    ),
+    "a method without its argument": (
+        lambda b: cast(Any, b.scaled).save(),
+        r"Model.save was not given 'path'\nhint: it takes path",
     ),
     "to save what is interpreted": (
         lambda b: braid.interpret(parsed(SCALED)).save(b.directory / "i.braid"),
@@ -332,6 +352,57 @@ LOADING: dict[str, tuple[Call, str]] = {
     "bytes": (
         lambda b: braid.load(cast(Any, b.artifact)),
         r"braid.load takes the path of a .braid file, got bytes\nhint: braid.compile takes models",
+    ),
+}
+
+ARGUMENTS: dict[str, tuple[Call, str]] = {
+    "an option that loading has not": (
+        lambda b: cast(Any, braid.load)(b.directory / "scaled.braid", foo=1),
+        r"braid.load has no option 'foo'\nhint: its options are path, threads, emulate",
+    ),
+    "a misspelled option of loading": (
+        lambda b: cast(Any, braid.load)(b.directory / "scaled.braid", thread=2),
+        r"braid.load has no option 'thread'\nhint: did you mean 'threads'\?",
+    ),
+    "an option of loading by position": (
+        lambda b: cast(Any, braid.load)(b.directory / "scaled.braid", 2),
+        r"braid.load takes 1 argument by position, it was given 2\nhint: give threads, emulate by",
+    ),
+    "a path by position and by name": (
+        lambda b: cast(Any, braid.load)("a.braid", path="b.braid"),
+        r"braid.load was given 'path' by position and by keyword\nhint: give it once",
+    ),
+    "nothing to load": (
+        lambda _: cast(Any, braid.load)(),
+        r"braid.load was not given 'path'\nhint: it takes path, threads, emulate",
+    ),
+    "nothing to compile": (
+        lambda _: cast(Any, braid.compile)(),
+        r"braid.compile was not given 'source'\nhint: it takes source, target",
+    ),
+    "an option that interpreting has not": (
+        lambda _: cast(Any, braid.interpret)(parsed(SCALED), threads=2),
+        r"braid.interpret has no option 'threads'\nhint: its options are source, shapes",
+    ),
+    "passes without a pipeline": (
+        lambda _: cast(Any, braid.run_passes)(None),
+        r"braid.run_passes was not given 'pipeline'\nhint: it takes module, pipeline",
+    ),
+    "a misspelled argument of passes": (
+        lambda _: cast(Any, braid.run_passes)(None, pipelin="cse"),
+        r"braid.run_passes has no option 'pipelin'\nhint: did you mean 'pipeline'\?",
+    ),
+    "two contexts": (
+        lambda _: cast(Any, braid.load_irdl)(None, None),
+        r"braid.load_irdl takes 1 argument by position, it was given 2\nhint: it takes context",
+    ),
+    "a misspelled argument of a client": (
+        lambda _: cast(Any, braid.Client)("http://127.0.0.1:9", tokn="t"),
+        r"Client has no option 'tokn'\nhint: did you mean 'token'\?",
+    ),
+    "a model of a client that is none": (
+        lambda _: braid.Client("http://127.0.0.1:9").submit(cast(Any, None)),
+        r"Client.submit takes the path of an .onnx or .mlir file, got NoneType\nhint: such as",
     ),
 }
 
@@ -411,8 +482,8 @@ ENVIRONMENT = {
     ),
 }
 
-MISTAKES = [*COMPILING.values(), *CALLING.values(), *LOADING.values(), *SERVICES.values()]
-NAMES = [*COMPILING, *CALLING, *LOADING, *SERVICES]
+ALL = COMPILING | CALLING | LOADING | ARGUMENTS | SERVICES
+MISTAKES, NAMES = [*ALL.values()], [*ALL]
 
 
 def message_of(call: Callable[[], object], expected: str) -> str:
