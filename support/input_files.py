@@ -1,8 +1,9 @@
 """Reading files that somebody else wrote: only regular ones, and nothing nested without end.
 
 To open a pipe waits for its writer, and a device may never end: where braid expects a file, those
-are refused before anything is read. Whatever a file holds, reading it ends with a value or with an
-exception that the caller turns into a diagnostic.
+are refused before anything is read. Only `/dev/null` is taken, as the empty file that it stands
+for. Whatever a file holds, reading it ends with a value or with an exception that the caller turns
+into a diagnostic.
 """
 
 import errno
@@ -23,6 +24,10 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
+
+
+_NULL_DEVICE = os.makedev(1, 3)
+"""The number of `/dev/null`, which is the same on every Linux."""
 
 
 class NotRegularError(OSError):
@@ -64,7 +69,7 @@ class NestedTooDeeplyError(ValueError):
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """Open a regular file, or a link to one, for reading.
+    """Open a regular file, or a link to one, for reading; `/dev/null` is an empty file.
 
     Raises:
         OSError: there is none, or it cannot be read.
@@ -82,14 +87,20 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
     except ValueError as error:  # a zero byte in the name
         raise OSError(errno.EINVAL, f"no file has such a name ({error})", str(path)) from error
     try:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
+        status = os.fstat(descriptor)
+        mode = status.st_mode
+        if not stat.S_ISREG(mode) and not _is_null(status):
             kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "something else")
             raise NotRegularError(errno.EINVAL, f"it is {kind}, expected a file", str(path))
         return os.fdopen(descriptor, "rb")
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _is_null(status: os.stat_result) -> bool:
+    """Return whether a file is the device that holds nothing, and never lets a reader wait."""
+    return stat.S_ISCHR(status.st_mode) and status.st_rdev == _NULL_DEVICE
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:

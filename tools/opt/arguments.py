@@ -1,14 +1,14 @@
 """The command line of `braid-opt`, with the flags that users of mlir-opt know."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from braid.passes.infrastructure.registry import available_passes
 from braid.passes.pipelines import PIPELINES
-from braid.support.errors import BraidError
+from braid.support.errors import BraidError, did_you_mean
 from braid.tools.opt.flags import IF_BARE, build_parser, names_of_flags
 from braid.tools.opt.printer import PrintFormat
 from braid.tools.opt.refused import REFUSED
@@ -56,6 +56,7 @@ class OptOptions:
     no_notes: bool
     verbosity: str
     remarks: bool
+    debug_only: tuple[str, ...]
     remarks_json: Path | None
     crash_reproducer: Path | None
     reproducer: Path | None
@@ -83,7 +84,10 @@ def parse_arguments(argv: Sequence[str]) -> OptOptions:
     if (refused := _first_refused(plain)) is not None:
         parser.error(f"--{refused} is refused: {REFUSED[refused]}")
     flags, rest = _take_pass_flags(plain, names)
-    namespace = vars(parser.parse_args(rest))
+    parsed, unknown = parser.parse_known_args(rest)
+    if unknown:
+        parser.error(_unrecognized(unknown, known))
+    namespace = vars(parsed)
     if flags and namespace["pipeline"]:
         parser.error(f"a pipeline (-p) cannot be mixed with the pass flag --{flags[0]}")
     namespace["pipeline"] = namespace["pipeline"] or ",".join(flags)
@@ -96,7 +100,7 @@ def parse_arguments(argv: Sequence[str]) -> OptOptions:
 
 
 def _options(namespace: dict[str, Any]) -> OptOptions:
-    for name in ("print_before", "print_after"):
+    for name in ("print_before", "print_after", "debug_only"):
         namespace[name] = tuple(namespace[name])
     namespace["print_format"] = PrintFormat(
         generic=namespace["print_generic"],
@@ -123,6 +127,14 @@ def _conflict(namespace: Mapping[str, Any]) -> str | None:
         if namespace["skip_regions"] or namespace["most_elements"] is not None:
             return "--emit-bytecode writes the whole module and takes no flag that leaves parts out"
     return None
+
+
+def _unrecognized(arguments: Sequence[str], known: Collection[str]) -> str:
+    """Say which arguments are none, with the flag or pass that is most like the first of them."""
+    message = f"unrecognized arguments: {' '.join(arguments)}"
+    name = arguments[0].lstrip("-").partition("=")[0]
+    similar = did_you_mean(f"--{name}", (f"--{each}" for each in known))
+    return message if similar is None else f"{message}; {similar}"
 
 
 def _first_refused(arguments: Sequence[str]) -> str | None:

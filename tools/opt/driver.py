@@ -136,8 +136,8 @@ class OptDriver:
                 self._show_traceback()
                 keep(processor.report_crash(chunk, crash))
         self._remarks += remarks
-        if self.options.remarks:
-            for remark in remarks:
+        for remark in remarks:
+            if self.options.remarks or remark.pass_name in self.options.debug_only:
                 keep(remark_diagnostic(remark))
         if not self.options.verify_diagnostics:
             return output is not None, output

@@ -37,6 +37,10 @@ def add_flags_of_printing(parser: argparse.ArgumentParser) -> None:
         "--mlir-print-local-scope",
         help="accepted: types, attributes and locations are printed without aliases in any case",
     )
+    flag(
+        "--mlir-print-assume-verified",
+        help="accepted: ops are printed in their custom form without being verified in any case",
+    )
     flag("--mlir-print-skip-regions", dest="skip_regions", help="print regions as {...}")
     flag(
         "--mlir-print-unique-ssa-ids",
@@ -154,6 +158,15 @@ def add_flags_of_reports(parser: argparse.ArgumentParser) -> None:
     )
     flag("--dump-pass-pipeline", help="print the passes that will run to standard error")
     flag("--remarks", help="print what passes decided to standard error")
+    group.add_argument(
+        "--debug-only",
+        type=names,
+        action="extend",
+        default=[],
+        metavar="PASSES",
+        help="print what these passes decided, separated by commas, as --remarks does for all; "
+        "other debug types of LLVM print nothing, since passes are in Python",
+    )
     group.add_argument(
         "--remarks-json",
         type=Path,

@@ -55,6 +55,7 @@ def test_a_refusal_says_why(name: str, capsys: pytest.CaptureFixture[str]) -> No
         (["-mlir-print-op-generic"], "print_format.generic", True),
         (["--mlir-print-op-generic=false"], "print_format.generic", False),
         (["-verify-each=0"], "verify_each", False),
+        (["-mlir-print-assume-verified", "-debug-only=a,b"], "debug_only", 2),
         (["-split-input-file", "a.mlir"], "split_marker", "// -----"),
         (["-split-input-file=//-", "a.mlir"], "split_marker", "//-"),
         (["-verify-diagnostics", "a.mlir"], "verify_diagnostics", "all"),
