@@ -315,7 +315,8 @@ def _no_artifact(path: Path, data: Bytes) -> BraidError:
     if is_model:
         hint = by_door("use braid.compile", "compile it first: braid compile")
     if data[:4].tobytes() == b"\x7fELF":
-        hint = "what 'braid compile --emit=so' makes is for programs in C, which link with it"
+        made = by_door("Model.save_c_library writes", "'braid compile --emit=so' writes")
+        hint = f"what {made} is for programs in C, which link with it"
     return BraidError(
         f"'{path}' is not a braid artifact: it starts with other bytes than {MAGIC!r}",
         hint=hint,

@@ -14,6 +14,7 @@ from types import MethodType
 from typing import Any
 
 from braid.support.errors import BraidError, SourceLocation
+from braid.support.option_names import by_door
 
 Check = Callable[..., Any]
 """Gets an answer and the arguments it answers; returns it as it is used, raises if it is wrong."""
@@ -43,7 +44,8 @@ class Maker:
             raise BraidError(
                 f"{self.title} fails in '{method}'{self.about}: {detail}",
                 location=self.location,
-                hint=f"mend {class_of(self.thing)}; braid --debug … shows where",
+                hint=f"mend {class_of(self.thing)}; "
+                + by_door("the traceback shows where", "--debug shows where"),
             ) from error
 
 

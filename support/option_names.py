@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from enum import Enum
 
 _FLAGS = {
     "shapes": "--shape",
@@ -29,9 +29,17 @@ _ATTRIBUTES = {
 }
 """Attributes that the options of a session have instead of an entry."""
 
-Door = Literal["keywords", "flags", "entries"]
-"""How options are given: to functions of Python, on a command line, to a session."""
-_door: ContextVar[Door] = ContextVar("door", default="keywords")
+
+class _Door(Enum):
+    """Where a user came in."""
+
+    PYTHON = "a function"
+    SESSION = "a session of braid.onnxruntime, whose options have entries"
+    COMMAND = "braid, whose flags are the options of functions"
+    OPT = "braid-opt, which has other flags"
+
+
+_door = ContextVar("door", default=_Door.PYTHON)
 
 Value = int | str | Sequence[int] | Sequence[str]
 """What an option, or an entry of one, is: a size, a name, several of either, or True."""
@@ -48,19 +56,29 @@ def naming_flags(wanted: bool = True) -> Generator[None]:
 
     With `wanted` false they are keywords again, as for clients of a server that a command runs.
     """
-    with _naming("flags" if wanted else "keywords"):
+    with _entering(_Door.COMMAND if wanted else _Door.PYTHON):
         yield
 
 
 @contextmanager
 def naming_entries() -> Generator[None]:
     """Let messages name options as the options of a session of `braid.onnxruntime` have them."""
-    with _naming("entries"):
+    with _entering(_Door.SESSION):
         yield
 
 
 @contextmanager
-def _naming(door: Door) -> Generator[None]:
+def naming_commands() -> Generator[None]:
+    """Let messages name commands instead of functions, and options still as Python has them.
+
+    That is for `braid-opt`, whose flags are others than the options of compilations.
+    """
+    with _entering(_Door.OPT):
+        yield
+
+
+@contextmanager
+def _entering(door: _Door) -> Generator[None]:
     token = _door.set(door)
     try:
         yield
@@ -75,7 +93,7 @@ def entry_of(keyword: str) -> str:
 
 def by_door(python: str, command: str) -> str:
     """Return the words for a user of Python, or those for one of a command line."""
-    return command if _door.get() == "flags" else python
+    return command if _door.get() in (_Door.COMMAND, _Door.OPT) else python
 
 
 def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) -> str:
@@ -87,9 +105,9 @@ def option_text(keyword: str, value: Value | Mapping[str, Value] | None = None) 
     ```
     """
     door = _door.get()
-    if door == "entries":
+    if door is _Door.SESSION:
         return _entry_text(keyword, value)
-    if door == "keywords":
+    if door is not _Door.COMMAND:
         return keyword if value is None else f"{keyword}={_literal(value)}"
     flag = flag_of(keyword)
     if value is None or value is True:

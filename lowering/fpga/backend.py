@@ -19,7 +19,7 @@ from braid.lowering.fpga.report import report, taken_of
 from braid.lowering.fpga.schedule.select import budget_of, memory_of
 from braid.lowering.fpga.timeline import timeline
 from braid.support.errors import BraidError
-from braid.support.option_names import option_text
+from braid.support.option_names import by_door, option_text
 from braid.support.tar import tar_of
 from braid.targets.backend import Backend, Code, Job, KernelNeeds, Preparation
 from braid.targets.kernels.kernel_family import KernelFamily
@@ -99,8 +99,8 @@ class FpgaKernels:
         if device.plugin != RTL:
             raise BraidError(
                 f"there is no device plugin '{device.plugin}' for device '{device.name}' yet",
-                hint=f"{option_text('target', 'fpga-sim')} simulates circuits, 'braid compile "
-                "--emit=verilog' shows them",
+                hint=f"{option_text('target', 'fpga-sim')} simulates circuits"
+                + by_door("", ", and 'braid compile --emit=verilog' shows them"),
             )
         return [
             Code(

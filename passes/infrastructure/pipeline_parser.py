@@ -23,6 +23,7 @@ from braid.passes.infrastructure.registry import PassFactory, available_passes
 from braid.passes.pipelines import PIPELINES
 from braid.support.distribution import missing_package
 from braid.support.errors import BraidError
+from braid.support.option_names import by_door
 
 _ANCHORS = frozenset({"builtin.module", "func.func", "any"})
 _CLOSERS = {"(": ")", "{": "}", "[": "]"}
@@ -165,7 +166,8 @@ def _unknown_pass(
     text: str, position: int, name: str, passes: Mapping[str, PassFactory]
 ) -> BraidError:
     similar = get_close_matches(name.lower(), [*passes, *PIPELINES], n=3)
-    hint = f"did you mean {_list(similar)}?" if similar else "braid-opt --help lists the passes"
+    known = by_door("such as 'canonicalize,cse'", "braid-opt --help lists the passes")
+    hint = f"did you mean {_list(similar)}?" if similar else known
     return error_at(text, position, f"unknown pass '{name}'", hint)
 
 

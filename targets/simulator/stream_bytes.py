@@ -86,7 +86,7 @@ def from_bytes(data: bytes) -> Stream:
     if sha256(data).digest() != digest:
         raise BraidError(
             "the stream is damaged: its bytes do not match its digest",
-            hint="compile it again with braid compile",
+            hint="compile the model again",
         )
     sizes = (HEADER.size, count * _RECORD.size, op_bytes, 8 * words, name_bytes, target_bytes)
     if len(data) != sum(sizes):

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Sequence
 
 from braid.support.errors import BraidError, was_interrupted
+from braid.support.option_names import naming_commands
 from braid.tools.opt.arguments import parse_arguments
 from braid.tools.opt.driver import OptDriver
 from braid.tools.terminal.exhaustion import exhausted
@@ -15,7 +16,7 @@ from braid.tools.terminal.standard_output import checked_output
 def run_command(arguments: Sequence[str]) -> int:
     """Run `braid-opt` with these; returns the exit status, after a diagnostic where that is 1."""
     try:
-        with checked_output():
+        with checked_output(), naming_commands():
             return OptDriver(parse_arguments(arguments)).run()
     except BraidError as error:
         print(f"braid-opt: {error}", file=sys.stderr)

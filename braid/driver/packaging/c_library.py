@@ -13,6 +13,7 @@ from braid.runtime.manifest import Manifest
 from braid.runtime.native_abi import find_headers, find_runtime
 from braid.support.atomic_file import atomic_file
 from braid.support.errors import BraidError
+from braid.support.option_names import by_door
 from braid.targets.machines.cpus import NATIVE, cpu_machine
 
 _LARGEST_WEIGHTS = 2**31 - 2**26
@@ -100,8 +101,11 @@ def _runtime_for(triple: str) -> tuple[list[Path], list[Path]]:
     if architecture not in _CPU_FEATURES:
         raise BraidError(
             f"braid's runtime knows {', '.join(_CPU_FEATURES)}, not {architecture}",
-            hint="emit an object ('braid compile --emit=obj'), and link it with a runtime of your "
-            "own",
+            hint=by_door(
+                "save an artifact (Model.save), which the runtime there loads",
+                "emit an object ('braid compile --emit=obj'), and link it with a runtime of your "
+                "own",
+            ),
         )
     directory = find_headers().parent / "src"
     others = set(_CPU_FEATURES.values()) - {_CPU_FEATURES[architecture]}

@@ -354,9 +354,8 @@ static bool check_features(const braid_model_v2 *descriptor) {
     if (supported == 0 && strncmp(feature, "amx-", 4) == 0)
       why =
           "this CPU does not have, or the system does not give to this process (a filter of system "
-          "calls, or a thread with a small alternate signal stack); compile it without AMX, as "
-          "with "
-          "--cpu native,-amx-tile";
+          "calls, or a thread with a small alternate signal stack); compile it without AMX, "
+          "for the CPU native,-amx-tile";
     braid_set_error("the model needs the CPU feature '%s', which %s", feature, why);
     return false;
   }

@@ -311,7 +311,7 @@ static bool open_for(braid_loaded_device *loaded, const braid_model_v2 *model, i
   if (loaded->open == NULL) {
     braid_set_error("the model needs device '%s', which is missing: %s; %s", wanted->name, error,
                     has_host_code(model, index)
-                        ? "--emulate (or BRAID_EMULATE=1) runs its functions on the host"
+                        ? "BRAID_EMULATE=1 in the environment runs its functions on the host"
                         : "there is no code of its functions for the host");
     return false;
   }

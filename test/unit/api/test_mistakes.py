@@ -210,6 +210,10 @@ COMPILING: dict[str, tuple[Call, str]] = {
         compile(SCALED, passes="default,canonicalise"),
         r"<pass-pipeline>:1:9: error: unknown pass 'canonicalise'\nhint: did you mean .*canonical",
     ),
+    "a pass like no other": (
+        compile(SCALED, passes="nope"),
+        r"unknown pass 'nope'\nhint: such as 'canonicalize,cse'",
+    ),
     "a flag that is text": (
         compile(SCALED, cache="yes"),
         r"cache is 'yes', expected True or False",

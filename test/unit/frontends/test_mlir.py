@@ -52,9 +52,15 @@ def test_external_resources_are_kept() -> None:
     assert parsed.external_resources == {"a": {"b": "c", "d": True}, "e": {}}
 
 
+@pytest.mark.parametrize("text", ["", "\n// a comment\n", "#a = 1 : i32", "{-# #-}"])
+def test_a_text_without_ops_is_an_empty_module(text: str) -> None:
+    (module,) = parse(text)
+    module.verify()
+
+
 @pytest.mark.parametrize(
     "text",
-    ["", "}", "func.func", '"', "%", "func.func @f(%a: tensor<", "#a = #a", "{-# x", "[" * 3000],
+    ["}", "func.func", '"', "%", "func.func @f(%a: tensor<", "#a = #a", "{-# x", "[" * 3000],
 )
 def test_garbage_is_an_error_with_a_place(text: str) -> None:
     with pytest.raises(MLIRSyntaxError) as caught:

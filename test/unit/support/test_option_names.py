@@ -15,6 +15,7 @@ from braid.driver.options import CompileOptions, options_of
 from braid.support.option_names import (
     by_door,
     flag_of,
+    naming_commands,
     naming_entries,
     naming_flags,
     option_text,
@@ -27,8 +28,10 @@ PACKAGES = (
     *("support", "targets", "tuning"),
 )
 FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]+")
-COMMAND = re.compile(r"\b(?:braid|braid-opt|mlir-opt|cmake|ray)\b[^,;]*--[a-z]")
-"""A flag within a command line is named on purpose, whoever reads it."""
+COMMAND = re.compile(
+    r"\bbraid run --profile|\b(?:braid serve|braid-opt|mlir-opt|cmake|ray)\b[^,;]*--[a-z]"
+)
+"""A flag within a command line that has no function is named on purpose, whoever reads it."""
 KEYWORD = re.compile(rf"\b(?:{'|'.join(options_of())})=")
 OWN_KEYWORDS = re.compile(r"braid\.\w+\(.*=|option (?:\w+)=|such as dims=N,C|DirectML|sess_")
 """Calls that are written out, and options of passes, which both doors have."""
@@ -77,6 +80,18 @@ def test_no_message_names_an_option_by_hand() -> None:
         or (KEYWORD.search(text) and not OWN_KEYWORDS.search(text))
     ]
     assert not wrong, "name options by option_text():\n" + "\n".join(wrong)
+
+
+def test_the_runtime_names_no_flag() -> None:
+    """Its messages reach users of C, of Python and of commands alike."""
+    wrong = [
+        f"{file.name}: {text}"
+        for file in sorted((ROOT / "runtime" / "native").rglob("*.[ch]"))
+        if "examples" not in file.parts
+        for text in re.findall(r'"(?:[^"\\]|\\.)*"', file.read_text(encoding="utf-8"))
+        if FLAG.search(text)
+    ]
+    assert not wrong
 
 
 WRONG: dict[str, tuple[object, str]] = {
@@ -157,6 +172,9 @@ def test_one_text_for_all_doors() -> None:
         bounds = option_text("shape_bounds", {"n": 8, "m": 2})
         assert bounds == 'add_session_config_entry("braid.shape_bounds", "n=8;m=2")'
         assert by_door("braid.load", "braid run") == "braid.load"
+    with naming_commands():  # as for braid-opt
+        assert option_text("numerics", "strict") == 'numerics="strict"'
+        assert by_door("braid.load", "braid run") == "braid run"
 
 
 def test_wrong_kinds_are_named(model: Path) -> None:

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAY_OUT "--target gpu-emulated runs the same kernels on the CPU"
+#define WAY_OUT "the target gpu-emulated runs the same kernels on the CPU"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_driver driver;
