@@ -10,7 +10,12 @@ from pathlib import Path
 
 from braid.runtime.artifact import Artifact, read_artifact
 from braid.support.byte_sizes import parse_size
-from braid.support.cache_files import own_objects_directory, remove, warn_of_damage
+from braid.support.cache_files import (
+    own_objects_directory,
+    remove,
+    warn_of_damage,
+    warn_of_unusable,
+)
 from braid.support.errors import BraidError
 from braid.support.input_files import reason
 from braid.support.private_files import (
@@ -87,24 +92,34 @@ class ArtifactCache:
     def put(self, key: str, write: Callable[[Path], object]) -> bool:
         """Store what `write` writes under `key`, then remove old artifacts beyond the limit.
 
-        Returns whether it is kept: not where it could not be written, or is too much alone.
+        Returns whether it is kept: not where it could not be written, of which is warned once, or
+        is too much alone.
         """
         path, is_kept = self._path(key), False
         half = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
-        with suppress(OSError, BraidError):
+        try:
             # Weights may be of a file that only its owner may read.
             private_directory(path.parent)
             make_private_file(half)  # whose mode stays
-            try:
-                write(half)
-                with half.open("ab") as file:
-                    file.write(_mark(key))
-                is_kept = half.stat().st_size <= self.limit
-                if is_kept:
-                    if path.is_dir() and not path.is_symlink():
-                        remove(path)
-                    half.replace(path)
-            finally:
+        except (OSError, BraidError) as error:
+            warn_of_unusable(error)
+            return False
+        try:
+            write(half)
+            with half.open("ab") as file:
+                file.write(_mark(key))
+            is_kept = half.stat().st_size <= self.limit
+            if is_kept:
+                if path.is_dir() and not path.is_symlink():
+                    remove(path)
+                half.replace(path)
+        except OSError as error:
+            is_kept = False
+            warn_of_unusable(error)
+        except BraidError:  # such as that there is no compiler to link it
+            is_kept = False
+        finally:
+            with suppress(OSError):
                 half.unlink(missing_ok=True)
         with suppress(OSError):
             self._trim()

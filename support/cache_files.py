@@ -11,13 +11,15 @@ import hashlib
 import os
 import shutil
 import struct
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
 
 from braid.support.atomic_file import atomic_file
 from braid.support.diagnostics import Diagnostic, emit
-from braid.support.input_files import NotRegularError, open_regular
+from braid.support.errors import BraidError
+from braid.support.input_files import NotRegularError, open_regular, reason
 from braid.support.private_files import (
     check_private_directories,
     check_private_directory,
@@ -30,7 +32,7 @@ OBJECTS = "compiled"
 RECORDS = "records-1.sqlite"
 """The file of what was measured; the number is that of its schema."""
 
-_warned: set[Path] = set()
+_warned: set[tuple[str, Path]] = set()
 
 
 def cache_directory() -> Path:
@@ -60,15 +62,50 @@ def own_objects_directory() -> Path:
 
 def warn_of_damage(message: str) -> None:
     """Warn of something damaged in the cache, once for each cache and process."""
-    directory = cache_directory()
-    if directory in _warned:
-        return
-    _warned.add(directory)
     hint = (
         "'braid cache verify' lists all that is damaged; the machine may have stopped while it was "
         "written, or the disk be failing"
     )
-    emit(Diagnostic("warning", message, hint=hint))
+    _warn_once("damaged", message, hint)
+
+
+def warn_of_unusable(error: OSError | BraidError) -> None:
+    """Warn, once for each cache and process, that nothing can be kept: only time is lost by it."""
+    hint = "set BRAID_CACHE_DIR to a directory of your own; until then all is compiled each time"
+    _warn_once("unusable", f"the cache '{cache_directory()}' cannot be used: {_why(error)}", hint)
+
+
+def _warn_once(what: str, message: str, hint: str) -> None:
+    key = (what, cache_directory())
+    if key not in _warned:
+        _warned.add(key)
+        emit(Diagnostic("warning", message, hint=hint))
+
+
+def _why(error: OSError | BraidError) -> str:
+    return error.message if isinstance(error, BraidError) else reason(error)
+
+
+def unusable_reason() -> str | None:
+    """Return why nothing can be kept in the cache, None where it can; a file is written to find it.
+
+    Directories that are made for that are removed again.
+    """
+    directory = cache_directory() / OBJECTS
+    from tempfile import TemporaryFile  # slow, and rarely needed
+
+    missing = [each for each in (directory, *directory.parents) if not os.path.lexists(each)]
+    try:
+        private_directory(directory)
+        with TemporaryFile(dir=directory) as file:
+            file.write(b"\0")
+    except (OSError, BraidError) as error:
+        return _why(error)
+    finally:
+        for each in missing:
+            with suppress(OSError):  # another process has put something there
+                each.rmdir()
+    return None
 
 
 SUFFIX = ".entry"

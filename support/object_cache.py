@@ -13,6 +13,7 @@ from braid.support.cache_files import (
     read_entry,
     remove,
     warn_of_damage,
+    warn_of_unusable,
     write_entry,
 )
 from braid.support.errors import BraidError
@@ -61,9 +62,11 @@ class ObjectCache:
             return None
 
     def put(self, kind: Kind, key: str, content: bytes) -> None:
-        """Keeps `content` under `key`, if the directory takes it."""
-        with suppress(OSError, BraidError):
+        """Keeps `content` under `key`; warns, once, where the directory does not take it."""
+        try:
             write_entry(self._path(kind, key), _full_key(kind, key), content)
+        except (OSError, BraidError) as error:
+            warn_of_unusable(error)
 
     def files(self, kind: Kind) -> Iterator[Path]:
         """What stands where entries of this kind do, in the order of the names."""

@@ -42,10 +42,14 @@ def _with_errors(command: Callable[[], Answer]) -> Callable[[], Answer]:
 @cache.command()
 @_with_errors
 def show() -> Answer:
-    """Print how many entries of each kind there are, and their bytes."""
-    from braid.support.cache_files import cache_directory
+    """Print how many entries of each kind there are, and their bytes.
+
+    Where nothing can be kept in the directory, it says why.
+    """
+    from braid.support.cache_files import cache_directory, unusable_reason
     from braid.support.records.record_store import default_store
 
+    unusable = unusable_reason()
     entries: list[dict[str, object]] = [
         {"kind": kind, "entries": len(files), "bytes": sum(map(_size, files))}
         for kind, files in _files()
@@ -55,11 +59,11 @@ def show() -> Answer:
         entries.append({"kind": f"measurements: {kind}", "entries": count, "bytes": None})
     stored = sum(map(_size, store.files()))
     entries.append({"kind": "measurements", "entries": None, "bytes": stored})
-    data = {"directory": str(cache_directory()), "entries": entries}
-    return Answer(data, lambda: _show(cache_directory(), entries))
+    data = {"directory": str(cache_directory()), "unusable": unusable, "entries": entries}
+    return Answer(data, lambda: _show(cache_directory(), unusable, entries))
 
 
-def _show(directory: Path, entries: list[dict[str, object]]) -> None:
+def _show(directory: Path, unusable: str | None, entries: list[dict[str, object]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
@@ -69,7 +73,7 @@ def _show(directory: Path, entries: list[dict[str, object]]) -> None:
     for entry in entries:
         numbers = (entry["entries"], entry["bytes"])
         table.add_row(str(entry["kind"]), *("" if n is None else f"{n:,}" for n in numbers))
-    print(directory)
+    print(directory if unusable is None else f"{directory} cannot be used: {unusable}")
     Console().print(table)
 
 

@@ -1,5 +1,6 @@
 """Entries that are damaged, exchanged or no files; directories that cannot be written."""
 
+import errno
 import os
 import struct
 from concurrent.futures import ThreadPoolExecutor
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from braid.runtime.artifact_cache import default_artifacts
 from braid.support import cache_files
 from braid.support.diagnostics import Diagnostic, handle_diagnostics
 from braid.support.object_cache import Kind, ObjectCache, default_cache
@@ -149,3 +151,48 @@ def test_the_commands(cache, emitted, capsys) -> None:
     assert not path.parent.exists() and mine.exists()
     assert main(["cache", "clear"]) == 0
     assert "removed 0 files" in capsys.readouterr().out.splitlines()[-1]
+
+
+def unusable(directory: Path) -> list[Path]:
+    """Places where no cache can be: below a file, a device, and where no directory can be."""
+    (directory / "file").write_text("no directory")
+    return [
+        directory / "file",
+        directory / "file" / "below",
+        Path("/dev/null"),
+        Path("/proc/braid"),
+    ]
+
+
+def test_a_cache_that_cannot_be_used_is_warned_of_once(tmp_path, emitted, monkeypatch) -> None:
+    for count, place in enumerate(unusable(tmp_path), 1):
+        monkeypatch.setenv("BRAID_CACHE_DIR", str(place))
+        for key in (KEY, OTHER):
+            default_cache().put(Kind.OBJECT, key, b"content")
+            assert default_cache().get(Kind.OBJECT, key) is None
+            assert not default_artifacts().put(key, lambda path: path.write_bytes(b"content"))
+        assert len(emitted) == count and emitted[-1].severity == "warning"
+        assert emitted[-1].message.startswith(f"the cache '{place}' cannot be used: ")
+        assert "BRAID_CACHE_DIR" in (emitted[-1].hint or "")
+
+
+def test_a_full_disk_is_warned_of(cache, emitted) -> None:
+    def write(path: Path) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    assert not default_artifacts().put(KEY, write)
+    assert "No space left" in emitted[0].message
+    assert not list(cache.directory.rglob(".*"))
+
+
+def test_show_says_that_a_cache_cannot_be_used(tmp_path, monkeypatch, capsys) -> None:
+    for place in unusable(tmp_path):
+        monkeypatch.setenv("BRAID_CACHE_DIR", str(place))
+        assert main(["cache", "show"]) == 0
+        assert f"{place} cannot be used: " in capsys.readouterr().out
+
+
+def test_show_makes_no_directory(tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("BRAID_CACHE_DIR", str(tmp_path / "new" / "cache"))
+    assert main(["cache", "show"]) == 0
+    assert "cannot be used" not in capsys.readouterr().out and not (tmp_path / "new").exists()
