@@ -130,3 +130,24 @@ def test_what_upstream_parsed_is_located_in_the_file(tmp_path: Path) -> None:
     with pytest.raises(braid.BraidError, match="computed at run time") as caught:
         braid.compile(path)
     assert caught.value.location == SourceLocation(str(path), 12, 8)
+
+
+def test_the_op_with_open_dims_is_what_has_no_code() -> None:
+    """A tensor.empty of numbers beside it is not."""
+    text = b"""
+func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> {
+  %e = tensor.empty() : tensor<4xf32>
+  %0 = linalg.generic {
+    indexing_maps = [affine_map<(i) -> (i * 2)>, affine_map<(i) -> (i)>],
+    iterator_types = ["parallel"]
+  } ins(%x : tensor<?xf32>) outs(%e : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %c = math.cbrt %a : f32
+    linalg.yield %c : f32
+  } -> tensor<4xf32>
+  return %x : tensor<?xf32>
+}
+"""
+    with pytest.raises(braid.BraidError, match=r"no code for 'linalg.generic' with op") as caught:
+        braid.compile(text)
+    assert caught.value.location is not None and caught.value.location.line == 4

@@ -1,6 +1,6 @@
 """A kernel for any group of ops with open dims: one step after the other, on scalars."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from xdsl.dialects.builtin import (
     i1,
     i8,
 )
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from braid.analysis.diagnostics.locations import located_at, source_location
 from braid.analysis.storage.strided_storage import stored_choice
@@ -72,13 +72,15 @@ _DEEPEST = 24
 
 def is_open(group: FusedOp) -> bool:
     """Return whether a group has sizes that are known only when it runs."""
-    values = [
-        *group.body.block.args,
-        *(result for op in group.body.block.ops for result in op.results),
-    ]
-    return any(isinstance(op, SizedOp) for op in group.body.block.ops) or any(
-        isinstance(value.type, TensorType) and DYNAMIC in shape_of(value) for value in values
+    ops = group.body.block.ops
+    results = (result for op in ops for result in op.results)
+    return any(isinstance(op, SizedOp) for op in ops) or _any_open(
+        (*group.body.block.args, *results)
     )
+
+
+def _any_open(values: Iterable[SSAValue]) -> bool:
+    return any(isinstance(v.type, TensorType) and DYNAMIC in shape_of(v) for v in values)
 
 
 def emit_open(group: FusedOp, symbol: str) -> Kernel:
@@ -189,9 +191,12 @@ class _Kernel:
     def _add(self, op: Any) -> None:
         """Find how the results of an op are computed."""
         if not isinstance(op, TensorOp):
+            # Ops beside it that have no open dims, such as a tensor.empty, are not what is missing.
+            others = (each for each in self.group.body.block.ops if not isinstance(each, TensorOp))
+            missing = next(filter(_has_open_dims, others), op)
             raise UnsupportedError(
-                f"no code for '{op.name}' with open dims",
-                location=source_location(op),
+                f"no code for '{missing.name}' with open dims",
+                location=source_location(missing),
                 hint="give the shape",
             )
         operands = [self.tensors[value] for value in op.operands]
@@ -289,6 +294,11 @@ def _elements(array: Any, type: Any) -> DenseIntOrFPElementsAttr:
     """Return the elements of an array, in row-major order, as those of a signless type."""
     row = TensorType(type, [array.size])
     return DenseIntOrFPElementsAttr(row, BytesAttr(np.ascontiguousarray(array).tobytes()))
+
+
+def _has_open_dims(op: Operation) -> bool:
+    """Return whether a tensor that an op reads or makes has a dim without a number."""
+    return _any_open((*op.operands, *op.results))
 
 
 def _alike(a: SSAValue, b: SSAValue) -> bool:
