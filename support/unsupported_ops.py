@@ -8,9 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 
+from braid.support.documentation import page
 from braid.support.errors import Note, SourceLocation, UnsupportedError
 
-PAGE = "docs/extending/import-an-op.md"
+PAGE = page("import-an-op.md")
 """The page that tells how to add an op."""
 
 _MOST_KINDS = 20

@@ -105,6 +105,9 @@ def test_wheel_holds_every_file_of_the_packages(wheel: Path) -> None:
     assert {f"braid/runtime/libbraid_runtime.{kind}" for kind in ("so", "a")} <= names
     assert "braid/runtime/native/include/braid/runtime.h" in names
     assert "braid/solvers/libbraid_solvers.so" in names
+    # Messages name pages of the documentation.
+    pages = {f"braid/support/pages/{page.name}" for page in ROOT.glob("docs/extending/*.md")}
+    assert pages and pages <= names
     # The runtime is built from its sources where a model is for another architecture.
     assert "braid/runtime/native/src/model.c" in names
     assert not [name for name in names if "/examples/" in name and name.endswith(".c")]

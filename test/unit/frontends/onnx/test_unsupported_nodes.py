@@ -56,7 +56,7 @@ def test_a_missing_op_is_named_with_all_that_helps() -> None:
 
 
 def test_the_page_exists() -> None:
-    assert (Path(__file__).parents[4] / PAGE).is_file()
+    assert Path(PAGE).is_absolute() and Path(PAGE).read_text().startswith("# Import an op")
 
 
 def test_functions_and_graphs_are_counted() -> None:
