@@ -58,8 +58,7 @@ bool braid_cuda_best_code(const cuda_gpu *gpu, const braid_device_v1 *device,
   }
   if (*best != NULL || kinds.used == 0)
     return true;
-  snprintf(error, size,
-           "the GPU is sm_%d%d, and there is code for %s; compile it for sm_%d%d",
+  snprintf(error, size, "the GPU is sm_%d%d, and there is code for %s; compile it for sm_%d%d",
            gpu->major, gpu->minor, text, gpu->major, gpu->minor);
   return false;
 }
