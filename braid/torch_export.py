@@ -5,10 +5,12 @@ from typing import Any
 
 import onnx
 
+from braid.support.checked_keywords import checks_arguments
 from braid.support.errors import BraidError
 from braid.torch_exporter import evaluating, import_package, proto_of, run_exporter
 
 
+@checks_arguments("braid.from_torch")
 def from_torch(
     module: Any,
     args: Sequence[object] = (),

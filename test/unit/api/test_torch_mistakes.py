@@ -60,6 +60,10 @@ EXPORTS: dict[str, tuple[Callable[[], object], str]] = {
         lambda: braid.from_torch(Branching(), (X,)),
         r"cannot export Branching: .*\nhint: ",
     ),
+    "a misspelled keyword": (
+        lambda: cast(Any, braid.from_torch)(Net(), (X,), verfy=True),
+        r"braid.from_torch has no option 'verfy'\nhint: did you mean 'verify'",
+    ),
     "a dim of fixed size that is to be open": (
         lambda: braid.from_torch(Net(), (X,), dynamic_shapes=({1: "n"},)),
         r"conflicts between .*: - .*static shape of 8 .*\nhint: ",
