@@ -162,7 +162,17 @@ class Client:
         return self._read("GET", f"/tasks/{task}/artifact")
 
     def run(self, task: str, inputs: Mapping[str, object]) -> dict[str, NDArray[Any]]:
-        """Run the compiled model on the server, on inputs by name; returns its outputs by name."""
+        """Run the compiled model on the server, on inputs by name; returns its outputs by name.
+
+        Raises:
+            BraidError: inputs are not numbers by name, or the server refuses them.
+
+        """
+        if not isinstance(cast(object, inputs), Mapping):
+            raise BraidError(
+                f"Client.run takes inputs by name, got {type(inputs).__name__}",
+                hint="such as client.run(task, {'x': x})",
+            )
         body, arrays = io.BytesIO(), {name: np.asarray(value) for name, value in inputs.items()}
         if any(array.dtype.hasobject for array in arrays.values()):
             raise BraidError("an input has Python objects, expected numbers")

@@ -10,7 +10,6 @@ import logging
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from importlib import import_module
 from typing import Any, cast
@@ -23,7 +22,7 @@ from braid.runtime.model import Model
 from braid.support.errors import BraidError, did_you_mean
 from braid.torch_comparison import DifferenceError, differing_op, first_difference, random_op
 from braid.torch_decompositions import decompositions
-from braid.torch_exporter import first_line, proto_of, run_exporter
+from braid.torch_exporter import first_line, in_fresh_thread, proto_of, run_exporter
 from braid.torch_graph import Graph, tensor_graph
 
 torch: Any = import_module("torch")  # by name, since checks of types run without it
@@ -230,7 +229,7 @@ class CompiledGraph:
         found = model.run(graph.reals(given))
         if self._settings.verify:
             expected = graph.module(*given)
-            if difference := first_difference(found, expected):
+            if difference := first_difference(found, expected, given):
                 culprit = differing_op(self._exported.exported_program, proto, given)
                 raise DifferenceError(
                     f"{difference} where it is compiled"
@@ -288,5 +287,4 @@ def _exported(graph: Graph, arguments: Sequence[Any]) -> Any:
     What a call has set for its thread, such as autocast and which keys dispatch leaves out, is not
     to be in what is traced.
     """
-    with ThreadPoolExecutor(1) as fresh:
-        return fresh.submit(lambda: run_exporter("the graph", graph.export(arguments))).result()
+    return in_fresh_thread(lambda: run_exporter("the graph", graph.export(arguments)))

@@ -6,6 +6,7 @@ from importlib import import_module
 from operator import getitem
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -51,7 +52,7 @@ def check_export(
         found = interpret(proto).run(list(map(_real, given)))
     except UnsupportedError:
         return
-    difference = first_difference(found, expected)
+    difference = first_difference(found, expected, given)
     if difference is None:
         return
     culprit = differing_op(program, proto, given)
@@ -91,12 +92,16 @@ def _leaves_nothing_out(node: Any) -> bool:
     return any(given.get(name) == 0 for name in names)
 
 
-def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> str | None:
+def first_difference(
+    found: Sequence[Any], expected: Sequence[Any], operands: Sequence[Any] = ()
+) -> str | None:
     """Say in what results differ from those that are expected, None where they are alike.
 
-    Both are arrays, tensors or numbers. Floats may differ by what rounding explains; where the
-    expected number is not finite, it must be found.
+    All are arrays, tensors or numbers. Floats may differ by what rounding explains, also where a
+    result is what is left of `operands` that cancel; where the expected number is not finite, it
+    must be found.
     """
+    magnitude = max(map(_magnitude, operands), default=0.0)
     if len(found) != len(expected):
         return f"there are {len(found)} results, expected {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
@@ -104,7 +109,7 @@ def first_difference(found: Sequence[Any], expected: Sequence[Any]) -> str | Non
         given, wanted = _array(one), _array(other)
         if not is_tensor(other) and wanted.dtype.kind == given.dtype.kind:
             wanted = wanted.astype(given.dtype)  # Python's numbers have one width for all
-        if difference := _difference(given, wanted):
+        if difference := _difference(given, wanted, magnitude):
             return f"{what} {difference}"
     return None
 
@@ -132,7 +137,7 @@ def differing_op(program: Any, proto: onnx.ModelProto, args: Sequence[object]) -
         return None
     for name, value in zip(names, found, strict=True):
         target, expected = known[name]
-        if first_difference([value], [expected]) is not None:
+        if first_difference([value], [expected], args) is not None:
             return f"{target} ('{name}')"
     return None
 
@@ -206,7 +211,20 @@ def _real(value: Any) -> Any:
     return torch.view_as_real(value.resolve_conj()) if value.is_complex() else value
 
 
-def _difference(found: Array, expected: Array) -> str | None:
+_ROUNDINGS = 8
+"""How many units in the last place of its operands a result may differ by."""
+
+
+def _magnitude(value: Any) -> float:
+    """Return the largest finite number of a float tensor, 0 for others."""
+    array = _array(_real(value))
+    if array.dtype.kind in "biu":
+        return 0.0
+    wide = np.abs(array.astype(np.float64))
+    return float(wide[np.isfinite(wide)].max(initial=0.0))
+
+
+def _difference(found: Array, expected: Array, magnitude: float) -> str | None:
     if expected.dtype.kind == "c" and found.dtype.kind == "f":  # pairs, as ONNX has them
         expected = np.stack([np.real(expected), np.imag(expected)], -1)
     if found.shape != expected.shape:
@@ -221,9 +239,11 @@ def _difference(found: Array, expected: Array) -> str | None:
     one, other = found.astype(wide), expected.astype(wide)
     finite = np.isfinite(other)
     largest = float(np.abs(other[finite]).max(initial=0.0))
-    if np.allclose(
-        one, other, rtol=tolerance, atol=tolerance / 10 * largest + 1e-30, equal_nan=True
-    ):
+    kind = np.real(found).dtype
+    about: Any = ml_dtypes.finfo(kind)
+    rounding = _ROUNDINGS * float(about.eps) * magnitude
+    least = max(tolerance / 10 * largest, rounding) + 1e-30
+    if np.allclose(one, other, rtol=tolerance, atol=least, equal_nan=True):
         return None
     with np.errstate(invalid="ignore", over="ignore"):
         worst = np.abs(one - other)[finite & np.isfinite(one)].max(initial=0.0)

@@ -2,11 +2,14 @@
 
 import contextlib
 import logging
+import threading
 import warnings
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 import onnx
 from onnx import numpy_helper
@@ -14,6 +17,7 @@ from onnx import numpy_helper
 from braid.support.distribution import install_command
 from braid.support.errors import BraidError
 
+_Result = TypeVar("_Result")
 _NEWEST_IR = 10
 _PRODUCTS = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 _ARITHMETIC = ("Add", "Sub", "Mul", "Div")
@@ -28,6 +32,40 @@ class ExportError(BraidError):
     """PyTorch cannot trace something, or cannot export it."""
 
 
+_alone = threading.RLock()
+_caller_is_alone = ContextVar("caller_is_alone", default=False)
+
+
+@contextlib.contextmanager
+def tracing_alone() -> Generator[None]:
+    """Let no other thread trace or export meanwhile, nor TorchDynamo compile.
+
+    All of these change state of the whole process, which they put back in the order of one thread.
+    """
+    with contextlib.nullcontext() if _caller_is_alone.get() else _tracing_lock():
+        yield
+
+
+def in_fresh_thread(work: Callable[[], _Result]) -> _Result:
+    """Return what `work`, which traces, gives in a thread of its own, for which nothing is set.
+
+    Where this thread traces already, as where TorchDynamo calls what is compiled to find constants,
+    it waits, and so the other one is alone as well.
+    """
+    is_alone: bool = _tracing_lock()._is_owned()
+
+    def alone() -> _Result:
+        _caller_is_alone.set(is_alone)
+        return work()
+
+    with ThreadPoolExecutor(1) as fresh:
+        return fresh.submit(alone).result()
+
+
+def _tracing_lock() -> Any:
+    return getattr(import_package("torch._dynamo.convert_frame"), "compile_lock", _alone)
+
+
 def run_exporter(name: str, *given: object, hint: str | None = None, **options: object) -> Any:
     """Call `torch.onnx.export` without gradients, and without its chatter.
 
@@ -39,7 +77,7 @@ def run_exporter(name: str, *given: object, hint: str | None = None, **options: 
     """
     torch = import_package("torch")
     try:
-        with torch.no_grad(), _quiet():
+        with tracing_alone(), torch.no_grad(), _quiet():
             return torch.onnx.export(
                 *given,
                 **options,

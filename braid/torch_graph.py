@@ -8,7 +8,7 @@ from typing import Any
 
 from braid.runtime.torch_tensors import is_tensor, tensor_of
 from braid.support.errors import BraidError
-from braid.torch_exporter import ExportError, first_line
+from braid.torch_exporter import ExportError, first_line, tracing_alone
 
 torch: Any = import_module("torch")  # by name, since checks of types run without it
 _Finish = Callable[[Any], Any]
@@ -50,7 +50,7 @@ class Graph:
         """Trace it on arguments as an `ExportedProgram`; raises ExportError where that fails."""
         examples = tuple(x.detach() if is_tensor(x) else x for x in arguments)
         try:
-            with torch.no_grad():
+            with tracing_alone(), torch.no_grad():
                 return torch.export.export(
                     self.module,
                     examples,

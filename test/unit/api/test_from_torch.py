@@ -1,6 +1,7 @@
 """PyTorch modules as models."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -214,3 +215,12 @@ def test_numbers_as_results(torch: Any) -> None:
 
     x = torch.tensor(2.5)
     assert braid.compile(braid.from_torch(Item(), (x,)), jobs=1)(x) == 2.5
+
+
+def test_threads_export_one_after_the_other(torch: Any) -> None:
+    layers = [torch.nn.Linear(8, 4 + number) for number in range(3)]
+    with ThreadPoolExecutor(3) as pool:
+        exported = list(pool.map(lambda m: braid.from_torch(m, (torch.ones(2, 8),)), layers))
+    widths = [model.graph.output[0].type.tensor_type.shape.dim[1].dim_value for model in exported]
+    assert widths == [4, 5, 6]
+    assert not torch.compiler.is_compiling() and not torch.compiler.is_exporting()

@@ -404,6 +404,10 @@ ARGUMENTS: dict[str, tuple[Call, str]] = {
         lambda _: cast(Any, braid.Client)("http://127.0.0.1:9", tokn="t"),
         r"Client has no option 'tokn'\nhint: did you mean 'token'\?",
     ),
+    "inputs of a client without names": (
+        lambda _: braid.Client("http://127.0.0.1:9").run("t", cast(Any, np.ones(3))),
+        r"Client.run takes inputs by name, got ndarray\nhint: such as client.run",
+    ),
     "a model of a client that is none": (
         lambda _: braid.Client("http://127.0.0.1:9").submit(cast(Any, None)),
         r"Client.submit takes the path of an .onnx or .mlir file, got NoneType\nhint: such as",

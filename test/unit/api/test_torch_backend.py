@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -435,3 +436,45 @@ def test_dropout_that_leaves_nothing_out(torch: Any, compiled: Any) -> None:
 def test_results_without_elements(torch: Any) -> None:
     found = torch.compile(lambda x: x + 1, backend="braid")(torch.randn(0, 4))
     assert found.shape == (0, 4) and found.stride() == (4, 1)
+
+
+def test_threads_compile_one_after_the_other(torch: Any, compiled: Any) -> None:
+    layers = [torch.nn.Linear(8, 4 + number) for number in range(3)]
+    runs = [torch.compile(layer, backend="braid", dynamic=True) for layer in layers]
+    x = torch.randn(2, 8)
+
+    def work(number: int) -> Any:
+        with torch.no_grad():
+            return runs[number](x)
+
+    with ThreadPoolExecutor(3) as pool:
+        for found, layer in zip(pool.map(work, range(3)), layers, strict=True):
+            close(torch, found, layer(x))
+    assert not torch.compiler.is_compiling()
+    work(0), work(1), work(2)  # one that met another's tracing ran in eager until now
+    assert compiled() == 3
+
+
+def test_a_model_that_gives_a_constant_of_another(torch: Any, compiled: Any) -> None:
+    inner = torch.compile(torch.cos, backend="braid")
+
+    @torch.compiler.assume_constant_result
+    def constant() -> Any:
+        return inner(torch.ones(3))
+
+    def function(x: Any) -> Any:
+        return x + constant()
+
+    x = torch.randn(3)
+    found = torch.compile(function, backend="braid")(x)
+    close(torch, found, x + torch.ones(3).cos())
+
+
+def test_results_that_are_rounding_alone(torch: Any, compiled: Any) -> None:
+    nn = torch.nn
+    norms = nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32), nn.LayerNorm(32))
+    torch.compile(norms, backend="braid")(torch.randn(8, 16)).sum().backward()
+    with torch.no_grad():
+        run = torch.compile(lambda x: 1 - x.softmax(-1).sum(-1), backend="braid")
+        run(torch.randn(8, 16))
+    assert compiled() == 2
