@@ -6,7 +6,6 @@ from importlib import import_module
 from operator import getitem
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -240,8 +239,7 @@ def _difference(found: Array, expected: Array, magnitude: float) -> str | None:
     finite = np.isfinite(other)
     largest = float(np.abs(other[finite]).max(initial=0.0))
     kind = np.real(found).dtype
-    about: Any = ml_dtypes.finfo(kind)
-    rounding = _ROUNDINGS * float(about.eps) * magnitude
+    rounding = _ROUNDINGS * float(torch.finfo(getattr(torch, kind.name)).eps) * magnitude
     least = max(tolerance / 10 * largest, rounding) + 1e-30
     if np.allclose(one, other, rtol=tolerance, atol=least, equal_nan=True):
         return None
