@@ -127,6 +127,7 @@ _OPTIONAL: dict[str, Any] = {
     "memory": [],
     "kernels": list(NO_KERNELS),
     "output_shapes": [],
+    "expanded_bytes": 0,
 }
 """What older manifests do not say."""
 
@@ -147,6 +148,7 @@ class Manifest:
     for each function, and `kernels` how many kernels are made by records of searches.
     `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
+    `expanded_bytes` are those of the weights that loading makes of stored ones.
     """
 
     model: str
@@ -166,6 +168,7 @@ class Manifest:
     memory: tuple[MemoryReport, ...] = ()
     kernels: RecordCount = NO_KERNELS
     output_shapes: tuple[tuple[str, ...], ...] = ()
+    expanded_bytes: int = 0
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -201,6 +204,7 @@ class Manifest:
                 memory=_read_all(fields, "memory", _read_memory),
                 kernels=_read_count(_read_list(fields, "kernels", int)),
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
+                expanded_bytes=_read(fields, "expanded_bytes", int),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error

@@ -38,6 +38,8 @@ def _row(cell: str, *texts: str) -> str:
 def _facts(manifest: Manifest) -> list[str]:
     weights = sum(spec.nbytes for spec in manifest.weights)
     facts = [f"target {manifest.target}", f"weights {_mebibytes(weights)}"]
+    if manifest.expanded_bytes:
+        facts.append(f"weights made at load {_mebibytes(manifest.expanded_bytes)}")
     if manifest.arena_bytes:
         facts.append(f"memory for intermediates {_mebibytes(manifest.arena_bytes)}")
     if manifest.kernels.total:

@@ -172,6 +172,7 @@ class NativeModel:
             ("outputs", manifest.outputs, self.outputs),
             ("dims", manifest.dims, self.dims),
             ("arena_bytes", manifest.arena_bytes, self.arena_bytes),
+            ("expanded_bytes", manifest.expanded_bytes, described.expanded_bytes),
             ("cpu_features", manifest.cpu_features, tuple(features)),
             ("runs_on", manifest.runs_on, self.runs_on),
             ("ranks in output_shapes", texts, ranks),

@@ -117,6 +117,7 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
         memory=lowered.memory,
         kernels=lowered.kernels,
         output_shapes=_shape_texts(description.open),
+        expanded_bytes=description.expanded_bytes,
     )
 
 

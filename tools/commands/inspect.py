@@ -108,7 +108,8 @@ def _show_manifest(manifest: "Manifest") -> None:
         f"{manifest.model}: by {manifest.builder}, for {manifest.target} ({manifest.triple})"
     )
     arena = "as the sizes need" if manifest.output_shapes else f"{manifest.arena_bytes:,} bytes"
-    console.print(f"arena {arena}, weights {weights:,} bytes")
+    expanded = f", {manifest.expanded_bytes:,} made at load" if manifest.expanded_bytes else ""
+    console.print(f"arena {arena}, weights {weights:,} bytes{expanded}")
     for device in manifest.runs_on:
         console.print(f"runs on {device.name}, by the plugin {device.plugin}", highlight=False)
     for library in manifest.libraries:

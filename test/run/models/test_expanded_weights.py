@@ -11,6 +11,7 @@ from onnx import helper, numpy_helper
 
 import braid
 from braid.passes.infrastructure.decision_checks import verifying_decisions
+from braid.runtime.artifact import read_artifact
 
 CHANNELS, SIZE = 64, 28
 _MOST_CODE = 120_000
@@ -59,6 +60,7 @@ def test_an_artifact_is_as_large_as_the_model(
     compiled.save(path)
     weights = sum(len(own.raw_data) for own in model.graph.initializer)
     assert weights <= path.stat().st_size <= weights + _MOST_CODE
+    assert read_artifact(path).manifest.expanded_bytes >= 1.7 * 2 * CHANNELS * CHANNELS * 9 * 4
     for report in compiled.memory:
         assert report.expanded_bytes >= 1.7 * 2 * CHANNELS * CHANNELS * 9 * 4
     x = np.random.default_rng(5).standard_normal((1, CHANNELS, SIZE, SIZE)).astype(dtype)
