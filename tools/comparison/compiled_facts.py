@@ -57,6 +57,7 @@ def _bytes(artifact: Artifact) -> dict[str, int]:
         "artifact": artifact.data.nbytes,
         "code": artifact.code.nbytes,
         "weights": sum(weight.nbytes for weight in manifest.weights),
+        "weights made at load": manifest.expanded_bytes,
         "code of devices": sum(code.nbytes for code in manifest.devices if not code.in_code),
         "arena": manifest.arena_bytes,
         "arena and outputs at the peak": max(

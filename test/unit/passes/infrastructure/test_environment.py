@@ -44,7 +44,8 @@ CONTEXT_VARIABLES = {
     "braid_progress_listener",  # who hears how far a compilation is
     "emulated",  # whether an artifact that is loaded runs on the host instead of missing devices
     "end_wanted",  # who may end a run
-    "names_flags",  # what messages call options, keywords or flags
+    "caller_is_alone",  # whether a thread that exports from PyTorch is waited for by its caller
+    "door",  # what messages call options: keywords, flags or entries
     "given_records",  # what was measured, which stands in the user's records otherwise
     "remarks",  # who hears what passes decide
     "run_seconds",  # how long a run may take

