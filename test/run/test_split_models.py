@@ -326,7 +326,7 @@ def test_what_is_no_plugin(
 
 def test_a_missing_device(plugins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BRAID_DEVICE_PATH", str(plugins))
-    with pytest.raises(BraidError, match=r"device 'desk:9'.*nobody sits there.*--emulate"):
+    with pytest.raises(BraidError, match=r"device 'desk:9'.*nobody sits there.*BRAID_EMULATE=1"):
         on_desk(tmp_path, "desk:9")
     model = on_desk(tmp_path, "desk:9", emulate=True)
     model.save(tmp_path / "m.braid")

@@ -82,7 +82,7 @@ def test_no_driver(run_model: Path, artifact: Path, driver: Driver, tmp_path: Pa
     missing = run(run_model, artifact, driver, BRAID_CUDA_LIBRARY="")
     assert missing[0] == 1
     assert (
-        "there is no CUDA driver (libcuda.so.1) on this machine; --target gpu-emulated"
+        "there is no CUDA driver (libcuda.so.1) on this machine; the target gpu-emulated"
         in missing[2]
     )
     (tmp_path / "libother.so").write_bytes(b"no library")
