@@ -33,8 +33,8 @@ from braid.passes.infrastructure.decision_checks import VARIABLE
 Arrays = list[Any]
 PAGE = mmap.PAGESIZE
 PATTERN = 0xA5
-_MODEL_OFFSET = 160
-"""Where a context of the runtime has its model, in bytes; its arena and the size of that follow."""
+_CONTEXT_WORDS = 64
+"""Words of a context of the runtime that begin it, its model, arena and arena's size among them."""
 
 
 class Side(StrEnum):
@@ -167,6 +167,7 @@ def _leave(storages: Sequence[Any]) -> None:
 def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]:
     """Compile the model with a plan in which no buffers or weights share pages."""
     import braid
+    from braid.analysis.storage.stored_weights import weight_key
     from braid.dialects.braid.buffer import BufferAttr
     from braid.driver import lowered_model
     from braid.frontends.onnx import import_onnx
@@ -185,7 +186,7 @@ def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]
 
     def place_weights(section: Any, values: Sequence[tuple[Any, Any]]) -> None:
         for value, storage in values:
-            key = placement._weight(value)  # pyright: ignore[reportPrivateUsage]
+            key = weight_key(value)
             if key is None:
                 continue
             if key not in section.places:
@@ -215,14 +216,20 @@ def _compiled(case: Case, side: Side) -> tuple[Any, Layout, Layout, list[Pages]]
     return model, arena, weights, sections
 
 
+def _from_model(context: Any) -> Any:
+    """Return the words of a context from its model on, which its arena and that's size follow."""
+    words = ctypes.cast(context._handle, ctypes.POINTER(ctypes.c_void_p))
+    first = words[:_CONTEXT_WORDS].index(context.model.handle)
+    return ctypes.cast(context._handle + 8 * first, ctypes.POINTER(ctypes.c_void_p))
+
+
 def _run(case: Case, side: Side) -> Arrays:
     """Compile and run with guard pages; return the outputs."""
     model, arena, weights, sections = _compiled(case, side)
     for section in sections:
         section.keep_only(weights.used)
     context = model._open().executor._take()
-    pointers = ctypes.cast(context._handle + _MODEL_OFFSET, ctypes.POINTER(ctypes.c_void_p))
-    assert pointers[0] == context.model.handle, "the context begins otherwise"
+    pointers = _from_model(context)
     pages = Pages(max(arena.size, model.arena_bytes))
     pages.keep_only(arena.used)
     before = pointers[1], pointers[2]

@@ -19,6 +19,14 @@ from braid.dialects.braid.placement import ReorderOp
 from braid.dialects.braid.regions import FusedOp
 
 
+def weight_key(value: SSAValue) -> Attribute | None:
+    """Return by what a weight is known in all functions: its key, or a constant's value."""
+    op = value.owner
+    if isinstance(op, ParameterOp):
+        return op.key
+    return op.value if isinstance(op, ConstantOp) else None
+
+
 def expansion_of_weight(
     op: ConstantOp | ParameterOp, stored: Attribute | None = None
 ) -> Expansion | None:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from xdsl.ir import Attribute, SSAValue
 
-from braid.analysis.storage.stored_weights import expansion_of_weight
+from braid.analysis.storage.stored_weights import expansion_of_weight, weight_key
 from braid.dialects.braid.attribute_names import STORED_BUFFER, STORED_TYPE
 from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr, aligned
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
@@ -56,10 +56,9 @@ class WeightsSection:
         Where what is expanded is stored, and in which type, is written to the op.
         """
         for value, storage in values:
-            op = value.owner
-            if not isinstance(op, ConstantOp | ParameterOp):
+            op, key = value.owner, weight_key(value)
+            if not isinstance(op, ConstantOp | ParameterOp) or key is None:
                 continue
-            key = op.key if isinstance(op, ParameterOp) else op.value
             type = self._stored_type(op)
             if key not in self.places:
                 expands = self.narrow is not None
