@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 # Remembers what was installed, so that a second `make test` starts at once.
 STAMP := $(VENV)/installed.stamp
 C_FILES := $(wildcard */native/*/*.[ch] */native/*/*/*.[ch])
-# A worker takes file after file in the order of collection, in which the long ones are first.
-TEST := $(BIN)/python -m pytest -n auto --dist loadfile --no-loadscope-reorder -m 'not slow'
+# A worker takes file after file.
+TEST := $(BIN)/python -m pytest -n auto --dist loadfile -m 'not slow'
 NATIVE := CMakeLists.txt $(filter-out runtime/native/examples/%,$(C_FILES))
 
 # Tests start hundreds of processes, each of which would compile braid's modules anew.
@@ -30,9 +30,9 @@ test-torch: build
 	$(BIN)/python -m pytest test/unit/api/test_torch_tensors.py test/unit/api/test_from_torch.py \
 		test/unit/api/test_torch_backend.py test/unit/api/test_opinfo.py
 
-# What takes minutes: wheels, thousands of damaged files.
+# What takes hours: cases that take seconds each (test/slow_cases.txt), wheels, damaged files.
 slow: build
-	$(BIN)/python -m pytest -m slow --timeout 0
+	$(BIN)/python -m pytest -n auto --dist loadfile -m slow --timeout 0
 
 # What the slow test of another architecture needs, from Debian; needs root.
 cross-tools:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from braid.passes.infrastructure.decision_checks import VARIABLE
+from test.slow_cases import slow_cases
 
 # Nothing that was measured on this machine before decides in a test.
 os.environ["BRAID_CACHE_DIR"] = str(Path(__file__).parents[1] / "build" / "test" / "cache")
@@ -48,25 +49,26 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return len(os.sched_getaffinity(0)) + 1
 
 
-# Files that take most of a minute. Begun as the last, one would keep a worker busy alone.
-_LONG = (
-    "test/unit/tools/service/test_serve.py",
-    "test/docs/test_docs.py",
-    "test/run/fpga/test_devices.py",
-    "test/run/fpga/test_weights.py",
-    "test/run/fpga/test_quantized_models.py",
-    "test/run/kernels/test_amx.py",
-    "test/run/kernels/test_bytes.py",
-    "test/run/kernels/test_convolution.py",
-    "test/unit/tuning/test_tune_kernels.py",
-    "test/unit/tuning/test_whole_model.py",
-)
+_SLOW = slow_cases()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the tests of long files first."""
-    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in _LONG)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what the table of slow cases has."""
+    if item.nodeid in _SLOW:
+        item.add_marker(pytest.mark.slow)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a table of slow cases that has what there is not, in files that are run as a whole."""
+    if any("::" in argument for argument in config.args):
+        return
+    found = {item.nodeid for item in items}
+    files = {name.partition("::")[0] for name in found}
+    absent = [c for c in sorted(_SLOW - found) if c.partition("::")[0] in files]
+    if absent:
+        text = "test/slow_cases.txt has cases that there are not, remove or rename them:"
+        raise pytest.UsageError("\n  ".join((text, *absent)))
 
 
 def pytest_collection_finish() -> None:

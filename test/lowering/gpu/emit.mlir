@@ -1,10 +1,10 @@
-// RUN: braid compile %s --target gpu-emulated --emit=gpu | filecheck %s --check-prefix=GPU
-// RUN: braid compile %s --target gpu-emulated --emit=nvvm | filecheck %s --check-prefix=NVVM
-// RUN: braid compile %s --target gpu-emulated --gpu-arch sm_90a --emit=ptx | filecheck %s --check-prefix=PTX
-// RUN: braid compile %s --target gpu-emulated --emit=sass | filecheck %s --check-prefix=SASS
-// RUN: not braid compile %s --target gpu-emulated --emit=linalg 2>&1 | filecheck %s --check-prefix=STAGE
-// RUN: not braid compile %s --target gpu-emulated --gpu-arch sm_12 --emit=ptx 2>&1 | filecheck %s --check-prefix=ARCH
-// RUN: env BRAID_CUDA_LIBRARY=/nowhere not braid run %s --target gpu-a100 --random 2>&1 | filecheck %s --check-prefix=CUDA
+// RUN: %braid compile %s --target gpu-emulated --emit=gpu | FileCheck %s --check-prefix=GPU
+// RUN: %braid compile %s --target gpu-emulated --emit=nvvm | FileCheck %s --check-prefix=NVVM
+// RUN: %braid compile %s --target gpu-emulated --gpu-arch sm_90a --emit=ptx | FileCheck %s --check-prefix=PTX
+// RUN: %braid compile %s --target gpu-emulated --emit=sass | FileCheck %s --check-prefix=SASS
+// RUN: not %braid compile %s --target gpu-emulated --emit=linalg 2>&1 | FileCheck %s --check-prefix=STAGE
+// RUN: not %braid compile %s --target gpu-emulated --gpu-arch sm_12 --emit=ptx 2>&1 | FileCheck %s --check-prefix=ARCH
+// RUN: env BRAID_CUDA_LIBRARY=/nowhere not %braid run %s --target gpu-a100 --random 2>&1 | FileCheck %s --check-prefix=CUDA
 
 // A warp a row of the reduction, which adds up by shuffles.
 func.func @main(%x: tensor<300x8xf32> {braid.name = "x"}) -> (tensor<300xf32> {braid.name = "y"}) {

@@ -1,6 +1,6 @@
 // Passes of braid, of xDSL and of installed packages are found by name; braid's come first.
 
-// RUN: %braid-opt --help | FileCheck %s
+// RUN: %started-braid-opt --help | FileCheck %s
 // CHECK-LABEL: passes of braid:
 // CHECK: {{^  apply-fusion  .* in the place of the group's last op.$}}
 // CHECK: {{^  canonicalize  }}
@@ -33,7 +33,7 @@
 // TOGETHER-NOT: arith.addf
 
 // A package that cannot be loaded is an error, not one pass less.
-// RUN: not %with-broken-package %braid-opt %s 2>&1 | FileCheck %s --check-prefix=BROKEN
+// RUN: not %with-broken-package %started-braid-opt %s 2>&1 | FileCheck %s --check-prefix=BROKEN
 // BROKEN: braid-opt: error: a package that extends xDSL cannot be loaded: No module named 'no_such_module'
 // BROKEN: hint: see the entry points of group 'xdsl.universe' of the installed packages
 func.func @f(%a: f32) -> (f32, f32) {
