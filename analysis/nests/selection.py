@@ -9,6 +9,7 @@ from braid.dialects.braid.arg_reduction import ArgReduceOp
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import is_number
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.sized_ops import SizedTopKOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.support.sizes.expression import Extent
 
@@ -30,7 +31,7 @@ class TopKNest:
     """
 
     lines: Lines[Extent]
-    k: int
+    k: Extent
     is_max: bool
     are_values: tuple[bool, ...]
 
@@ -46,10 +47,10 @@ def arg_reduce_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> ArgRedu
 
 def top_k_nest(group: FusedOp, extents_of: ExtentsOf = shape_of) -> TopKNest | None:
     """Return the selection of numbers that a group is; None if it selects nothing."""
-    op = single_op(group, TopKOp)
+    op = single_op(group, TopKOp) or single_op(group, SizedTopKOp)
     if op is None or not group.results or not is_number(element_type_of(op.input)):
         return None
-    shape, k = extents_of(op.input), op.k.value.data
+    shape, k = extents_of(op.input), op.count
     if not has_elements((*shape, k)):
         return None
     lines = Lines[Extent].along(shape, op.dim.value.data)

@@ -31,7 +31,12 @@ from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.settings import SettingsAttr
-from braid.dialects.braid.sized_ops import SizedPadOp, SizedSliceOp, SizeValuesOp
+from braid.dialects.braid.sized_ops import (
+    SizedPadOp,
+    SizedSliceOp,
+    SizedTopKOp,
+    SizeValuesOp,
+)
 from braid.dialects.braid.sizes import SizedLayoutAttr, SizesAttr, SymbolAttr
 from braid.dialects.braid.sorting import TopKOp
 from braid.dialects.braid.transposed_convolution import ConvTransposeOp
@@ -72,6 +77,7 @@ Braid = Dialect(
         SizeValuesOp,
         SizedPadOp,
         SizedSliceOp,
+        SizedTopKOp,
         SliceOp,
         SoftmaxOp,
         TopKOp,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.dialects.builtin import (
     AnyFloat,
+    BoolAttr,
     DenseArrayBase,
     FloatAttr,
     IntegerAttr,
@@ -26,17 +27,22 @@ from braid.dialects.braid.base import (
     TensorOp,
     element_type_of,
     extents_of,
+    integer,
     integers,
     require,
+    require_computed,
+    require_dim,
     tensor_type,
 )
 from braid.dialects.braid.constants import ConstantOp
-from braid.dialects.braid.dtypes import number_attribute
+from braid.dialects.braid.dtypes import i1, number_attribute
 from braid.dialects.braid.movement import PadOp, SliceOp
 from braid.dialects.braid.regions import GroupOp
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_facts import may_be_at_most
 from braid.dialects.braid.sizes import SizesAttr
 from braid.dialects.braid.slicing import padded_extents, require_padding_value, require_sliced
+from braid.dialects.braid.sorting import TopKOp
 from braid.support.errors import BraidError
 from braid.support.sizes.expression import Extent
 
@@ -178,7 +184,55 @@ class SizedPadOp(SizedOp):
         return PadOp.get(self.input, low, high, self.value.value.data)
 
 
-SIZED_OPS: tuple[type[SizedOp], ...] = (SizeValuesOp, SizedSliceOp, SizedPadOp)
+@irdl_op_definition
+class SizedTopKOp(SizedOp):
+    """A `braid.top_k` that selects as many elements as a size says.
+
+    Operand: any shape. Results: values and i64 indices, both with extent `k` at `dim`.
+    Fails verification for a dim that does not exist, a list that is not of one size, and one that
+    is negative or more than the extent at all sizes.
+
+    ```mlir
+    %v, %i = braid.sized_top_k %x {k = #braid.sizes<["n"]>, dim = 0 : i64, largest = true}
+      : (tensor<16xf32>) -> (tensor<?xf32, #braid.sizes<["n"]>>, tensor<?xi64, #braid.sizes<["n"]>>)
+    ```
+    """
+
+    name = "braid.sized_top_k"
+
+    input = operand_def(TensorType)
+    k = attr_def(SizesAttr)
+    dim = attr_def(IntegerAttr[IntegerType])
+    largest = attr_def(BoolAttr)
+    values = result_def(TensorType)
+    indices = result_def(TensorType)
+
+    @property
+    def count(self) -> Extent:
+        """Return how many elements are selected."""
+        return self.k.get_values()[0]
+
+    def infer_result_types(self) -> Sequence[AnyTensor]:
+        """See the class."""
+        shape, dim = list(extents_of(self.input)), self.dim.value.data
+        require_computed(element_type_of(self.input))
+        require_dim(dim, len(shape))
+        require(len(self.k.texts) == 1, f"k is {len(self.k.texts)} sizes, expected one")
+        k = self.count
+        possible = may_be_at_most(0, k) and may_be_at_most(k, shape[dim])
+        require(possible, f"k is {k}, expected 0 to {shape[dim]}, the extent of dim {dim}")
+        shape[dim] = k
+        return [tensor_type(element_type_of(self.input), shape), tensor_type(i64, shape)]
+
+    def bound(self) -> TopKOp | None:
+        """Return the plain selection where the size is a number."""
+        k, largest = self.count, bool(self.largest.value.data)
+        if not isinstance(k, int):
+            return None
+        return TopKOp.get(self.input, k, self.dim.value.data, largest=largest)
+
+
+SIZED_OPS: tuple[type[SizedOp], ...] = (SizeValuesOp, SizedSliceOp, SizedPadOp, SizedTopKOp)
 """All ops with sizes as attributes."""
 
 
@@ -210,6 +264,16 @@ def pad_of(
         return PadOp.get(input, before, after, value)
     number = number_attribute(value, element_type_of(SSAValue.get(input)))
     return SizedPadOp.on(input, low=SizesAttr.of(low), high=SizesAttr.of(high), value=number)
+
+
+def top_k_of(
+    input: SSAValue | Operation, k: Extent, dim: int, *, largest: bool = True
+) -> TopKOp | SizedTopKOp:
+    """Return the selection of a number or size of elements: a plain one for a number."""
+    if isinstance(k, int):
+        return TopKOp.get(input, k, dim, largest=largest)
+    largest_attr = IntegerAttr(int(largest), i1)
+    return SizedTopKOp.on(input, k=SizesAttr.of([k]), dim=integer(dim), largest=largest_attr)
 
 
 def _numbers(sizes: SizesAttr) -> list[int] | None:

@@ -50,6 +50,11 @@ class TopKOp(TensorOp):
     values = result_def(TensorType)
     indices = result_def(TensorType)
 
+    @property
+    def count(self) -> int:
+        """Return how many elements are selected."""
+        return self.k.value.data
+
     @staticmethod
     def get(input: SSAValue | Operation, k: int, dim: int, *, largest: bool = True) -> "TopKOp":
         """Builds the selection from plain values."""

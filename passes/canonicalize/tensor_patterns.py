@@ -30,6 +30,7 @@ from braid.dialects.braid.sized_ops import (
     SizedOp,
     SizedPadOp,
     SizedSliceOp,
+    SizedTopKOp,
     SizeValuesOp,
     slice_of,
 )
@@ -240,6 +241,7 @@ _PATTERNS: dict[type[TensorOp], tuple[_Pattern, ...]] = {
     ReshapeOp: (drop_identity, merge_reshapes),
     SizedPadOp: (drop_sizes,),
     SizedSliceOp: (drop_sizes, drop_whole_slice, merge_slices),
+    SizedTopKOp: (drop_sizes,),
     SizeValuesOp: (drop_sizes,),
     SliceOp: (drop_whole_slice, merge_slices),
     TransposeOp: (merge_transposes,),

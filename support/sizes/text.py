@@ -107,7 +107,7 @@ def _atom(atom: Atom, coefficient: int) -> str:
         case Select(condition=condition, chosen=chosen, otherwise=otherwise):
             return f"select({_condition(condition)}, {print_size(chosen)}, {print_size(otherwise)})"
         case Rounded(rounding=rounding, scalar=scalar):
-            return f"{rounding}({_scalar(scalar)})"
+            return f"{rounding}({print_scalar(scalar)})"
         case other:
             raise AssertionError(f"unknown atom {other}")
 
@@ -128,8 +128,9 @@ def _condition(condition: Condition) -> str:
     return f"{left} {'=' if condition.is_zero else '<='} {-size.constant}"
 
 
-def _scalar(scalar: Scalar) -> str:
-    operands = [_scalar(operand) for operand in scalar.operands]
+def print_scalar(scalar: Scalar) -> str:
+    """Return the text of a float that is computed from sizes."""
+    operands = [print_scalar(operand) for operand in scalar.operands]
     match scalar.operation:
         case "number":
             return f"f{scalar.width}({_number(value_of(scalar.bits))})"

@@ -15,7 +15,9 @@ from braid.frontends.onnx.building.opsets import domain_of
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
 from braid.support.option_names import option_text
-from braid.support.sizes.expression import Extent
+from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.scalars import Scalar
+from braid.support.sizes.text import print_scalar, print_size
 
 SubgraphImporter = Callable[[GraphProto, Sequence[SSAValue]], list[SSAValue]]
 """Appends a subgraph, whose inputs are given, to the builder's block; its outputs."""
@@ -35,6 +37,13 @@ class InvalidModelError(BraidError):
 
     It is an error of the model also in a branch that is never taken.
     """
+
+
+def _entry_text(entry: object) -> str:
+    """Return the text of a number, a size, or a float that is computed from sizes."""
+    if isinstance(entry, Scalar):
+        return print_scalar(entry)
+    return print_size(entry) if isinstance(entry, Size) else str(entry)
 
 
 class Node:
@@ -125,9 +134,9 @@ class Node:
         if array is None:
             name, sizes = self.proto.input[index], self._builder.sizes_of(value)
             if sizes is not None:
+                text = ", ".join(map(_entry_text, sizes.reshape(-1).tolist()))
                 self.unsupported(
-                    f"input {index} ('{name}') has open sizes, {sizes.reshape(-1).tolist()}, "
-                    "expected numbers",
+                    f"input {index} ('{name}') has open sizes, [{text}], expected numbers",
                     hint=f"fix these sizes: {option_text('dims')} or {option_text('shapes')}",
                 )
             self.unsupported(
@@ -167,6 +176,13 @@ class Node:
         if array.ndim > 1:
             self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return tuple(array.reshape(-1).tolist())
+
+    def known_size(self, index: int) -> Extent | None:
+        """Return input `index` as one number or size, None if it is left out; see `known`."""
+        values = self.known_sizes(index)
+        if values is not None and len(values) != 1:
+            self.fail(f"input {index} has {len(values)} elements, expected one")
+        return None if values is None else values[0]
 
     def sizes_of(self, name: str, index: int) -> tuple[Extent, ...] | None:
         """Return attribute `name` in old opsets, input `index` in newer ones; None without it."""

@@ -13,8 +13,7 @@ from braid.dialects.braid.indexing import GatherElementsOp, GatherNdOp, GatherOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
 from braid.dialects.braid.size_evaluation import fixed
 from braid.dialects.braid.size_limits import MOST_NUMBERS
-from braid.dialects.braid.sized_ops import slice_of
-from braid.dialects.braid.sorting import TopKOp
+from braid.dialects.braid.sized_ops import slice_of, top_k_of
 from braid.frontends.onnx.building.builder import Builder
 from braid.frontends.onnx.building.expressions import (
     apply,
@@ -110,14 +109,14 @@ def tensor_scatter(b: Builder, node: Node) -> SSAValue:
 @importer("OneHot")
 def one_hot(b: Builder, node: Node) -> SSAValue:
     """The second of `values` where the new dim's index is the one given, the first elsewhere."""
-    indices, depth, values = node.input(0), node.known(1), node.input(2)
+    indices, depth, values = node.input(0), node.known_size(1), node.input(2)
     if depth is None:
         node.fail("input 1 (depth) is missing")
-    count, shape = int(depth.item()), list(extents_of(indices))
+    count, shape = depth, list(extents_of(indices))
     dim = normalized(node.integer("axis", -1), len(shape) + 1)
     wanted = cast(b, indices, i64)
     negative = apply(b, "lt", wanted, scalar(b, 0, wanted))
-    from_end = apply(b, "add", wanted, scalar(b, count, wanted))
+    from_end = apply(b, "add", wanted, size_scalar(b, count, wanted))
     wanted = reshape(b, apply(b, "select", negative, from_end, wanted), _with(shape, dim, 1))
     line = _with([1] * len(shape), dim, count)
     positions = b.emit(IotaOp.of(dim, tensor_type(i64, line)))
@@ -133,15 +132,13 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
 
     Bools, as PyTorch's sort has them, are sorted as bytes: one bit would be a sign.
     """
-    x, counts = node.input(0), node.known_integers(1) if node.opset >= 10 else None
-    if counts is not None and len(counts) != 1:
-        node.fail(f"k has {len(counts)} elements, expected one")
-    count = node.integer("k") if counts is None else counts[0]
+    x, given = node.input(0), node.known_size(1) if node.opset >= 10 else None
+    count = node.integer("k") if given is None else given
     dim = normalized(node.integer("axis", -1), len(extents_of(x)))
     is_bool = element_type_of(x) == i1
     numbers = cast(b, x, i8) if is_bool else x
     values, indices = b.emit_all(
-        TopKOp.get(numbers, count, dim, largest=bool(node.integer("largest", 1)))
+        top_k_of(numbers, count, dim, largest=bool(node.integer("largest", 1)))
     )
     return (cast(b, values, i1) if is_bool else values, indices)
 
@@ -149,15 +146,18 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
 @importer("Trilu")
 def triangle(b: Builder, node: Node) -> SSAValue:
     """The upper or lower triangle from diagonal k on, 0 elsewhere."""
-    x, offset = node.input(0), node.known_integer(1) or 0
+    x, given = node.input(0), node.known_size(1)
+    offset = 0 if given is None else given
     rows, columns = extents_of(x)[-2:]
     is_upper = bool(node.integer("upper", 1))
-    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= MOST_NUMBERS:
+    known = [n for n in (rows, columns, offset) if isinstance(n, int)]
+    if len(known) == 3 and known[0] * known[1] <= MOST_NUMBERS:
+        rows, columns, offset = known
         grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
         kept = b.constant(grid >= offset if is_upper else grid <= offset)
     else:
         grid = _diagonals(b, rows, columns)
-        kept = apply(b, "ge" if is_upper else "le", grid, scalar(b, offset, grid))
+        kept = apply(b, "ge" if is_upper else "le", grid, size_scalar(b, offset, grid))
     return apply(b, "select", kept, x, scalar(b, 0, x))
 
 
@@ -196,5 +196,5 @@ def reverse_sequence(b: Builder, node: Node) -> SSAValue:
     return b.emit(GatherElementsOp.get(x, apply(b, "select", inside, mirrored, positions), time))
 
 
-def _with(shape: Sequence[Extent], dim: int, extent: int) -> list[Extent]:
+def _with(shape: Sequence[Extent], dim: int, extent: Extent) -> list[Extent]:
     return [*shape[:dim], extent, *shape[dim:]]

@@ -16,10 +16,12 @@ from braid.analysis.storage.layout_choice import LayoutChoice
 from braid.dialects.braid.base import element_type_of, shape_of
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.regions import FusedOp
+from braid.dialects.braid.sized_ops import SizedTopKOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.kernels.groups.vector_family import SizedFamily, VectorCandidate
-from braid.lowering.cpu.kernels.selection.candidates import Room, Selection
+from braid.lowering.cpu.kernels.selection.candidates import Room, Selection, write_selected
 from braid.lowering.cpu.kernels.selection.keys import word_of
+from braid.lowering.cpu.kernels.selection.open_rows import WORD, OpenRow
 from braid.lowering.cpu.unit.kernel_function import grid_kernel
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index
@@ -42,16 +44,21 @@ class TopKFamily(SizedFamily):
 
     name: str = "top-k"
     version: int = 1
-    anchors: ClassVar = (TopKOp,)
+    anchors: ClassVar = (TopKOp, SizedTopKOp)
 
-    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "TopK | None":
-        """Match one selection that is not empty, from any number of lines whose length is known."""
+    def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "TopK | OpenTopK | None":
+        """Match one selection that is not empty, from any number of lines of any length."""
         nest = top_k_nest(group, extents_of)
-        extent = None if nest is None else nest.lines.extent
-        if nest is None or not isinstance(extent, int) or extent >= _MOST_INDICES:
+        if nest is None:
+            return None
+        extent, k = nest.lines.extent, nest.k
+        if not isinstance(extent, int) or not isinstance(k, int):
+            row = OpenRow(element_type_of(group.inputs[0]), extent, k)
+            return OpenTopK(group, self.unit.for_elements(bytes_of(WORD)), nest, row)
+        if extent >= _MOST_INDICES:
             return None
         unit, word = self.unit_of(group.inputs[0]), word_of(element_type_of(group.inputs[0]))
-        room = Room(word, unit.lanes, extent, nest.k, nest.lines.inner != 1)
+        room = Room(word, unit.lanes, extent, k, nest.lines.inner != 1)
         return TopK(group, unit, nest, room)
 
 
@@ -92,4 +99,37 @@ class TopK(VectorCandidate):
 
         grid = nest.lines.outer * inner
         scratch = bytes_of(room.word) * room.words
+        return grid_kernel(self.group, symbol, self.unit, grid, iteration, scratch_bytes=scratch)
+
+
+@dataclass(frozen=True, eq=False)
+class OpenTopK(VectorCandidate):
+    """The lines of a group whose length, or how many of a line are selected, is a size."""
+
+    nest: TopKNest
+    row: OpenRow
+
+    def choices(self) -> Sequence[LayoutChoice]:
+        """Row-major."""
+        return flexible_choices(self.group)[:1]
+
+    def seconds(self, choice: LayoutChoice) -> float:
+        """Return what the selection takes at likely sizes, of which it is another candidate's."""
+        raise AssertionError("a selection of open lines has no time of its own")
+
+    def emit(self, symbol: str, schedule: Schedule) -> Kernel:
+        """One row in each iteration."""
+        nest, (outer, inner) = self.nest, (self.nest.lines.outer, self.nest.lines.inner)
+
+        def iteration(e: Emitter, buffers: Sequence[Buffer], index: Index) -> None:
+            place, lane = e.divmod(index, inner)
+            source = e.add(e.mul(place, nest.lines.extent * inner), lane)
+            target = e.add(e.mul(place, nest.k * inner), lane)
+            row = (buffers[0], (source, inner))
+            numbers = self.row.select(e, row, buffers[-1], largest=nest.is_max)
+            for are_values, buffer in zip(nest.are_values, buffers[1:], strict=False):
+                places = (buffer, (target, inner))
+                write_selected(e, numbers, nest.k, row if are_values else None, places)
+
+        grid, scratch = outer * inner, self.row.bytes
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, scratch_bytes=scratch)

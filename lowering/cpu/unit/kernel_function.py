@@ -83,7 +83,7 @@ def grid_kernel(
     grid: Extent,
     body: Body,
     in_place: tuple[InPlace, ...] = (),
-    scratch_bytes: int = 0,
+    scratch_bytes: Extent = 0,
     around: Around | None = None,
     prepared: Prepared | None = None,
     *,
@@ -154,7 +154,7 @@ def _grid_module(
     unit: VectorUnit,
     body: Body,
     aliases: Sequence[InPlace],
-    scratch_bytes: int,
+    scratch_bytes: Extent,
     around: Around | None = None,
     prepared: Prepared | None = None,
 ) -> tuple[ModuleOp, tuple[Size, ...]]:
@@ -166,9 +166,11 @@ def _grid_module(
     choice = stored_choice(group)
     layouts = (*choice.operands, *choice.results)
     memrefs = [stored_type(v.type, layout) for v, layout in zip(values, layouts, strict=True)]
-    if scratch_bytes:
+    if scratch_bytes != 0:
         bytes = unit.element_bytes
-        memrefs.append(MemRefType(_SCRATCH[bytes], [scratch_bytes // bytes]))
+        is_known = isinstance(scratch_bytes, int)
+        words = scratch_bytes // bytes if is_known else OPEN_ELEMENTS
+        memrefs.append(MemRefType(_SCRATCH[bytes], [words]))
     entry = Block(arg_types=[*memrefs, IndexType(), IndexType()])
     emitter = Emitter(entry, unit)
     buffers = [Buffer.of(emitter, argument) for argument in entry.args[: len(memrefs)]]

@@ -24,7 +24,7 @@ from braid.dialects.braid.resampling import COORDINATES, Resampling
 from braid.dialects.braid.resize import ResizeOp
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
-from braid.dialects.braid.sized_ops import SizeValuesOp, pad_of, slice_of
+from braid.dialects.braid.sized_ops import SizeValuesOp, pad_of, slice_of, top_k_of
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.fallback.emit_fallback import emit_fallback
 from braid.support.errors import UnsupportedError
@@ -79,6 +79,11 @@ OTHERS: list[tuple[str, Any, list[Any]]] = [
     ),
     ("top_k", lambda x: TopKOp.get(x, 1, 1), [floats(3, 6)]),
     ("top_k 3", lambda x: TopKOp.get(x, 3, 0, largest=False), [integers(5, 3)]),
+    (
+        "sized_top_k",
+        lambda x: top_k_of(x, (size_of(x) + 1) // 2, 0),
+        [floats(5, 3)],
+    ),
     (
         "size_values",
         lambda x: SizeValuesOp.of([size_of(x), 4, size_of(x, 1) * 2], [3]),

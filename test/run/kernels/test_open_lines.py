@@ -4,17 +4,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import f16, f32, i32, i64
+from xdsl.dialects.builtin import IntegerType, Signedness, f16, f32, i32, i64
+from xdsl.ir import SSAValue
 
 from braid.dialects.braid.arg_reduction import ArgReduceOp
+from braid.dialects.braid.base import shape_of
+from braid.dialects.braid.layout import DYNAMIC
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterNdOp
+from braid.dialects.braid.sized_ops import top_k_of
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.cpu.kernels.arg_reduce import ArgReduceFamily
 from braid.lowering.cpu.kernels.scan import ScanFamily
 from braid.lowering.cpu.kernels.scatter import ScatterFamily
 from braid.lowering.cpu.kernels.top_k import TopKFamily
-from braid.support.sizes.expression import symbol
+from braid.support.sizes.evaluation import evaluate
+from braid.support.sizes.expression import Extent, symbol
 from test.machines import HOST
 from test.run.kernels.open_groups import SIZES, OpenKernel, maker, open_group
 
@@ -74,17 +79,56 @@ def test_selection_of_any_number_of_lines(k: int) -> None:
         kernel.check(rows=rows, columns=columns)
 
 
-@pytest.mark.parametrize(
-    ("family", "op"),
-    [
-        (ArgReduceFamily, lambda x: ArgReduceOp.get(x, "max", 1)),
-        (TopKFamily, lambda x: TopKOp.get(x, 1, 1)),
-    ],
-)
-def test_selections_from_open_lines_are_not_taken(family: Any, op: Any) -> None:
-    """Check that scratch memory and places of 32 bits are not guessed."""
-    group, extents_of = open_group([(ROWS, LENGTH)], lambda x: ([o := op(x)], [o.results[0]]), [])
-    assert family(HOST).match(group, extents_of) is None
+ui8 = IntegerType(8, Signedness.UNSIGNED)
+
+COUNTS = {"a number": 3, "a size": LENGTH // 2, "all": LENGTH}
+
+
+def count_in(x: SSAValue, k: Extent) -> Extent:
+    length = shape_of(x)[1]
+    return k if length == DYNAMIC else evaluate(k, {"length": length})
+
+
+@pytest.mark.parametrize("type", [f32, f16, i64, ui8], ids=str)
+@pytest.mark.parametrize("k", COUNTS.values(), ids=COUNTS)
+def test_selection_from_lines_of_any_length(k: Extent, type: Any) -> None:
+    """Check blocks that are the whole line, and lines of which more blocks are sorted."""
+    results = [(ROWS, k, COLUMNS)] * 2
+    for largest in (True, False):
+        kernel = OpenKernel(
+            [(ROWS, LENGTH, COLUMNS)],
+            lambda x, largest=largest: (
+                [op := top_k_of(x, count_in(x, k), 1, largest=largest)],
+                [op.values, op.indices],
+            ),
+            maker(TopKFamily(HOST)),
+            types=[type],
+            results=results,
+        )
+        for rows, length, columns in ((2, 3, 1), (3, 61, 5), (1, 2600, 2), (0, 9, 1), (2, 9, 0)):
+            kernel.check(rows=rows, length=length, columns=columns)
+
+
+def test_lines_in_descending_order() -> None:
+    """Check that the candidates are sorted whenever there are as many as a block has."""
+    kernel = OpenKernel(
+        [(LENGTH,)],
+        lambda x: ([op := top_k_of(x, 7, 0)], [op.values, op.indices]),
+        maker(TopKFamily(HOST)),
+        results=[(7,)] * 2,
+    )
+    for length in (1024, 1025, 5000):
+        kernel.check(0, [np.arange(length, dtype=np.float32)], length=length)
+
+
+def test_an_arg_reduction_of_open_lines_is_not_taken() -> None:
+    """Check that places of 32 bits are not guessed."""
+    group, extents_of = open_group(
+        [(ROWS, LENGTH)],
+        lambda x: ([o := ArgReduceOp.get(x, "max", 1)], [o.results[0]]),
+        [],
+    )
+    assert ArgReduceFamily(HOST).match(group, extents_of) is None
 
 
 def slices(reduction: str) -> Any:

@@ -308,6 +308,26 @@ def test_the_largest_along_one_of_two_open_dims(axis: int) -> None:
     with_ort(onnx.parser.parse_model(text), *runs)
 
 
+COUNTED_BY_SIZES = {
+    "half of the rows": "c = Div (a, two)  y, i = TopK <axis = 0> (x, c)",
+    "rows in order": "y, i = TopK <axis = 1, largest = 0> (x, b)",
+    "at most five": "c = Min (b, five)  y, i = TopK (x, c)",
+    "one hot": "j = ArgMax <axis = 1, keepdims = 0> (x)  y = OneHot (j, b, values)",
+    "a triangle": "d = Sub (a, two)  e = Squeeze (d)  y = Trilu (x, e)",
+    "the other triangle": "d = Sub (two, b)  e = Squeeze (d)  y = Trilu <upper = 0> (x, e)",
+}
+
+
+@pytest.mark.parametrize("nodes", COUNTED_BY_SIZES.values(), ids=COUNTED_BY_SIZES)
+def test_counts_that_are_sizes(nodes: str) -> None:
+    text = f"""<ir_version: 9, opset_import: ["" : 18]> g (float[A,B] x) => (float[] y)
+    <int64[1] two = {{2}}, int64[1] five = {{5}}, float[2] values = {{-1, 2.5}}> {{
+      a = Shape <start = 0, end = 1> (x)  b = Shape <start = 1> (x)
+      {nodes} }}"""
+    runs = [{"x": numbers(*shape)} for shape in ((4, 6), (5, 5), (6, 1), (2, 1300))]
+    with_ort(onnx.parser.parse_model(text), *runs)
+
+
 def test_states_whose_batch_has_another_name() -> None:
     text = """<ir_version: 9, opset_import: ["" : 18]>
     g (float[T,N,4] x, float[1,20,4] w, float[1,20,5] r, float[1,M,5] h) => (float[] y) {

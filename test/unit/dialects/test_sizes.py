@@ -13,8 +13,9 @@ from braid.dialects.braid.base import TensorOp, extents_of, fits, tensor_type
 from braid.dialects.braid.elementwise import elementwise, repeated_shape
 from braid.dialects.braid.layout import DYNAMIC, Layout
 from braid.dialects.braid.movement import PadOp, SliceOp
-from braid.dialects.braid.sized_ops import SizedSliceOp, slice_of
-from braid.dialects.braid.sizes import SymbolAttr, extents_of_type
+from braid.dialects.braid.sized_ops import SizedSliceOp, SizedTopKOp, slice_of, top_k_of
+from braid.dialects.braid.sizes import SizesAttr, SymbolAttr, extents_of_type
+from braid.dialects.braid.sorting import TopKOp
 from braid.support.errors import BraidError
 from braid.support.sizes.assumptions import Assumed
 from braid.support.sizes.evaluation import evaluate
@@ -179,6 +180,19 @@ def test_a_slice_of_sizes() -> None:
     with pytest.raises(VerifyException, match="elements"):
         slice_of(block.args[0], [ROWS, 0], [3, 8])
     assert isinstance(slice_of(block.args[0], [1, 0], [3, 8]), SliceOp)
+
+
+def test_a_selection_of_a_size() -> None:
+    block = Block(arg_types=[tensor_type(f32, [8, ROWS])])
+    op = top_k_of(block.args[0], ROWS // 2, 1, largest=False)
+    assert isinstance(op, SizedTopKOp) and op.bound() is None
+    assert [extents_of(result) for result in op.results] == [(8, ROWS // 2)] * 2
+    for k in (ROWS + 1, -1 - ROWS):
+        with pytest.raises(VerifyException, match="expected 0 to"):
+            top_k_of(block.args[0], k, 1)
+    with pytest.raises(VerifyException, match="k is 2 sizes, expected one"):
+        SizedTopKOp.on(block.args[0], k=SizesAttr.of([ROWS, 1]), dim=op.dim, largest=op.largest)
+    assert isinstance(top_k_of(block.args[0], 3, 0), TopKOp)
 
 
 def test_plain_slices_and_pads_have_numbers() -> None:

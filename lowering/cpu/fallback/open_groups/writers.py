@@ -11,6 +11,7 @@ from braid.dialects.braid.movement import ConcatOp
 from braid.dialects.braid.reduction import neutral_of
 from braid.dialects.braid.scan import ScanOp
 from braid.dialects.braid.scattering import ScatterElementsOp, ScatterOp
+from braid.dialects.braid.sized_ops import SizedTopKOp
 from braid.dialects.braid.sorting import TopKOp
 from braid.lowering.common.element_types import compute_type, constant
 from braid.lowering.common.scalar_ops import emit_operation
@@ -28,7 +29,7 @@ from braid.lowering.emit.positions import position_of
 from braid.support.sizes.expression import Extent
 from braid.support.sizes.operators import product_of
 
-WRITING = (ConcatOp, ScatterOp, ScanOp, TopKOp)
+WRITING = (ConcatOp, ScatterOp, ScanOp, TopKOp, SizedTopKOp)
 """The ops of this file."""
 
 
@@ -43,7 +44,7 @@ def written_by(
             return [filling(e, targets[0], operands[0]), _scattered(e, op, operands, targets[0])]
         case ScanOp():
             steps = [_scanned(e, op, operands[0], targets[0])]
-        case TopKOp():
+        case TopKOp() | SizedTopKOp():
             steps = [_selected(e, op, operands[0], targets)]
         case _:
             raise AssertionError(op.name)
@@ -139,9 +140,11 @@ def _scanned(e: Emitter, op: ScanOp, source: Tensor, target: StoredTensor) -> St
     return Step(product_of(others), run)
 
 
-def _selected(e: Emitter, op: TopKOp, source: Tensor, targets: Sequence[StoredTensor]) -> Step:
+def _selected(
+    e: Emitter, op: TopKOp | SizedTopKOp, source: Tensor, targets: Sequence[StoredTensor]
+) -> Step:
     """For each index of the other dims, k times the first element after the last one found."""
-    dim, k, type = op.dim.value.data, op.k.value.data, source.element_type
+    dim, k, type = op.dim.value.data, op.count, source.element_type
     others = (*source.extents[:dim], *source.extents[dim + 1 :])
     largest = bool(op.largest.value.data)
 
@@ -174,7 +177,13 @@ def _selected(e: Emitter, op: TopKOp, source: Tensor, targets: Sequence[StoredTe
     return Step(product_of(others), run)
 
 
-def _before(e: Emitter, op: TopKOp, a: Sequence[Value], b: Sequence[Value], largest: bool) -> Value:
+def _before(
+    e: Emitter,
+    op: TopKOp | SizedTopKOp,
+    a: Sequence[Value],
+    b: Sequence[Value],
+    largest: bool,
+) -> Value:
     order = Order(e.builder, op.operand_type(0).element_type, largest)
     return order.is_before((a[0], a[1]), (b[0], b[1]))
 

@@ -23,6 +23,7 @@ from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.compare import compare
 from braid.lowering.emit.emitter import Emitter, Index, Value
 from braid.lowering.emit.rows import each
+from braid.support.sizes.expression import Extent
 
 _FEW = 64
 """Candidates up to which counting those before each takes less time than digits."""
@@ -129,19 +130,9 @@ class Selection:
         self._sort(e.add(count, rest))
 
     def write(self, buffer: Buffer, at: tuple[Index, Index], *, are_values: bool) -> None:
-        """Writes the first k elements, or their numbers as i64, from a place on by a step."""
-        e, found = self.e, self._candidates.numbers
-
-        def put(place: Index) -> None:
-            number = found.load_index(e, place)
-            if are_values:
-                value = self.source.load_scalar(e, self._at(number))
-            else:
-                value = e.make(arith.IndexCastOp, [number], i64)
-            target = e.add(at[0], e.mul(place, at[1]))
-            e.effect(memref.StoreOp.get(value, buffer.ref, [e.index(target)]))
-
-        e.loop(0, self.room.k, 1, put)
+        """Write the first k elements, or their numbers as i64, from a place on by a step."""
+        row = (self.source, self.row) if are_values else None
+        write_selected(self.e, self._candidates.numbers, self.room.k, row, (buffer, at))
 
     @cached_property
     def _arrays(self) -> tuple[Keyed, Keyed, Words, Words, Words]:
@@ -230,6 +221,27 @@ class Selection:
             sort_few(self.e, candidates, count, self.room.k, spare, places)
         else:
             sort_many(self.e, candidates, count, spare, places)
+
+
+Places = tuple[Buffer, tuple[Index, Index]]
+"""Elements of a buffer: the first one, and how far they are apart."""
+
+
+def write_selected(e: Emitter, found: Words, k: Extent, row: Places | None, target: Places) -> None:
+    """Write the elements of a row whose numbers are `found` first, or their numbers as i64."""
+    buffer, (first, step) = target
+
+    def put(place: Index) -> None:
+        number = found.load_index(e, place)
+        if row is None:
+            value = e.make(arith.IndexCastOp, [number], i64)
+        else:
+            source, (begin, apart) = row
+            value = source.load_scalar(e, e.add(begin, e.mul(number, apart)))
+        at = e.add(first, e.mul(place, step))
+        e.effect(memref.StoreOp.get(value, buffer.ref, [e.index(at)]))
+
+    e.loop(0, k, 1, put)
 
 
 def _is_any(e: Emitter, mask: Value) -> Value:

@@ -85,13 +85,16 @@ def sort_few(e: Emitter, all: Keyed, count: Index, most: int, spare: Keyed, plac
     e.loop(0, e.minimum(count, most), 1, lambda i: spare.move(e, i, all, i))
 
 
-def sort_many(e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words) -> None:
+def sort_many(
+    e: Emitter, all: Keyed, count: Index, spare: Keyed, counts: Words, digits: int | None = None
+) -> None:
     """All of `count` in their order, by one digit after the other from the last one on.
 
+    Of keys that differ in their last `digits` alone, an even number, the others do not count.
     `counts` has `DIGIT_VALUES` words for each digit.
     """
     word = counts.word
-    zeros, digits = e.constant(0, e.vector_type(word)), digits_of(word)
+    zeros, digits = e.constant(0, e.vector_type(word)), digits or digits_of(word)
     words = digits * DIGIT_VALUES
     e.loop(0, words, e.lanes, lambda i: counts.store_vector(e, zeros, i))
 

@@ -9,6 +9,7 @@ from braid.dialects.braid.dtypes import bytes_of
 from braid.lowering.common.emitted_dialects import memref
 from braid.lowering.emit.buffer import Buffer
 from braid.lowering.emit.emitter import Emitter, Index, Value
+from braid.support.sizes.expression import Extent
 
 
 @dataclass(frozen=True)
@@ -16,7 +17,7 @@ class Words:
     """The words of `scratch` from `begin` on."""
 
     scratch: Buffer
-    begin: int
+    begin: Extent
 
     @property
     def word(self) -> IntegerType:
