@@ -14,6 +14,9 @@ _T = TypeVar("_T")
 _DECISIONS = ("ops", "layouts", "schedule", "device", "runs")
 """What makes kernels of one name differ; their times follow from it, or are measured."""
 
+_MOST_CONTENTS = 8
+"""Digests that are shown."""
+
 
 @dataclass(frozen=True)
 class Change(Generic[_T]):
@@ -34,6 +37,7 @@ class CompiledDifference:
 
     settings: Sequence[Change[str]]
     bytes: Sequence[Change[int]]
+    contents: Sequence[Change[str]]
     kernels: Sequence[Change[DecidedKernel]] | None
     kernels_alike: int
     seconds: Change[float]
@@ -58,6 +62,7 @@ class CompiledDifference:
         return CompiledDifference(
             [c for c in _paired(a.settings, b.settings) if c.a != c.b],
             [c for c in _paired(a.bytes, b.bytes) if c.a != c.b],
+            [c for c in _paired(a.contents, b.contents) if c.a != c.b],
             kernels,
             alike,
             seconds,
@@ -66,8 +71,8 @@ class CompiledDifference:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether all was decided alike, and takes as many bytes; times do not count."""
-        return not (self.settings or self.bytes or self.kernels)
+        """Return whether all was decided alike, with the same bytes; times do not count."""
+        return not (self.settings or self.bytes or self.contents or self.kernels)
 
     def to_json(self) -> dict[str, object]:
         """Return everything as a JSON object."""
@@ -80,6 +85,11 @@ class CompiledDifference:
             yield "settings", Table(("", "A", "B"), rows)
         if self.bytes:
             yield "bytes", Table(("", "A", "B", "B ÷ A"), tuple(map(_bytes_row, self.bytes)))
+        if self.contents:
+            rows = [(c.name, c.a or "-", c.b or "-") for c in self.contents[:_MOST_CONTENTS]]
+            if len(self.contents) > len(rows):
+                rows.append((f"{len(self.contents) - len(rows)} more", "", ""))
+            yield "digests of contents", Table(("", "A", "B"), tuple(rows))
         if self.kernels:
             rows = tuple(row for change in self.kernels for row in _kernel_rows(change))
             columns = ("kernel", "", "A", "B")

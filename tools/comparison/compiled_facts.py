@@ -1,11 +1,13 @@
 """What is known of a compiled model: its settings, its bytes and its kernels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from braid.driver.options import CompileOptions
-from braid.runtime.artifact import Artifact
+from braid.runtime.artifact import Artifact, Bytes, digest
 from braid.runtime.buffers import describe_shape
 from braid.runtime.manifest import Manifest, TensorSpec
 from braid.tools.comparison.decided_kernels import DecidedKernel, decided_kernels
@@ -13,22 +15,28 @@ from braid.tools.comparison.decided_kernels import DecidedKernel, decided_kernel
 
 @dataclass(frozen=True)
 class CompiledFacts:
-    """A model as it was compiled; `kernels` is None where only the artifact is known."""
+    """A model as it was compiled; `kernels` is None where only the artifact is known.
+
+    `contents` are digests of what bytes count: code, and each weight by its name.
+    """
 
     settings: Mapping[str, str]
     bytes: Mapping[str, int]
+    contents: Mapping[str, str]
     kernels: Sequence[DecidedKernel] | None
 
     @staticmethod
     def of_artifact(artifact: Artifact) -> "CompiledFacts":
         """Return what an artifact says of itself. Raises BraidError where it is damaged."""
-        return CompiledFacts(_settings(artifact.manifest), _bytes(artifact), None)
+        manifest = artifact.manifest
+        return CompiledFacts(_settings(manifest), _bytes(artifact), _contents(artifact), None)
 
     @staticmethod
     def of_source(model: Path, options: CompileOptions, artifact: Artifact) -> "CompiledFacts":
         """Return what was decided about a model, and what came out. Raises BraidError as above."""
-        kernels = decided_kernels(model, options)
-        return CompiledFacts(_settings(artifact.manifest), _bytes(artifact), kernels)
+        return replace(
+            CompiledFacts.of_artifact(artifact), kernels=decided_kernels(model, options)
+        )
 
 
 def _settings(manifest: Manifest) -> dict[str, str]:
@@ -64,3 +72,19 @@ def _bytes(artifact: Artifact) -> dict[str, int]:
             (report.activation_bytes for report in manifest.memory), default=0
         ),
     }
+
+
+def _contents(artifact: Artifact) -> dict[str, str]:
+    """Return digests; raises BraidError where the artifact is damaged."""
+    section = artifact.weights_section
+    found = {"code": _digest(artifact.code)}
+    for spec, code in zip(artifact.manifest.devices, artifact.device_code, strict=True):
+        found[f"{spec.kind} of {spec.device}"] = _digest(code)
+    for weight in artifact.manifest.weights:
+        values = section[weight.offset : weight.offset + weight.nbytes]
+        found[f"weight '{weight.name}'"] = _digest(values)
+    return found
+
+
+def _digest(data: Bytes) -> str:
+    return f"{digest(np.ascontiguousarray(data)):016x}"

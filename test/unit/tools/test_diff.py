@@ -85,6 +85,29 @@ def test_artifacts(capsys: pytest.CaptureFixture[str]) -> None:
     assert "give the models" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_other_values_alone(compiled: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Check models of equal decisions and bytes that differ in a weight, or in the code."""
+    model = onnx.load("a.onnx")
+    model.graph.initializer[0].raw_data = np.ones((32, 32, 3, 3), np.float32).tobytes()
+    onnx.save(model, "ones.onnx")
+    write("neg.onnx", "Neg")
+    write("abs.onnx", "Abs")
+    for first, second, what in (("a", "ones", "weight '"), ("neg", "abs", "code")):
+        names = [f"{first}.onnx", f"{second}.onnx"]
+        if compiled:
+            for name in names:
+                assert main(["compile", name, "-o", f"{name[:3]}.braid"]) == 0
+            names = [f"{name[:3]}.braid" for name in names]
+            capsys.readouterr()
+        result = found(capsys, *names)
+        assert not result["equal"]
+        assert any(change["name"].startswith(what) for change in result["contents"])
+        assert main(["diff", *names, "--exit-code"]) == 1
+        shown = capsys.readouterr().out
+        assert "nothing differs" not in shown and "digests of contents" in shown
+
+
 def test_times_are_measured_in_turns(capsys: pytest.CaptureFixture[str]) -> None:
     result = found(capsys, "a.onnx", "--b", "--numerics strict", "--measure", "3")
     assert result["is_measured"] and min(result["seconds"]["a"], result["seconds"]["b"]) > 0
