@@ -24,10 +24,11 @@ from braid.runtime.weight_index import check_index
 from braid.support.atomic_file import atomic_file
 from braid.support.errors import BraidError
 from braid.support.lockless import lockless_property
+from braid.support.model_bytes import ARTIFACT_MAGIC
 from braid.support.option_names import by_door
 
 FORMAT_VERSION = 2
-MAGIC = b"BRAIDART"
+MAGIC = ARTIFACT_MAGIC
 WEIGHTS_ALIGN = 4096
 
 _HEADER = struct.Struct("<8sII")

@@ -5,7 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pickle import PickleBuffer
 from types import TracebackType
-from typing import Any, NamedTuple, SupportsIndex, cast
+from typing import Any, NamedTuple, SupportsIndex, TypeAlias, cast, overload
 
 from numpy.typing import NDArray
 
@@ -31,6 +31,8 @@ from braid.support.memory_report import MemoryReport
 from braid.support.shared_objects import need_libraries
 
 Array = NDArray[Any]
+_Plain: TypeAlias = Array | float
+"""Inputs of which results are numpy's; of tensors of PyTorch they are tensors."""
 _PICKLED = "<pickled model>"
 """Stands for the path of an artifact that came in a pickle."""
 
@@ -67,9 +69,15 @@ class Model:
         """Return the tables that a notebook shows."""
         return model_html(self.inputs, self.outputs, self._manifest)
 
+    @overload
     def __call__(
-        self, /, *arguments: object, out: object = None, **named: object
-    ) -> Array | tuple[Array, ...]:
+        self, /, *arguments: _Plain | Mapping[str, _Plain], out: None = None, **named: _Plain
+    ) -> Array | tuple[Array, ...]: ...
+
+    @overload
+    def __call__(self, /, *arguments: object, out: object = None, **named: object) -> Any: ...
+
+    def __call__(self, /, *arguments: object, out: object = None, **named: object) -> Any:
         """Run the model.
 
         Inputs come by position, by name (`model({"input.1": x})`, `model(x=x)`), or both; each is
@@ -91,7 +99,13 @@ class Model:
         results = self._run(bind_inputs(self.inputs, arguments, named), out, tensors)
         return results[0] if len(results) == 1 else tuple(results)
 
-    def run(self, inputs: Sequence[object], out: object = None) -> list[Array]:
+    @overload
+    def run(self, inputs: Sequence[_Plain], out: None = None) -> list[Array]: ...
+
+    @overload
+    def run(self, inputs: Sequence[object], out: object = None) -> list[Any]: ...
+
+    def run(self, inputs: Sequence[object], out: object = None) -> list[Any]:
         """Run on a sequence of inputs in the model's order; always return a list of the outputs.
 
         Raises:

@@ -2,6 +2,8 @@
 
 import re
 
+ARTIFACT_MAGIC = b"BRAIDART"
+"""What an artifact begins with."""
 BYTECODE_MAGIC = b"ML\xefR"
 """What MLIR's bytecode begins with."""
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f]")

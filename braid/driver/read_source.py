@@ -31,7 +31,7 @@ from braid.frontends.onnx.fixed_inputs import Fixed
 from braid.frontends.parameters import ParameterFile, parameters_of
 from braid.passes.infrastructure.manager import run_pipeline
 from braid.support.errors import BraidError, UnsupportedError, whole_numbers
-from braid.support.model_bytes import is_mlir
+from braid.support.model_bytes import ARTIFACT_MAGIC, BYTECODE_MAGIC, is_mlir
 from braid.support.option_names import Value, by_door, option_text
 from braid.support.sizes.assumptions import Assumed
 from braid.support.unsupported_ops import UnsupportedNodesError
@@ -139,6 +139,7 @@ def _opened(source: object) -> ModelSource:
     if isinstance(source, bytearray | memoryview):
         source = bytes(cast(bytearray, source))
     if isinstance(source, bytes):
+        _check_bytes(source)
         return source if is_mlir(source) else read_model_bytes(source)
     if isinstance(source, str | os.PathLike | onnx.ModelProto | ModuleOp):
         return cast(ModelSource, source)
@@ -147,6 +148,21 @@ def _opened(source: object) -> ModelSource:
         hint="give the path of an .onnx or .mlir file, its contents as bytes, an onnx.ModelProto, "
         "or a ModuleOp of xDSL; braid.from_torch takes modules of PyTorch",
     )
+
+
+def _check_bytes(data: bytes) -> None:
+    """Raise BraidError for bytes that are in no format of a model, whichever is tried."""
+    if data.startswith(ARTIFACT_MAGIC):
+        raise BraidError(
+            "the bytes are those of an artifact, which is compiled already",
+            hint="write them to a .braid file, which braid.load takes",
+        )
+    if not data or (is_mlir(data) and not data.startswith(BYTECODE_MAGIC) and b"{" not in data):
+        begin = f": they begin with {data[:_SHOWN_BYTES]!r}" if data else ": there are none"
+        raise BraidError(
+            f"the bytes are neither an ONNX model nor a module of MLIR{begin}",
+            hint="give the contents of an .onnx or .mlir file; a path is given as text",
+        )
 
 
 def _opened_parameters(parameters: object) -> Parameters:
@@ -174,7 +190,7 @@ def _checked_shapes(shapes: object) -> Shapes:
         sizes = whole_numbers(shape)
         if sizes is None or isinstance(shape, Set) or any(size < 0 for size in sizes):
             raise BraidError(
-                f"the shape of {name!r} is {shape!r}, expected sizes of at least 0",
+                f"the shape of {name!r} is {shape!r}, expected a list of sizes of at least 0",
                 hint=f"such as {option_text('shapes', example)}",
             )
         checked[name] = sizes
@@ -305,6 +321,7 @@ def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
 
 
 _BYTES = "<bytes>"
+_SHOWN_BYTES = 20
 """Locations name a model in bytes so."""
 _CONVERSIONS = {
     "stablehlo": "convert-stablehlo-to-braid",

@@ -2,7 +2,6 @@
 
 import operator
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import Any, cast
 
 from braid.onnxruntime.errors import (
@@ -11,10 +10,11 @@ from braid.onnxruntime.errors import (
     WrongTypeError,
     WrongUseError,
 )
+from braid.onnxruntime.numbers import NamedNumber
 from braid.support.errors import did_you_mean
 
 
-class GraphOptimizationLevel(IntEnum):
+class GraphOptimizationLevel(NamedNumber):
     """How much ONNX Runtime optimizes; braid always does all that keeps results."""
 
     ORT_DISABLE_ALL = 0
@@ -24,14 +24,14 @@ class GraphOptimizationLevel(IntEnum):
     ORT_ENABLE_ALL = 99
 
 
-class ExecutionMode(IntEnum):
+class ExecutionMode(NamedNumber):
     """Whether kernels that do not need each other run side by side."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
-class ExecutionOrder(IntEnum):
+class ExecutionOrder(NamedNumber):
     """How ONNX Runtime orders kernels; braid orders them by the memory that they need."""
 
     DEFAULT = 0

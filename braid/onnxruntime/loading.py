@@ -15,9 +15,11 @@ from braid.onnxruntime.node_args import ModelMetadata, NodeArg, described, read_
 from braid.onnxruntime.refusals import refused_model
 from braid.onnxruntime.session_options import SessionOptions
 from braid.onnxruntime.wrong_options import wrong_option
+from braid.runtime.artifact import artifact_of_bytes
 from braid.runtime.dtypes import dtype_name
-from braid.runtime.model import Model, load
+from braid.runtime.model import Model, load, model_of
 from braid.support.errors import BraidError
+from braid.support.model_bytes import ARTIFACT_MAGIC
 from braid.support.option_names import naming_entries
 
 
@@ -33,19 +35,29 @@ class Opened:
 
 
 def open_model(given: object, options: SessionOptions) -> Opened:
-    """Compile an ONNX model, or load what was compiled of it before, or a `.braid` file.
+    """Compile an ONNX model, or load what was compiled of it before, or an artifact.
 
     Raises:
         OrtError: as `InferenceSession`.
 
     """
     source = _source(given)
-    if isinstance(source, Path) and source.suffix == ".braid":
+    if _is_artifact(source):
         threads = options.compile_options().threads
         with _refusing():
-            model = load(source, threads=threads)
+            if isinstance(source, Path):
+                model = load(source, threads=threads)
+            else:
+                artifact = artifact_of_bytes(source, "<bytes>")
+                model = model_of(artifact, artifact, threads)
         return Opened(model, described(model.inputs), described(model.outputs))
     return _compiled(source, options)
+
+
+def _is_artifact(source: Path | bytes) -> bool:
+    if isinstance(source, Path):
+        return source.suffix == ".braid"
+    return source.startswith(ARTIFACT_MAGIC)
 
 
 @contextmanager

@@ -18,13 +18,21 @@ Dim = int | str | None
 """A size, the name of an open dim, or None for one without a name."""
 
 
-@dataclass(frozen=True)
+_NO_VERSION = 2**63 - 1
+"""What ONNX Runtime says of a model without a version."""
+
+
+@dataclass(frozen=True, repr=False)
 class NodeArg:
     """An input or output: its type is text such as `tensor(float)`."""
 
     name: str
     shape: list[Dim]
     type: str
+
+    def __repr__(self) -> str:
+        """Return what ONNX Runtime prints of it."""
+        return f"NodeArg(name={self.name!r}, type={self.type!r}, shape={self.shape})"
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class Header:
             model.graph.doc_string,
             model.graph.name,
             model.producer_name,
-            model.model_version,
+            model.model_version if model.HasField("model_version") else _NO_VERSION,
         )
 
     def open_dims(self) -> list[OpenDim]:

@@ -1,9 +1,21 @@
 """ONNX Runtime's enumerations of memory, devices and formats, with its numbers."""
 
-from enum import IntEnum
+from enum import Enum, IntEnum
 
 
-class OrtAllocatorType(IntEnum):
+class NamedNumber(IntEnum):
+    """A number whose text is its name, as that of ONNX Runtime's enumerations."""
+
+    def __str__(self) -> str:
+        """Return the class and the name."""
+        return Enum.__str__(self)
+
+    def __format__(self, format_spec: str, /) -> str:
+        """Return the text in a format of texts."""
+        return format(str(self), format_spec)
+
+
+class OrtAllocatorType(NamedNumber):
     """Who gives memory: an allocator of the device, or an arena above it."""
 
     INVALID = -1
@@ -11,7 +23,7 @@ class OrtAllocatorType(IntEnum):
     ORT_ARENA_ALLOCATOR = 1
 
 
-class OrtMemType(IntEnum):
+class OrtMemType(NamedNumber):
     """Whose memory it is: that of the device, or of the CPU beside it."""
 
     CPU_INPUT = -2
@@ -20,14 +32,14 @@ class OrtMemType(IntEnum):
     DEFAULT = 0
 
 
-class OrtDeviceMemoryType(IntEnum):
+class OrtDeviceMemoryType(NamedNumber):
     """Whether the CPU reaches the memory of a device."""
 
     DEFAULT = 0
     HOST_ACCESSIBLE = 5
 
 
-class OrtMemoryInfoDeviceType(IntEnum):
+class OrtMemoryInfoDeviceType(NamedNumber):
     """Kinds of devices, where memory is described."""
 
     CPU = 0
@@ -36,7 +48,7 @@ class OrtMemoryInfoDeviceType(IntEnum):
     NPU = 3
 
 
-class OrtHardwareDeviceType(IntEnum):
+class OrtHardwareDeviceType(NamedNumber):
     """Kinds of devices, where devices are listed."""
 
     CPU = 0
@@ -57,7 +69,7 @@ class OrtDeviceVendorId(IntEnum):
     INTEL = 0x8086
 
 
-class OrtExecutionProviderDevicePolicy(IntEnum):
+class OrtExecutionProviderDevicePolicy(NamedNumber):
     """Which device a session prefers; braid compiles for the target that its options name."""
 
     DEFAULT = 0
@@ -69,7 +81,7 @@ class OrtExecutionProviderDevicePolicy(IntEnum):
     MIN_OVERALL_POWER = 6
 
 
-class OrtSparseFormat(IntEnum):
+class OrtSparseFormat(NamedNumber):
     """Formats of sparse tensors, of which braid has none."""
 
     ORT_SPARSE_UNDEFINED = 0
@@ -78,7 +90,7 @@ class OrtSparseFormat(IntEnum):
     ORT_SPARSE_BLOCK_SPARSE = 4
 
 
-class OrtCompileApiFlags(IntEnum):
+class OrtCompileApiFlags(NamedNumber):
     """What a `ModelCompiler` of ONNX Runtime refuses; braid has none."""
 
     NONE = 0

@@ -9,6 +9,7 @@ from braid.onnxruntime.errors import WrongValueError
 from braid.support import logs
 from braid.support.errors import did_you_mean
 
+_SUFFIX = "ExecutionProvider"
 CPU = "CPUExecutionProvider"
 CUDA = "CUDAExecutionProvider"
 _ALL = (
@@ -69,7 +70,7 @@ def check_providers(providers: object, provider_options: object) -> None:
         if name not in _KNOWN:
             raise WrongValueError(
                 f"there is no execution provider '{name}'",
-                hint=did_you_mean(name, _KNOWN) or f"sessions of braid have '{CPU}'",
+                hint=_like(name) or f"sessions of braid have '{CPU}'",
             )
         if name != CPU:
             warnings.warn(
@@ -77,6 +78,13 @@ def check_providers(providers: object, provider_options: object) -> None:
                 f"Available providers: '{CPU}'",
                 stacklevel=4,
             )
+
+
+def _like(name: str) -> str | None:
+    """Return a hint with the provider that is meant: all names end alike, which says nothing."""
+    known = {each.removesuffix(_SUFFIX): each for each in _KNOWN}
+    similar = did_you_mean(name.removesuffix(_SUFFIX), known)
+    return similar.replace("'?", f"{_SUFFIX}'?") if similar else did_you_mean(name, _KNOWN, 0.9)
 
 
 def _sequence(what: str, values: object) -> Sequence[object]:

@@ -103,6 +103,11 @@ class _UnregisteredOpError(ParseError):
 _NO_OPS = "Could not parse entire input!"
 """What xDSL says at the end of a text without ops."""
 
+_UNSAID = {
+    " in block definition": "expected an op, a label such as ^bb0:, or the '}' of the region"
+}
+"""Messages of xDSL that only say where something is missing."""
+
 ExternalResources = dict[str, dict[str, str | bool]]
 
 
@@ -140,7 +145,8 @@ def _syntax_error(error: ParseError, line_offset: int) -> MLIRSyntaxError:
         default = error.ref_text or "see here"
         for span, message in error.refs:
             notes.append(Note(message or default.rstrip(":"), _location(span, line_offset)))
-    found = MLIRSyntaxError(error.msg, location=_location(error.span, line_offset), notes=notes)
+    message = _UNSAID.get(error.msg, error.msg)
+    found = MLIRSyntaxError(message, location=_location(error.span, line_offset), notes=notes)
     found.op = error.op if isinstance(error, _UnregisteredOpError) else ""
     return found
 

@@ -11,6 +11,7 @@ from braid.frontends.onnx.building.opsets import imported_opsets
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.frontends.onnx.functions import functions_by_key
 from braid.frontends.onnx.limits import check_limits
+from braid.frontends.onnx.texts import check_texts
 from braid.frontends.onnx.wire import skeleton
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError, missing_file_hint
 from braid.support.input_files import map_regular
@@ -24,7 +25,7 @@ class ModelFile:
 
     def __init__(self, source: str | Path | ModelProto) -> None:
         if isinstance(source, ModelProto):
-            self.location = SourceLocation(source.graph.name or "<model>")
+            self.location = SourceLocation(_graph_name(source) or "<model>")
             path = None
             proto = source
         else:
@@ -33,10 +34,17 @@ class ModelFile:
             proto = _read_skeleton(path, self.location)
         self.tensors = TensorReader(path, self.location)
         _check_is_model(proto, self.location)
+        check_texts(proto, self.location)
         check_limits(proto, self.location)
         self.opsets = imported_opsets(proto.opset_import, self.location)
         self.functions = functions_by_key(proto.functions)
         self.proto = proto
+
+
+def _graph_name(proto: ModelProto) -> str:
+    """Return the name of the graph; none where it is no UTF-8, see `check_texts`."""
+    name: str | bytes = proto.graph.name
+    return "" if isinstance(name, bytes) else name
 
 
 _AGAIN = (

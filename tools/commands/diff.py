@@ -13,6 +13,7 @@ from braid.support.errors import BraidError
 from braid.tools.commands.option_groups import grouped, only
 from braid.tools.commands.options import ARTIFACT_SUFFIX, ModelArgument
 from braid.tools.terminal.answer import Answer
+from braid.tools.terminal.usage import value_error
 
 if TYPE_CHECKING:
     from braid.runtime.artifact import Artifact
@@ -173,8 +174,9 @@ def _read_options(reader: typer.Typer, side: str, words: list[str]) -> CompileOp
         say = getattr(error, "format_message", None)
         if say is None:
             raise
+        wrong = value_error(error, words) or " ".join(say().split())
         raise BraidError(
-            f"--{side} is '{shlex.join(words)}': {' '.join(say().split())}",
+            f"--{side} is {shlex.join(words)!r}: {wrong}",
             hint="it takes the options of braid compile, see braid diff --help",
         ) from error
 

@@ -34,9 +34,7 @@ class CompiledFacts:
     @staticmethod
     def of_source(model: Path, options: CompileOptions, artifact: Artifact) -> "CompiledFacts":
         """Return what was decided about a model, and what came out. Raises BraidError as above."""
-        return replace(
-            CompiledFacts.of_artifact(artifact), kernels=decided_kernels(model, options)
-        )
+        return replace(CompiledFacts.of_artifact(artifact), kernels=decided_kernels(model, options))
 
 
 def _settings(manifest: Manifest) -> dict[str, str]:

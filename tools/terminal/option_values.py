@@ -20,9 +20,11 @@ def split_pair(option: str, text: str) -> tuple[str, str]:
     """
     name, separator, value = text.rpartition("=")
     if not separator or not name:
+        is_name = text.isidentifier()
+        example = {text: "8"} if is_name else {"x": text or "8"}
         raise BraidError(
             f"{option_text(option)} is '{text}', expected NAME=VALUE",
-            hint=f"such as {option_text(option, {'x': text or '8'})}",
+            hint=f"such as {option_text(option, example)}",
         )
     return name, value
 

@@ -18,19 +18,32 @@ def usage_error(error: Exception, arguments: Sequence[str]) -> BraidError | None
         return None
     message = " ".join(str(format_message()).split())
     command = _command(error, arguments)
-    if "unexpected extra argument" in message and "--json" in arguments:
+    if "unexpected extra argument" in message and _follows_json(message, arguments):
         return BraidError(
             message, hint=f"--json takes no file, it prints: {command} … --json > FILE"
         )
     if message == _NO_COMMAND:
         return _no_command(error, command, arguments)
+    return BraidError(value_error(error, arguments) or message, hint=f"see {command} --help")
+
+
+def value_error(error: Exception, arguments: Sequence[str]) -> str | None:
+    """Return what is wrong with the value of an option; None for errors of other kinds."""
+    message = " ".join(str(getattr(error, "format_message", str)()).split())
     flag, _, wrong = message.removeprefix("Invalid value for ").partition(": ")
     value = _value_of(getattr(error, "param", None), arguments)
-    if wrong.startswith(_PREFIX) and value is not None:
-        expected = wrong.removeprefix(_PREFIX).partition(", unable")[0]
-        name = flag.strip("'")
-        message = f"{name} is '{value:.200}', expected {expected.removeprefix('a valid ')}"
-    return BraidError(message, hint=f"see {command} --help")
+    if value is None or not wrong.startswith(_PREFIX):
+        return None
+    expected = wrong.removeprefix(_PREFIX).partition(", unable")[0]
+    name = flag.strip("'")
+    return f"{name} is '{value:.200}', expected {expected.removeprefix('a valid ')}"
+
+
+def _follows_json(message: str, arguments: Sequence[str]) -> bool:
+    """Return whether the first argument that is too many stands behind `--json`."""
+    extra = message.rpartition("(")[2].rstrip(")").split()
+    places = (n for n, each in enumerate(arguments[1:], 1) if [each] == extra[:1])
+    return any(arguments[place - 1] == "--json" for place in places)
 
 
 def _no_command(error: Exception, command: str, arguments: Sequence[str]) -> BraidError:

@@ -60,7 +60,8 @@ def read_bucketed(
 
 def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[str, list[int]]:
     known = model.dims
-    listed = ", ".join(f"'{dim}'" for dim in known) or "none"
+    names = ", ".join(f"'{dim}'" for dim in known)
+    listed = f"its open dims are {names}" if names else "none of its dims is open"
     chosen: dict[str, list[int]] = {}
     for name in (*buckets, *bounds):
         if name in model.fixed_sizes:
@@ -72,15 +73,18 @@ def _chosen_sizes(model: OpenModel, buckets: Buckets, bounds: Bounds) -> dict[st
         if name not in known:
             raise BraidError(
                 f"the model has no open dim '{name}'",
-                hint=did_you_mean(str(name), known) or f"its open dims are {listed}",
+                hint=did_you_mean(str(name), known) or listed,
             )
         if name in buckets and name in bounds:
             raise BraidError(f"dim '{name}' has both buckets and a bound")
         given = buckets[name] if name in buckets else [bounds[name]]
         sizes = whole_numbers(given)
         if not sizes or min(sizes) < 1:
+            found = f"sizes of dim '{name}' are {given}, expected a list of sizes"
+            if name in bounds:
+                found = f"the bound of dim '{name}' is {bounds[name]!r}, expected a size"
             raise BraidError(
-                f"sizes of dim '{name}' are {given}, expected sizes of at least 1",
+                f"{found} of at least 1",
                 hint=f"such as {option_text('shape_buckets', {name: (1, 8)})} or "
                 f"{option_text('shape_bounds', {name: 8})}",
             )

@@ -147,7 +147,7 @@ COMPILING: dict[str, tuple[Call, str]] = {
     ),
     "a negative size": (
         compile(OPEN, shapes={"image": (-1, 3)}),
-        r"shape of 'image' is \(-1, 3\), expected sizes of at least 0\nhint: such as shapes=",
+        r"shape of 'image' is \(-1, 3\), expected a list of sizes of at least 0\nhint: such as",
     ),
     "shapes without names": (
         compile(OPEN, shapes=(1, 3)),
@@ -175,7 +175,7 @@ COMPILING: dict[str, tuple[Call, str]] = {
     ),
     "a bound below 1": (
         compile(OPEN, shape_bounds={"batch": -3}),
-        r"sizes of dim 'batch' are \[-3\], expected sizes of at least 1\nhint: such as",
+        r"the bound of dim 'batch' is -3, expected a size of at least 1\nhint: such as",
     ),
     "a value of another input": (
         compile(RESHAPED, constants={"shpae": [1, 4]}),

@@ -9,15 +9,25 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
+from typing import Any
 import numpy as np
 import braid
 import braid.onnxruntime as ort
+
+class Tensor:
+    ...
 
 model = braid.compile("model.onnx", threads=2, dims={"batch": 4}, progress=print)
 reveal_type(model)  # braid.runtime.model.Model
 reveal_type(model.threads)  # int
 reveal_type(model.run([np.zeros(3)]))  # list[numpy.ndarray[tuple[Any, ...], numpy.dtype[Any]]]
 reveal_type(model.profile()["conv"].seconds)  # float
+x = np.zeros((2, 3), np.float32)
+reveal_type(model(x, {"y": x}, z=1.5) is None)  # bool
+array: np.ndarray[tuple[int, ...], np.dtype[np.float32]] | tuple[Any, ...] = model(x)
+wrong: str = model({"x": x})  # error: Incompatible types in assignment
+tensor: Tensor = model(Tensor(), out=x)
+results: list[Tensor] = model.run([Tensor()])
 reveal_type(model.inputs[0].shape)  # tuple[int, ...]
 reveal_type(braid.load("model.braid"))  # braid.runtime.model.Model
 reveal_type(braid.__version__)  # str

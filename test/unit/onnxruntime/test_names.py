@@ -45,6 +45,15 @@ def test_enumerations(name: str) -> None:
     assert {n: int(v.value) for n, v in real.__members__.items()} == {
         n: int(v) for n, v in ours.__members__.items()
     }
+    assert set(map(str, real.__members__.values())) == set(map(str, ours.__members__.values()))
+
+
+def test_options_that_are_enumerations(ort: ModuleType) -> None:
+    options = ort.SessionOptions()
+    assert str(options.graph_optimization_level) == "GraphOptimizationLevel.ORT_ENABLE_ALL"
+    assert f"{options.execution_mode}" == "ExecutionMode.ORT_SEQUENTIAL"
+    assert repr(options.execution_order) == "<ExecutionOrder.DEFAULT: 0>"
+    assert int(options.graph_optimization_level) == 99
 
 
 @pytest.mark.parametrize("module", ["onnxruntime", "braid.onnxruntime"])

@@ -64,6 +64,8 @@ def test_what_is_said_of_inputs_and_outputs(session: Any) -> None:
     # Of a shape that the model does not declare, ONNX Runtime and braid may infer other names.
     assert (name, shape[0], type(shape[1]), kind) == ("turned", 4, str, "tensor(float)")
     assert session.get_overridable_initializers() == []
+    text = "NodeArg(name='x', type='tensor(float)', shape=['batch', 3])"
+    assert str(session.get_inputs()[0]) == text
 
 
 def test_metadata(session: Any) -> None:
@@ -72,6 +74,12 @@ def test_metadata(session: Any) -> None:
     assert (meta.producer_name, meta.domain, meta.version) == ("a test", "org.example", 7)
     assert (meta.graph_name, meta.graph_description) == ("scaled", "a graph")
     assert meta.description == "a model"
+
+
+def test_a_model_without_a_version(ort: ModuleType, proto: onnx.ModelProto) -> None:
+    proto.ClearField("model_version")
+    session = ort.InferenceSession(proto.SerializeToString())
+    assert session.get_modelmeta().version == 2**63 - 1
 
 
 def test_providers(session: Any) -> None:
@@ -302,13 +310,17 @@ def test_with(path: Path, feed: Feed) -> None:
 
 
 def test_artifacts(path: Path, feed: Feed, x: np.ndarray, tmp_path: Path) -> None:
-    own.InferenceSession(path).model.save(tmp_path / "scaled.braid")
-    session = own.InferenceSession(tmp_path / "scaled.braid")
-    np.testing.assert_allclose(session.run(["y"], feed)[0], expected(x), rtol=1e-5, atol=1e-6)
-    assert session.get_inputs() == [
-        own.NodeArg("x", ["batch", 3], "tensor(float)"),
-        own.NodeArg("factor", [], "tensor(float)"),
-    ]
+    artifact = tmp_path / "scaled.braid"
+    own.InferenceSession(path).model.save(artifact)
+    for source in (artifact, artifact.read_bytes()):
+        session = own.InferenceSession(source)
+        np.testing.assert_allclose(session.run(["y"], feed)[0], expected(x), rtol=1e-5, atol=1e-6)
+        assert session.get_inputs() == [
+            own.NodeArg("x", ["batch", 3], "tensor(float)"),
+            own.NodeArg("factor", [], "tensor(float)"),
+        ]
+    with pytest.raises(BraidError, match="not a usable braid artifact"):
+        own.InferenceSession(artifact.read_bytes()[:5000])
     with pytest.raises(BraidError, match="No such file"):
         own.InferenceSession(tmp_path / "none.braid")
 

@@ -49,6 +49,7 @@ MISTAKES = (
         "nan",
         "verify --help",
     ),
+    _m("compile good.onnx --shape x", "--shape", "NAME=VALUE", "'x'", "--shape x=8"),
     _m("inspect good.onnx --json out.json", "out.json", "takes no file", "unexpected", "> FILE"),
     _m("inspect good.onnx -q -v", "-q and -v", "exclude", "-v", "one of them"),
     _m("cache shwo", "shwo", "show", "No such command", "Did you mean 'show'"),

@@ -3,7 +3,8 @@
 The checker or ONNX Runtime refuses each of the former, and both take each of the latter.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -343,3 +344,34 @@ def test_a_newer_format() -> None:
     model.ir_version = 99
     with pytest.raises(BraidError, match="IR version 99, expected at most"):
         import_onnx(model)
+
+
+TEXTS = {
+    "graph": lambda m: setattr(m.graph, "name", "QQQQ"),
+    "op": lambda m: setattr(m.graph.node[0], "op_type", "QQQQ"),
+    "domain": lambda m: setattr(m.graph.node[0], "domain", "QQQQ"),
+    "node": lambda m: setattr(m.graph.node[0], "name", "QQQQ"),
+    "operand": lambda m: m.graph.node[0].input.append("QQQQ"),
+    "attribute": lambda m: m.graph.node[0].attribute.add(name="QQQQ", type=2, i=1),
+    "dim": lambda m: m.graph.input[0].type.tensor_type.shape.dim.add(dim_param="QQQQ"),
+    "weight": lambda m: m.graph.initializer.append(from_array(X, "QQQQ")),
+    "metadata": lambda m: m.metadata_props.add(key="a", value="QQQQ"),
+    "opset": lambda m: m.opset_import.add(domain="QQQQ", version=1),
+}
+
+
+@pytest.mark.parametrize("change", TEXTS.values(), ids=TEXTS)
+def test_text_that_is_no_utf8(change: Callable[[ModelProto], object], tmp_path: Path) -> None:
+    """Check bytes, files and parsed models, and that what nothing reads may be anything."""
+    graph = make_graph([make_node("Relu", ["x"], ["y"])], "g", [value("x")], [value("y")])
+    model = make_model(graph, opset_imports=[make_opsetid("", 18)], ir_version=9)
+    model.graph.doc_string = "RRRR"
+    sound = model.SerializeToString().replace(b"RRRR", b"\xc9RRR")
+    np.testing.assert_array_equal(braid.compile(sound)(X), np.maximum(X, 0))
+    change(model)
+    data = model.SerializeToString().replace(b"QQQQ", b"\xc9QQQ")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(data)
+    for source in (data, path, ModelProto.FromString(data)):
+        with pytest.raises(BraidError, match=r"is b'\\xc9QQQ', expected text in UTF-8"):
+            braid.compile(source)
