@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -71,6 +72,10 @@ RUNS = (
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("json")
     write_files(path)
+    # What runs make that `make test` may leave out.
+    shutil.copy(path / "good.braid", path / "again.braid")
+    profile = str(path / "p.json")
+    assert main(["run", str(path / "good.onnx"), "--random", "-q", "--profile", profile]) == 0
     return path
 
 
