@@ -209,6 +209,8 @@ def _empty(shape: tuple[int, ...], dtype: str) -> str:
 def _check_dtype(what: str, spec: TensorSpec, value: Buffer, hint: str) -> None:
     if value.dtype != numpy_dtype(spec.dtype):
         foreign = "" if value.dtype.isnative else " in the byte order of another machine"
+        if value.dtype.kind == "c":
+            hint = f"models have no complex numbers: give a part, as x.real.astype('{spec.dtype}')"
         raise BraidError(
             f"{what} '{spec.name}' has dtype {value.dtype.name}{foreign}, expected {spec.dtype}",
             hint=hint,

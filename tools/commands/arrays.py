@@ -246,7 +246,8 @@ def random_array(
     except (MemoryError, ValueError) as error:  # numpy raises the latter for what no memory holds
         raise BraidError(
             f"input '{spec.name}' of shape {list(spec.bound)} does not fit in memory",
-            hint="give smaller sizes: --dim NAME=SIZE or --shape",
+            hint="give smaller sizes of open dims, --dim NAME=SIZE or --shape, or export the model "
+            "with smaller ones",
         ) from error
 
 
