@@ -107,10 +107,10 @@ def _shape_hint(spec: TensorSpec, shape: tuple[int, ...]) -> str:
 
 
 def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> dict[str, int]:
-    """Return the sizes of open dims by name: those of one name must agree.
+    """Return the sizes of open dims by name, and those that elements of inputs are.
 
     Raises:
-        BraidError: a dim has two sizes.
+        BraidError: a dim has two sizes, or an element is negative.
 
     """
     sizes: dict[str, int] = {}
@@ -120,6 +120,13 @@ def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> di
                 raise BraidError(
                     f"dim '{name}' is {size} in input '{spec.name}', and {sizes[name]} in an "
                     "input before it"
+                )
+        for number, name in enumerate(spec.values):
+            sizes[name] = int(value.reshape(-1)[number])
+            if sizes[name] < 0:
+                raise BraidError(
+                    f"input '{spec.name}': element {number} is {sizes[name]}, expected a size, at "
+                    "least 0"
                 )
     return sizes
 

@@ -26,7 +26,8 @@ class TensorSpec:
 
     `shape` has -1 for an open dim; `bound` is the upper bound of each dim, equal to `shape` where
     the dim is not open, and `UNBOUNDED` where an open one may have any size. `dims` names the open
-    dims that are among the model's, "" elsewhere; it is empty where there are none.
+    dims that are among the model's, "" elsewhere; it is empty where there are none. `values` names
+    the sizes that the elements of an input are: what they say decides shapes.
     """
 
     name: str
@@ -34,6 +35,7 @@ class TensorSpec:
     shape: tuple[int, ...]
     bound: tuple[int, ...]
     dims: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
 
     @classmethod
     def static(cls, name: str, dtype: str, shape: tuple[int, ...]) -> "TensorSpec":
@@ -247,6 +249,7 @@ def _read_tensor(fields: Any) -> TensorSpec:
         _read_list(fields, "shape", int),
         _read_list(fields, "bound", int),
         _read_list(fields, "dims", str),
+        _read_list(fields, "values", str) if "values" in fields else (),
     )
 
 

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple, cast
 
@@ -32,7 +33,7 @@ from braid.runtime.device_ports import Users, check_place, ports_of
 from braid.runtime.dtypes import dtype_name, numpy_dtype
 from braid.runtime.interruption import Interruption
 from braid.runtime.manifest import DeviceSpec, DimSpec, TensorSpec
-from braid.runtime.native_abi import CModel, CTensor, file_name, last_error, load_library
+from braid.runtime.native_abi import CModel, COpen, CTensor, file_name, last_error, load_library
 from braid.runtime.profile_entries import ProfileEntry, profile_entries
 from braid.support.entry_points import DEVICES_GROUP, installed_paths
 from braid.support.errors import BraidError
@@ -80,7 +81,9 @@ class NativeModel:
         _close_with(self, library.braid_model_close, handle)
         self.descriptor: CModel = library.braid_model_describe(handle).contents
         self.dims = _read_dims(self.descriptor)
-        self.inputs = self._read_specs(self.descriptor.inputs, self.descriptor.input_count)
+        inputs = self._read_specs(self.descriptor.inputs, self.descriptor.input_count)
+        self.inputs = _with_values(inputs, self.descriptor, self.dims)
+        self.value_inputs = tuple(i for i, spec in enumerate(self.inputs) if spec.values)
         self.outputs = self._read_specs(self.descriptor.outputs, self.descriptor.output_count)
         self.ports = ports_of(self.descriptor)
         self.arena_bytes = self.descriptor.arena_bytes
@@ -266,17 +269,19 @@ class NativeContext:
         return check_input(expected.spec, value)
 
     def shapes_for(self, inputs: Sequence[Buffer]) -> list[tuple[int, ...]]:
-        """Return the shapes of outputs' buffers for inputs of these shapes.
+        """Return the shapes of outputs' buffers for inputs of these shapes, and values of sizes.
 
         Raises:
             BraidError: the model does not run at them.
 
         """
         given = [array.shape for array in inputs]
+        for i in self.model.value_inputs:
+            given.append(self._set_input_values(i, inputs[i]))
         if self._shaped is not None and self._shaped[0] == given:
             return self._shaped[1]
         self._shaped = None
-        for i, (spec, shape) in enumerate(zip(self.model.inputs, given, strict=True)):
+        for i, (spec, shape) in enumerate(zip(self.model.inputs, given, strict=False)):
             if -1 in spec.shape:
                 self._set_input_shape(i, shape)
         shapes = [self._shape_before(i) for i in range(len(self.model.outputs))]
@@ -310,6 +315,12 @@ class NativeContext:
         sizes = (ctypes.c_int64 * len(shape))(*shape)
         if load_library().braid_context_set_input_shape(self._handle, index, sizes) != 0:
             raise last_error()
+
+    def _set_input_values(self, index: int, array: Buffer) -> tuple[int, ...]:
+        """Let an input tell sizes; return them."""
+        if load_library().braid_context_set_input_values(self._handle, index, address_of(array)):
+            raise last_error()
+        return tuple(map(int, np.asarray(array).reshape(-1)))
 
     def _shape_before(self, index: int) -> tuple[int, ...]:
         """Return the shape of an output's buffer before the run."""
@@ -380,6 +391,23 @@ def _read_spec(tensor: CTensor, dims: Sequence[DimSpec]) -> TensorSpec:
         tuple(tensor.shape[: tensor.rank]),
         tuple(tensor.bound[: tensor.rank]),
         names if any(names) else (),
+    )
+
+
+def _with_values(
+    inputs: Sequence[TensorSpec], descriptor: CModel, dims: Sequence[DimSpec]
+) -> tuple[TensorSpec, ...]:
+    """Return the inputs with the names of the sizes that their elements are."""
+    values: dict[int, dict[int, str]] = {}
+    if descriptor.open is not None:
+        opened = COpen.from_address(descriptor.open)
+        for own in (opened.values[i] for i in range(opened.value_count)):
+            values.setdefault(own.input, {})[own.element] = dims[own.dim].name
+    return tuple(
+        replace(spec, values=tuple(name for _, name in sorted(values[i].items())))
+        if i in values
+        else spec
+        for i, spec in enumerate(inputs)
     )
 
 

@@ -135,6 +135,27 @@ class CStreamOptions(ctypes.Structure):
     _fields_ = (("threads", c_int64), ("deadline", c_int64), ("goes_on", c_int64))
 
 
+class CValueSize(ctypes.Structure):
+    """`braid_value_size_v1`."""
+
+    input: int
+    element: int
+    dim: int
+    _fields_ = (("input", c_int64), ("element", c_int64), ("dim", c_int64))
+
+
+class COpen(ctypes.Structure):
+    """`braid_open_v1`, of which Python reads the last two fields."""
+
+    value_count: int
+    values: Sequence[CValueSize]
+    _fields_ = (
+        ("others", c_int64 * 9),
+        ("value_count", c_int64),
+        ("values", POINTER(CValueSize)),
+    )
+
+
 class CModel(ctypes.Structure):
     """`braid_model_v2`."""
 
@@ -216,6 +237,7 @@ _SIGNATURES = {
     "braid_model_close": (None, (c_void_p,)),
     "braid_context_create": (c_void_p, (c_void_p, c_int64)),
     "braid_context_set_input_shape": (c_int, (c_void_p, c_int64, POINTER(c_int64))),
+    "braid_context_set_input_values": (c_int, (c_void_p, c_int64, c_void_p)),
     "braid_context_output_shape": (POINTER(c_int64), (c_void_p, c_int64)),
     "braid_context_set_poll": (None, (c_void_p, POLL)),
     "braid_context_run": (c_int, (c_void_p, POINTER(c_void_p), POINTER(c_void_p))),

@@ -11,8 +11,9 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count
+from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.settings import write_settings
-from braid.dialects.braid.sizes import is_open, likely_sizes
+from braid.dialects.braid.sizes import is_open, likely_sizes, value_sizes
 from braid.dialects.braid.variants import public_functions, variant_sizes
 from braid.driver.lowered_model import LoweredModel, all_parameters
 from braid.driver.memory_budget import check_budget, fits, report_thresholds, with_budget
@@ -32,7 +33,7 @@ from braid.support.diagnostics import Diagnostic, emit
 from braid.support.distribution import install_command
 from braid.support.entry_points import FAMILIES_GROUP, family_backends
 from braid.support.errors import BraidError, UnsupportedError
-from braid.support.option_names import option_text
+from braid.support.option_names import Value, option_text
 from braid.support.settings import Kernels, Numerics
 from braid.support.shared_objects import ONEDNN, OPENBLAS, loaded_library
 from braid.targets.backends import backend_of
@@ -125,7 +126,7 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: i
     """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
     if not is_open(module):
         return
-    hint = f"give the sizes of the inputs, such as {option_text('dims', likely_sizes(module))}"
+    hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
     fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]
     if fixed:
         raise UnsupportedError(
@@ -139,6 +140,17 @@ def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: i
         raise UnsupportedError("a variant for some sizes has open sizes", hint=hint)
     if budget is not None:
         raise UnsupportedError("a memory budget is for models of known sizes", hint=hint)
+
+
+def _fixing_options(module: ModuleOp) -> str:
+    """Return options that fix the open dims of a model, and the inputs that hold sizes."""
+    dims, constants = likely_sizes(module), dict[str, Value]()
+    for function in public_functions(module):
+        for name, values in zip(input_names(function), value_sizes(function), strict=True):
+            if values:
+                constants[name] = [dims.pop(own, 1) for own in values]
+    texts = [option_text("dims", dims)] if dims else []
+    return " ".join([*texts, *([option_text("constants", constants)] if constants else [])])
 
 
 def _strict(read: Callable[[], SourceModel]) -> SourceModel:

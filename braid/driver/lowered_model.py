@@ -170,5 +170,7 @@ def _described_specs(ports: Sequence[ModelPort], dims: Sequence[DimSpec]) -> tup
         names = tuple("" if number < 0 else dims[number].name for number in port.dims)
         dtype = np.dtype(to_numpy(port.element_type)).name
         shape, bound = tuple(port.shape), tuple(port.bound)
-        found.append(TensorSpec(port.name, dtype, shape, bound, names if any(names) else ()))
+        told = tuple(port.values)
+        dim_names = names if any(names) else ()
+        found.append(TensorSpec(port.name, dtype, shape, bound, dim_names, told))
     return tuple(found)

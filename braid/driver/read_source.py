@@ -339,6 +339,11 @@ def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
     """Import a model, with open dims as sizes. Raises BraidError as `import_onnx`."""
     try:
         return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
+    except UnsupportedError as error:
+        try:
+            return _kept_open(source, fixed, {})  # where values of inputs are sizes
+        except UnsupportedError:
+            raise error from None
     except OpenDimsError:
         from braid.driver.sources.likely_sizes import valid_sizes  # imported where dims are open
 

@@ -24,6 +24,8 @@ VARIANT = "braid.variant"
 """On a function: the sizes of the model's open dims, by name, that it is for."""
 DIMS = "braid.dims"
 """On arguments and results: which of the model's open dims each dim is, "" for none."""
+VALUE_SIZES = "braid.value_sizes"
+"""On an argument of integers: the symbols whose values its elements are, `#braid.sizes<["k"]>`."""
 SYMBOLS = "braid.symbols"
 """On a function: what is assumed of each symbol that sizes of its types use, by name:
 `{batch = #braid.symbol<{min = 1 : i64}>}`."""

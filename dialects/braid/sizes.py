@@ -5,6 +5,7 @@ a type says, as a layout does: `tensor<?x768xf32, #braid.sizes<["batch * sequenc
 is copied therefore keeps its sizes, and text that is parsed again has them.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -18,6 +19,7 @@ from xdsl.dialects.builtin import (
     NoneAttr,
     StringAttr,
     TensorType,
+    i32,
     i64,
 )
 from xdsl.dialects.func import FuncOp
@@ -27,11 +29,19 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from braid.dialects.braid.attribute_names import SYMBOLS
+from braid.dialects.braid.attribute_names import SYMBOLS, VALUE_SIZES
 from braid.dialects.braid.layout import DYNAMIC, InvalidLayout, Layout
 from braid.support.likely_sizes import LIKELY_SEQUENCE, likely_size
 from braid.support.sizes.assumptions import Assumed, Assumptions
-from braid.support.sizes.expression import Extent, Size, SizeError, symbol, symbols_of
+from braid.support.sizes.expression import (
+    Extent,
+    Size,
+    SizeError,
+    Symbol,
+    atom_alone,
+    symbol,
+    symbols_of,
+)
 from braid.support.sizes.reading import parse_size
 from braid.support.sizes.text import print_size
 
@@ -263,6 +273,34 @@ def assumptions_of(function: Operation) -> Assumptions:
 # ---- Symbols of a module ----
 
 
+def value_sizes(function: FuncOp) -> list[tuple[str, ...]]:
+    """Return, for each argument, the symbols that its elements tell; none for most.
+
+    Raises VerifyException for a list that does not fit the argument.
+    """
+    if function.arg_attrs is None:
+        return [()] * len(function.function_type.inputs)
+    held = [own.data.get(VALUE_SIZES) for own in function.arg_attrs]
+    types = function.function_type.inputs.data
+    return [_told_by(own, type) for own, type in zip(held, types, strict=True)]
+
+
+def _told_by(held: Attribute | None, type: Attribute) -> tuple[str, ...]:
+    if held is None:
+        return ()
+    names = held.get_values() if isinstance(held, SizesAttr) else ()
+    atoms = [atom_alone(name) if isinstance(name, Size) else None for name in names]
+    symbols = tuple(atom.name for atom in atoms if isinstance(atom, Symbol))
+    shape = type.get_shape() if isinstance(type, TensorType) else (DYNAMIC,)
+    is_read = type in (TensorType(i32, shape), TensorType(i64, shape))
+    if not is_read or math.prod(shape) != len(symbols) or len(symbols) < len(names):
+        raise VerifyException(
+            f"'{VALUE_SIZES}' is {held} on an argument of type {type}, expected a symbol for each "
+            "element of a tensor of i32 or i64"
+        )
+    return symbols
+
+
 def tensor_types(root: Operation) -> "Iterator[TensorType[Any]]":
     """Yield the types of all tensors inside of an op: results and arguments of blocks."""
     for op in root.walk():
@@ -281,12 +319,14 @@ def symbols_used(root: Operation) -> set[str]:
 
 
 def is_open(module: Operation) -> bool:
-    """Return whether a function, or one of a module, takes tensors of sizes with a name."""
+    """Return whether a function, or one of a module, takes tensors of sizes, or tells sizes."""
     inside = (op for region in module.regions for block in region.blocks for op in block.ops)
-    functions = (op for op in (module, *inside) if isinstance(op, FuncOp))
+    functions = [op for op in (module, *inside) if isinstance(op, FuncOp)]
     types = (type for function in functions for type in function.function_type.inputs)
     tensors = (cast("TensorType[Any]", type) for type in types if isinstance(type, TensorType))
-    return any(sizes_of_type(type) is not None for type in tensors)
+    return any(sizes_of_type(type) is not None for type in tensors) or any(
+        VALUE_SIZES in own.data for function in functions for own in function.arg_attrs or ()
+    )
 
 
 def has_open_dims(root: Operation) -> bool:
@@ -299,7 +339,8 @@ def likely_sizes(root: Operation) -> dict[str, int]:
 
     It is the first that `braid.symbols` says is likely. Otherwise the first dim of a tensor of two
     or more is a batch, of 1, the last two of four are sides, of 224, and others are sequences, of
-    128, each brought into its range; the first tensor with the symbol counts.
+    128, each brought into its range; the first tensor with the symbol counts. The elements of an
+    input that are sizes count as the dims of a shape.
     """
     functions = [op for op in root.walk() if isinstance(op, FuncOp)]
     assumed = {name: own for f in functions for name, own in assumptions_of(f).symbols}
@@ -312,6 +353,9 @@ def likely_sizes(root: Operation) -> dict[str, int]:
                     guesses[name] = (
                         likely_size(dim, type.get_num_dims()) if is_alone else LIKELY_SEQUENCE
                     )
+    for names in (names for f in functions for names in value_sizes(f)):
+        for dim, name in enumerate(names):  # as if they were a shape
+            guesses.setdefault(name, likely_size(dim, len(names)))
     return {name: _first_likely(assumed.get(name, Assumed()), guesses[name]) for name in guesses}
 
 

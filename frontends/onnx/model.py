@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,12 +17,14 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
 
-from braid.dialects.braid.attribute_names import NAME
+from braid.dialects.braid.attribute_names import NAME, VALUE_SIZES
 from braid.dialects.braid.base import AnyTensor, tensor_type
 from braid.dialects.braid.dtypes import from_numpy
 from braid.dialects.braid.layout import DYNAMIC, MOST_DIMS
 from braid.dialects.braid.relayout import Array
+from braid.dialects.braid.size_evaluation import fixed_shape
 from braid.dialects.braid.size_limits import MOST_ELEMENTS
+from braid.dialects.braid.sizes import SizesAttr
 from braid.frontends.collector import collector_paused
 from braid.frontends.onnx.building.builder import Builder, ParameterStore
 from braid.frontends.onnx.fixed_inputs import Fixed, FixedInputs, fix_inputs, shape_text
@@ -60,7 +62,9 @@ def import_onnx(
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
     such dims by name, or the names of others that they equal. `constants` fixes the values of
     inputs, which then are none any more: those on which shapes depend, say. With `keep_open`, dims
-    that are left open are sizes of their names; without it they are an error.
+    that are left open are sizes of their names; without it they are an error. Shapes may then also
+    depend on the values of small inputs of integers, which are sizes: `braid.value_sizes` of the
+    argument names them.
     Inputs and outputs keep their names as `braid.name` of the function's arguments and results,
     and every op the name of the model's value that it gives.
     Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
@@ -68,31 +72,63 @@ def import_onnx(
     """
     with collector_paused():
         file = ModelFile(source)
-        graph = file.proto.graph
         inputs = fix_inputs(file, Fixed(shapes or {}, dims or {}, constants or {}))
         types = _input_types(file, inputs, keep_open)
-        block = Block(arg_types=types)
-        parameters = ParameterStore()
-        builder = Builder(block, parameters)
-        importer = GraphImporter(builder, file)
-        builder.inputs = dict(zip(block.args, inputs.shapes, strict=True))
-        scope: Scope = {name: argument for argument, name in builder.inputs.items()}
-        scope.update({name: builder.constant(a) for name, a in inputs.constants.items()})
-        results = _imported_graph(file, importer, scope)
-        builder.insert(ReturnOp(*results))
-        builder.new_ops.clear()
-        if builder.prologue and block.first_op is not None:
-            block.insert_ops_before(builder.prologue, block.first_op)
-        function = FuncOp(
-            "main",
-            FunctionType.from_lists(types, [value.type for value in results]),
-            Region(block),
-            arg_attrs=_names(list(inputs.shapes)),
-            res_attrs=_names(_distinct([value.name for value in graph.output])),
+        told: set[str] = set()
+        while True:
+            builder = Builder(Block(arg_types=types), ParameterStore())
+            builder.inputs = dict(zip(builder.block.args, inputs.shapes, strict=True))
+            try:
+                return _import(file, inputs, builder, told)
+            except UnsupportedError:
+                if not keep_open or builder.wanted <= told:
+                    raise
+            told |= builder.wanted
+
+
+def _import(
+    file: ModelFile, inputs: FixedInputs, builder: Builder, told: Set[str]
+) -> ImportedModel:
+    """Import into the block of a builder; the elements of the inputs `told` are sizes."""
+    block, values = builder.block, dict[str, tuple[str, ...]]()
+    for argument, name in builder.inputs.items():
+        if name in told:
+            values[name] = _value_names(argument, name, inputs)
+            builder.tell_sizes(argument, values[name])
+    importer = GraphImporter(builder, file)
+    scope: Scope = {name: argument for argument, name in builder.inputs.items()}
+    scope.update({name: builder.constant(a) for name, a in inputs.constants.items()})
+    results = _imported_graph(file, importer, scope)
+    builder.insert(ReturnOp(*results))
+    builder.new_ops.clear()
+    if builder.prologue and block.first_op is not None:
+        block.insert_ops_before(builder.prologue, block.first_op)
+    ports = [
+        DictionaryAttr(
+            {NAME: StringAttr(name)}
+            | ({VALUE_SIZES: SizesAttr.of(list(map(symbol, values[name])))} if name in told else {})
         )
-        if builder.has_leftovers:
-            _drop_uses_outside(function)
-        return ImportedModel(ModuleOp([function]), parameters)
+        for name in inputs.shapes
+    ]
+    function = FuncOp(
+        "main",
+        FunctionType.from_lists([arg.type for arg in block.args], [v.type for v in results]),
+        Region(block),
+        arg_attrs=ArrayAttr(ports),
+        res_attrs=_names(_distinct([value.name for value in file.proto.graph.output])),
+    )
+    if builder.has_leftovers:
+        _drop_uses_outside(function)
+    return ImportedModel(ModuleOp([function]), builder.parameters)
+
+
+def _value_names(argument: SSAValue, name: str, inputs: FixedInputs) -> tuple[str, ...]:
+    """Return the names of the sizes that an input's elements are, which no open dim has."""
+    count = math.prod(fixed_shape(argument))
+    names = [f"{name}.value"] if count == 1 else [f"{name}.value[{n}]" for n in range(count)]
+    while taken := set(names) & set(inputs.open_dims):
+        names = [own + "_" if own in taken else own for own in names]
+    return tuple(names)
 
 
 def _imported_graph(file: ModelFile, importer: GraphImporter, scope: Scope) -> list[SSAValue]:

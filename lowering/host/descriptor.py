@@ -16,7 +16,7 @@ from braid.lowering.host.open_model import OpenModel
 ir: Any = import_module("llvmlite.ir")
 """llvmlite comes without types."""
 
-ABI_VERSION = 11
+ABI_VERSION = 12
 UNBOUNDED = (1 << 63) - 1
 """The bound of an open dim of which nothing is assumed."""
 SYMBOL = "braid_model"
@@ -35,6 +35,7 @@ _STAGE = ir.LiteralStructType([_I64, _POINTER, _POINTER, _I64, _I64, _POINTER])
 _CHANNEL = ir.LiteralStructType([_I64, _I64])
 _OPEN_BUFFER = ir.LiteralStructType([_I64, _I64, _I64])
 _EXPANSION = ir.LiteralStructType([*[_I64] * 7, _POINTER])
+_VALUE_SIZE = ir.LiteralStructType([_I64, _I64, _I64])
 _SIZE_CHECK = ir.LiteralStructType([_I64, _I64, _POINTER])
 _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 
@@ -43,7 +44,8 @@ _ENTRY = ir.FunctionType(ir.IntType(32), [_POINTER] * 5)
 class ModelPort:
     """An input or output of a model: `shape` has -1 for open dims, `bound` their upper bounds.
 
-    `dims` are the numbers of the open dims among the model's, -1 elsewhere.
+    `dims` are the numbers of the open dims among the model's, -1 elsewhere, and `values` the names
+    of the sizes that the elements of an input are.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ModelPort:
     shape: tuple[int, ...]
     bound: tuple[int, ...]
     dims: tuple[int, ...]
+    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,7 +195,7 @@ class _Descriptor:
             _I64(description.requests),
             *self._list([self._stage(stage) for stage in description.stages], _STAGE),
             *self._list([self._channel(own) for own in description.channels], _CHANNEL),
-            self._open(description.open),
+            self._open(description.open, [dim.name for dim in description.dims]),
             _I64(description.expanded_bytes),
             *self._list([self._expansion(own) for own in description.expanded], _EXPANSION),
         ]
@@ -262,7 +265,7 @@ class _Descriptor:
     def _channel(self, channel: ChannelEntry) -> Any:
         return ir.Constant(_CHANNEL, [_I64(channel.nbytes), _I64(channel.slots)])
 
-    def _open(self, model: OpenModel | None) -> Any:
+    def _open(self, model: OpenModel | None, dims: Sequence[str]) -> Any:
         if model is None:
             return ir.Constant(_POINTER, None)
         program = model.program()
@@ -276,6 +279,10 @@ class _Descriptor:
             )
             for c in model.checks
         ]
+        values = [
+            ir.Constant(_VALUE_SIZE, [_I64(v.input), _I64(v.element), _I64(dims.index(v.symbol))])
+            for v in model.values
+        ]
         fields = [
             _I64(len(program.steps)),
             self._integers(program.words()),
@@ -283,6 +290,7 @@ class _Descriptor:
             *self._list(buffers, _OPEN_BUFFER),
             self._list([self._integers(shape) for shape in model.output_shapes], _POINTER)[1],
             *self._list(checks, _SIZE_CHECK),
+            *self._list(values, _VALUE_SIZE),
         ]
         type = ir.LiteralStructType([field.type for field in fields])
         return self._global(ir.Constant(type, fields))

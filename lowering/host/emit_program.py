@@ -28,7 +28,7 @@ from braid.dialects.braid.buffer import BufferAttr
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.failure import FailOp
 from braid.dialects.braid.launch import AwaitOp, LaunchOp
-from braid.dialects.braid.sizes import extents_of_type, is_open
+from braid.dialects.braid.sizes import extents_of_type, is_open, value_sizes
 from braid.lowering.host.branch_checks import BranchChecks
 from braid.lowering.host.control_flow import ControlFlow
 from braid.lowering.host.environment import Buffers, Environment
@@ -78,7 +78,8 @@ def emit_program(
         )
     table = SizeTable() if sizes is None else sizes
     program = _ProgramEmitter(source, function, symbol, counters, table).emit()
-    if untold := symbols_of(*table.extents) - _told(function):
+    values = {name for names in value_sizes(function) for name in names}
+    if untold := symbols_of(*table.extents) - _told(function) - values:
         raise UnsupportedError(
             f"the function has sizes without values: {', '.join(sorted(untold))}",
             location=source_location(function),

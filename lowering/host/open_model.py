@@ -10,7 +10,7 @@ from xdsl.dialects.func import FuncOp
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attribute_names import OPEN_BUFFERS, OPEN_LIFETIMES, SIZE_CHECKS
 from braid.dialects.braid.base import AnyTensor
-from braid.dialects.braid.sizes import SizesAttr, extents_of_type, is_open
+from braid.dialects.braid.sizes import SizesAttr, extents_of_type, is_open, value_sizes
 from braid.lowering.host.open_sizes import SizeTable
 from braid.support.errors import BraidError, UnsupportedError
 from braid.support.sizes.expression import Size, symbol, symbols_of
@@ -36,6 +36,15 @@ class SizeCheck:
 
 
 @dataclass(frozen=True)
+class ValueSize:
+    """An element of an input, both by number, whose value is the size `symbol`."""
+
+    input: int
+    element: int
+    symbol: str
+
+
+@dataclass(frozen=True)
 class OpenModel:
     """The sizes of a model, and what is known of them by number.
 
@@ -46,6 +55,7 @@ class OpenModel:
     buffers: tuple[OpenBuffer, ...]
     output_shapes: tuple[tuple[int, ...], ...]
     checks: tuple[SizeCheck, ...]
+    values: tuple[ValueSize, ...] = ()
 
     def program(self) -> Program:
         """Return what computes all sizes."""
@@ -72,7 +82,13 @@ def open_model_of(function: FuncOp) -> OpenModel | None:
     ]
     shapes = [extents_of_type(cast(AnyTensor, type)) for type in types.outputs]
     outputs = [tuple(table.number(extent) for extent in shape) for shape in shapes]
-    return OpenModel(table, tuple(buffers), tuple(outputs), tuple(_checks(function, table)))
+    values = tuple(
+        ValueSize(number, element, name)
+        for number, names in enumerate(value_sizes(function))
+        for element, name in enumerate(names)
+    )
+    checks = tuple(_checks(function, table))
+    return OpenModel(table, tuple(buffers), tuple(outputs), checks, values)
 
 
 def open_dims(function: FuncOp, model: OpenModel) -> list[str]:
@@ -82,7 +98,8 @@ def open_dims(function: FuncOp, model: OpenModel) -> list[str]:
     """
     types = cast("Sequence[AnyTensor]", function.function_type.inputs.data)
     used = sorted(symbols_of(*(extent for type in types for extent in extents_of_type(type))))
-    return list(dict.fromkeys((*model.program().symbols, *used)))
+    told = (value.symbol for value in model.values)
+    return list(dict.fromkeys((*model.program().symbols, *used, *told)))
 
 
 def _refuse_untold(function: FuncOp) -> None:

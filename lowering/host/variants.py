@@ -1,7 +1,7 @@
 """The programs of a model, one a variant, and what its descriptor says about them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from xdsl.dialects import func
@@ -26,7 +26,7 @@ from braid.dialects.braid.buffer import ALIGNMENT, BufferAttr
 from braid.dialects.braid.clusters import device_name, replicas_of
 from braid.dialects.braid.constants import ConstantOp, ParameterOp
 from braid.dialects.braid.ports import input_names, output_names
-from braid.dialects.braid.sizes import extents_of_type, sizes_of_type
+from braid.dialects.braid.sizes import extents_of_type, sizes_of_type, value_sizes
 from braid.dialects.braid.variants import (
     device_functions,
     padded_from,
@@ -137,8 +137,10 @@ def describe(
     if programs.open is not None:
         names = open_dims(first, programs.open)
     types = [function.function_type for function in functions]
+    inputs = _ports(input_names(first), [t.inputs.data for t in types], first.arg_attrs, names)
+    told = value_sizes(first)
     return ModelDescription(
-        _ports(input_names(first), [t.inputs.data for t in types], first.arg_attrs, names),
+        tuple(replace(port, values=own) for port, own in zip(inputs, told, strict=True)),
         _ports(output_names(first), [t.outputs.data for t in types], first.res_attrs, names),
         max(_integer(function, ARENA_BYTES) for function in functions),
         ALIGNMENT,

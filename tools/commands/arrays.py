@@ -112,7 +112,7 @@ def sized_inputs(
             have.
 
     """
-    known = {name for spec in specs for name in spec.dims if name}
+    known = {name for spec in specs for name in (*spec.dims, *spec.values) if name}
     for option, sizes in (("--dim", dims), ("--at", at)):
         for name, size in sizes.items():
             if name not in known or not isinstance(size, int):
@@ -191,12 +191,17 @@ def random_inputs(
     Floats are normally distributed, booleans are even odds. Integers are eight numbers from 0 on
     (so that they are valid trip counts), or those of `ranges` that are next to these: what they
     look up is then there. The same seed gives the same values. Open dims without a bound have
-    the sizes of `likely`, or such as `at_likely_sizes` guesses.
+    the sizes of `likely`, or such as `at_likely_sizes` guesses, and so have elements that are
+    sizes.
     """
     given = given or {}
     sized = at_likely_sizes(specs, given, likely or {})
     generator = np.random.default_rng(seed)
     values = {spec.name: random_array(spec, generator, ranges.get(spec.name)) for spec in sized}
+    for spec in specs:
+        for number, name in enumerate(spec.values):
+            if name in (likely or {}):
+                values[spec.name].reshape(-1)[number] = (likely or {})[name]
     return values | dict(given)
 
 

@@ -53,7 +53,7 @@ def bench(
     from braid.runtime.binding import bind_inputs
     from braid.tools.commands.arrays import random_inputs, read_inputs, sized_inputs
     from braid.tools.commands.measuring import measure_runs
-    from braid.tools.commands.models import open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
     from braid.tools.commands.streaming import measure_stream
 
     given, sizes = read_inputs(inputs), parse_at(at)
@@ -61,7 +61,8 @@ def bench(
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     left = [spec for spec in specs if spec.name not in given]
     ranges = ranges_of_inputs(model, options, left)
-    arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges))
+    likely = {**likely_values(model, options, left), **sizes}
+    arrays = bind_inputs(specs, (), random_inputs(specs, seed, given, ranges, likely))
     figures = measure_runs(lambda: opened.run(arrays), runs, warmup)
     flow = measure_stream(opened, arrays, runs, warmup) if stream else None
     data = {"model": str(model), "threads": options.threads}

@@ -92,6 +92,23 @@ def ranges_of_inputs(
     return input_ranges(read_to_compile(make_context(), path, options).module)
 
 
+def likely_values(
+    path: Path, options: CompileOptions, specs: Sequence[TensorSpec]
+) -> dict[str, int]:
+    """Return the likely sizes of a model in a file of which elements of inputs are sizes.
+
+    Nothing is known of artifacts, and nothing needed where no input tells sizes.
+    """
+    if path.suffix.lower() == ARTIFACT_SUFFIX or not any(spec.values for spec in specs):
+        return {}
+    from braid.driver.read_source import read_to_compile
+    from braid.driver.sources.decision_sizes import decision_sizes
+    from braid.passes.infrastructure.context import make_context
+
+    context = make_context()
+    return decision_sizes(context, read_to_compile(context, path, options).module)
+
+
 def refuse_options(options: CompileOptions, why: str) -> None:
     """Raise BraidError with the reason where an option of what is compiled is given."""
     for name in _OF_COMPILATIONS:

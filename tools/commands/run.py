@@ -88,7 +88,7 @@ def run(
     """
     from braid.runtime.interruption import limited_runs
     from braid.tools.commands.arrays import all_given, random_inputs, read_inputs, sized_inputs
-    from braid.tools.commands.models import open_dims, open_model, ranges_of_inputs
+    from braid.tools.commands.models import likely_values, open_dims, open_model, ranges_of_inputs
     from braid.tools.terminal.outputs import check_directory, check_outputs
 
     check_outputs(profile, trace, model=model)
@@ -100,7 +100,8 @@ def run(
     specs = sized_inputs(opened.inputs, options.shapes or {}, open_dims(model, options), sizes)
     if random:
         left = [spec for spec in specs if spec.name not in given]
-        values = random_inputs(specs, seed, given, ranges_of_inputs(model, options, left))
+        ranges, likely = ranges_of_inputs(model, options, left), likely_values(model, options, left)
+        values = random_inputs(specs, seed, given, ranges, {**likely, **sizes})
     else:
         values = all_given(specs, given)
     if trace is not None:

@@ -116,7 +116,7 @@ def verify(
     order, alone, placements = _exposed(known, source.module, options, per_cluster, onnx_runtime)
     tested = _interpreted(source) if interpret else _compiled(source, options)
     specs = sized_inputs(tested.inputs, {}, {}, sizes)
-    values = random_inputs(specs, seed, given, input_ranges(source.module), likely)
+    values = random_inputs(specs, seed, given, input_ranges(source.module), {**likely, **sizes})
     actual = tested.run_named(values)
     source = replace(source, module=alone.module)
     expected, reference = _expected(source, onnx_runtime, alone.inputs(values, actual), order)

@@ -18,7 +18,7 @@ def valid_sizes(model: OpenModel) -> Sizes | None:
     end = time.monotonic() + _SECONDS
     for sizes in _candidates(model):
         try:
-            model.at(sizes)
+            model.at(sizes, keep_open=True)
             return sizes
         except BraidError:
             if time.monotonic() > end:

@@ -71,8 +71,10 @@ class OpenModel:
         """Return the shapes of inputs and outputs, as declared, with what is fixed."""
         return self._inputs.shapes, self._inputs.outputs
 
-    def at(self, sizes: Mapping[str, int]) -> ImportedModel:
-        """The model with these sizes of its open dims.
+    def at(self, sizes: Mapping[str, int], *, keep_open: bool = False) -> ImportedModel:
+        """Return the model with these sizes of its open dims.
+
+        Others stay open with `keep_open`, such as those that are values of inputs.
 
         Raises:
             BraidError: the model is not valid at these sizes.
@@ -85,6 +87,7 @@ class OpenModel:
                 shapes=fixed.shapes,
                 dims={**fixed.dims, **sizes},
                 constants=fixed.constants,
+                keep_open=keep_open,
             )
         except BraidError as error:
             raise type(error)(

@@ -2,18 +2,20 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attributes import layout_of
 from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.ports import input_names, output_names
-from braid.dialects.braid.sizes import DYNAMIC, extents_of_type
+from braid.dialects.braid.sizes import DYNAMIC, extents_of_type, value_sizes
 from braid.dialects.braid.variants import public_functions, variant_sizes
 from braid.runtime.manifest import UNBOUNDED, TensorSpec
 from braid.support.errors import BraidError, Note
@@ -65,7 +67,16 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
     function = entry_of(module)
     types = function.function_type
     inputs = _specs(function, input_names(function), types.inputs.data)
+    told = _value_sizes(function)
+    inputs = tuple(replace(spec, values=own) for spec, own in zip(inputs, told, strict=True))
     return inputs, _specs(function, output_names(function), types.outputs.data)
+
+
+def _value_sizes(function: FuncOp) -> list[tuple[str, ...]]:
+    try:
+        return value_sizes(function)
+    except VerifyException as error:
+        raise BraidError(str(error), location=source_location(function)) from error
 
 
 def check_model(module: ModuleOp) -> None:
@@ -84,6 +95,7 @@ def check_model(module: ModuleOp) -> None:
         _check_body(function)
         types = function.function_type
         _specs(function, input_names(function), types.inputs.data)
+        _value_sizes(function)
         _specs(function, output_names(function), types.outputs.data)
     _check_parameters(module)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, i1, i64
+from xdsl.dialects.builtin import TensorType, i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from braid.dialects.braid.base import TensorOp, element_type_of, extents_of
@@ -15,13 +15,14 @@ from braid.dialects.braid.elementwise import ElementwiseOp, elementwise
 from braid.dialects.braid.names import set_names
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import (
+    as_array,
     evaluate_sizes,
     fixed_shape,
     is_integral,
     is_sized,
 )
 from braid.dialects.braid.sized_ops import SizeValuesOp
-from braid.support.sizes.expression import Extent, Size
+from braid.support.sizes.expression import Extent, Size, symbol
 
 
 class ParameterStore(Mapping[str, Array]):
@@ -60,6 +61,9 @@ CONSTANT_ELEMENTS = 1024
 CONSTANT_FLOATS = 8
 """The same for floats and bytes: weights, scales and biases are operands of kernels, not parts."""
 
+MOST_TOLD = 16
+"""Elements of an input whose values may be sizes: shapes, lengths, counts."""
+
 
 class Builder:
     """Appends ops to `block`.
@@ -76,6 +80,8 @@ class Builder:
         self.new_ops: list[Operation] = []
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs."""
+        self.wanted: set[str] = set()
+        """Names of inputs whose values are sizes that nodes asked for; see `tell_sizes`."""
         self.requires_branches = False
         """If set, a branch that cannot be imported is an error at once, not where it is taken."""
         self.has_leftovers = False
@@ -106,6 +112,18 @@ class Builder:
             value = self._wait(elementwise("cast", value, element_type=element_type))
             self._sizes[value] = array
         return value
+
+    def tell_sizes(self, argument: SSAValue, names: Sequence[str]) -> None:
+        """Let the elements of an input be sizes of these names."""
+        shape = [e for e in extents_of(argument) if isinstance(e, int)]
+        self._sizes[argument] = as_array([symbol(name) for name in names], shape)
+
+    def want(self, value: SSAValue) -> None:
+        """Note that a node needs a value, which may be known where inputs tell sizes."""
+        behind = self.inputs_behind(value)
+        self.wanted.update(
+            name for argument, name in self.inputs.items() if name in behind and _may_tell(argument)
+        )
 
     def inputs_behind(self, value: SSAValue) -> list[str]:
         """The names of the model's inputs on whose data `value` depends."""
@@ -250,6 +268,13 @@ class Builder:
             yield
         finally:
             self.requires_branches = outer
+
+
+def _may_tell(argument: SSAValue) -> bool:
+    """Return whether the elements of an input may be sizes."""
+    shape = extents_of(argument)
+    is_small = not _is_open(shape) and math.prod(fixed_shape(argument)) <= MOST_TOLD
+    return is_small and len(shape) <= 1 and element_type_of(argument) in (i32, i64)
 
 
 def _most_elements(array: Array) -> int:

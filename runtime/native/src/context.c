@@ -84,10 +84,15 @@ static bool allocate_buffers(braid_context_t *context, const braid_model_v2 *des
   context->input_shapes = braid_create_shapes(descriptor->inputs, descriptor->input_count);
   context->output_shapes = braid_create_shapes(descriptor->outputs, descriptor->output_count);
   context->sizes = calloc((size_t)descriptor->dim_count + 1, sizeof(int64_t));
+  size_t values = descriptor->open != NULL ? (size_t)descriptor->open->value_count : 0;
+  context->values = malloc((values + 1) * sizeof(int64_t));
+  for (size_t i = 0; context->values != NULL && i < values; ++i)
+    context->values[i] = -1;
   context->env.counts = calloc(counters + 1, sizeof(uint64_t));
   context->env.times = calloc(counters + 1, sizeof(uint64_t));
   bool made = context->input_shapes != NULL && context->output_shapes != NULL &&
-              context->sizes != NULL && context->env.counts != NULL && context->env.times != NULL;
+              context->sizes != NULL && context->values != NULL && context->env.counts != NULL &&
+              context->env.times != NULL;
   if (!made)
     braid_set_error("out of memory for a context");
   return made && (descriptor->open != NULL || reserve_arena(context));
@@ -229,7 +234,7 @@ int braid_context_run(braid_context_t *context, void *const *inputs, void *const
   const braid_model_v2 *descriptor = context->model->descriptor;
   const braid_variant_v2 *variant = NULL;
   context->failure[0] = '\0';
-  if (!braid_context_set_output_shapes(context, &variant))
+  if (!braid_read_values(context, inputs) || !braid_context_set_output_shapes(context, &variant))
     return 1;
   if (!check_buffers("input", descriptor->input_count, descriptor->inputs, context->input_shapes,
                      inputs) ||
@@ -299,6 +304,7 @@ void braid_context_close(braid_context_t *context) {
   free(context->input_shapes);
   free(context->output_shapes);
   free(context->sizes);
+  free(context->values);
   free(context->staging.memory);
   free(context->env.counts);
   free(context->env.times);

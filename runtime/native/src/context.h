@@ -25,6 +25,7 @@ struct braid_context {
   int64_t **input_shapes;
   int64_t **output_shapes;
   int64_t *sizes;   /* of the model's dims */
+  int64_t *values;  /* those that elements of inputs are; -1 until they are read */
   braid_plan *plan; /* the last one of an open model; NULL at first */
   bool is_planned;  /* whether it is that for `input_shapes` */
   braid_staging staging;
@@ -34,6 +35,9 @@ struct braid_context {
 
 /* Sets the error and returns true where there is none. */
 bool braid_is_null(const void *pointer, const char *what);
+
+/* Reads the sizes that elements of these inputs are; false and the error set where one is none. */
+bool braid_read_values(braid_context_t *context, void *const *inputs);
 
 /* Rows of sizes of tensors, preset to the upper bounds; NULL without memory. */
 int64_t **braid_create_shapes(const braid_tensor_v2 *tensors, int64_t count);

@@ -71,6 +71,80 @@ int braid_context_set_input_shape(braid_context_t *context, int64_t index, const
   return 0;
 }
 
+enum { I32 = 6, I64 = 7 }; /* as ONNX numbers them */
+
+int64_t braid_value_size(int64_t dtype) { return dtype == I64 ? 8 : dtype == I32 ? 4 : 0; }
+
+/* Reads a size from the data of its input. */
+static bool read_value(braid_context_t *context, int64_t number, const char *data) {
+  const braid_value_size_v1 *own = &context->model->descriptor->open->values[number];
+  const braid_tensor_v2 *input = &context->model->descriptor->inputs[own->input];
+  int64_t value = 0;
+  int32_t narrow;
+  if (input->dtype == I32) {
+    memcpy(&narrow, data + own->element * (int64_t)sizeof narrow, sizeof narrow);
+    value = narrow;
+  } else {
+    memcpy(&value, data + own->element * (int64_t)sizeof value, sizeof value);
+  }
+  if (value < 0) {
+    braid_set_error("input '%s': element %lld is %lld, expected a size, at least 0", input->name,
+                    (long long)own->element, (long long)value);
+    return false;
+  }
+  if (context->values[number] != value)
+    context->is_planned = false;
+  context->values[number] = value;
+  return true;
+}
+
+int braid_context_set_input_values(braid_context_t *context, int64_t index, const void *data) {
+  if (braid_is_null(context, "context"))
+    return 1;
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  if (index < 0 || index >= descriptor->input_count) {
+    braid_set_error("the model has %lld inputs, there is no input %lld",
+                    (long long)descriptor->input_count, (long long)index);
+    return 1;
+  }
+  for (int64_t i = 0; descriptor->open != NULL && i < descriptor->open->value_count; ++i)
+    if (descriptor->open->values[i].input == index &&
+        (braid_is_null(data, "data of the input") || !read_value(context, i, data)))
+      return 1;
+  return 0;
+}
+
+bool braid_read_values(braid_context_t *context, void *const *inputs) {
+  const braid_open_v1 *open = context->model->descriptor->open;
+  for (int64_t i = 0; open != NULL && i < open->value_count; ++i) {
+    int64_t index = open->values[i].input;
+    if (inputs == NULL || inputs[index] == NULL) {
+      braid_set_error("the buffer for input '%s' is NULL",
+                      context->model->descriptor->inputs[index].name);
+      return false;
+    }
+    if (!read_value(context, i, inputs[index]))
+      return false;
+  }
+  return true;
+}
+
+/* Puts the sizes that elements of inputs are among those of the model's dims. */
+static bool take_values(const braid_context_t *context) {
+  const braid_model_v2 *descriptor = context->model->descriptor;
+  for (int64_t i = 0; i < descriptor->open->value_count; ++i) {
+    const braid_value_size_v1 *own = &descriptor->open->values[i];
+    if (context->values[i] < 0) {
+      braid_set_error(
+          "input '%s' says sizes; set its values before the shapes of outputs are asked",
+          descriptor->inputs[own->input].name);
+      return false;
+    }
+    context->sizes[own->dim] = context->values[i];
+  }
+  return true;
+}
+
 /* The variant for the inputs' shapes, with which the outputs' are set; NULL and the error set where
  * there is none. */
 static const braid_variant_v2 *select_variant(braid_context_t *context) {
@@ -102,7 +176,8 @@ static bool plan_sizes(braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   if (!context->is_planned) {
     if (!has_sizes(context) ||
-        !braid_read_sizes(descriptor, context->env.input_shapes, context->sizes))
+        !braid_read_sizes(descriptor, context->env.input_shapes, context->sizes) ||
+        !take_values(context))
       return false;
     if (context->plan == NULL ||
         !braid_same_shape(descriptor->dim_count, context->plan->dims, context->sizes)) {

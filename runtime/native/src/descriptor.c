@@ -18,7 +18,8 @@ _Static_assert(offsetof(braid_model_v2, functions) == 160, "braid_model_v2.funct
 _Static_assert(offsetof(braid_model_v2, open) == 208, "braid_model_v2.open");
 _Static_assert(offsetof(braid_model_v2, expansions) == 232, "braid_model_v2.expansions");
 _Static_assert(sizeof(braid_expansion_v1) == 64, "braid_expansion_v1");
-_Static_assert(sizeof(braid_open_v1) == 72, "braid_open_v1");
+_Static_assert(sizeof(braid_open_v1) == 88, "braid_open_v1");
+_Static_assert(sizeof(braid_value_size_v1) == 24, "braid_value_size_v1");
 _Static_assert(sizeof(braid_buffer_v1) == 24, "braid_buffer_v1");
 _Static_assert(sizeof(braid_size_check_v1) == 24, "braid_size_check_v1");
 _Static_assert(sizeof(braid_size_step) == 4 * sizeof(int64_t), "braid_open_v1.steps");
@@ -247,10 +248,31 @@ static bool is_result(const braid_open_v1 *open, int64_t number) {
   return number >= 0 && number < open->result_count;
 }
 
+static bool check_values(const braid_model_v2 *descriptor) {
+  const braid_open_v1 *open = descriptor->open;
+  if (!is_short_list(open->value_count, open->values))
+    return malformed("number of sizes in inputs", open->value_count);
+  for (int64_t i = 0; i < open->value_count; ++i) {
+    const braid_value_size_v1 *own = &open->values[i];
+    if (own->input < 0 || own->input >= descriptor->input_count || own->dim < 0 ||
+        own->dim >= descriptor->dim_count)
+      return malformed("size in inputs", i);
+    const braid_tensor_v2 *input = &descriptor->inputs[own->input];
+    int64_t elements = 1; /* of a shape that is addressable */
+    for (int64_t d = 0; d < input->rank; ++d)
+      elements *= input->shape[d] >= 0 ? input->shape[d] : 0;
+    if (braid_value_size(input->dtype) == 0 || own->element < 0 || own->element >= elements)
+      return malformed("size in inputs", i);
+  }
+  return true;
+}
+
 /* Whether the sizes of all dims, and of the inputs, are known by those of the others. */
 static bool check_open_dims(const braid_model_v2 *descriptor) {
   for (int64_t dim = 0; dim < descriptor->dim_count; ++dim) {
     bool found = false;
+    for (int64_t i = 0; i < descriptor->open->value_count; ++i)
+      found |= descriptor->open->values[i].dim == dim;
     for (int64_t i = 0; i < descriptor->input_count; ++i)
       for (int64_t d = 0; d < descriptor->inputs[i].rank; ++d)
         found |= descriptor->inputs[i].dims != NULL && descriptor->inputs[i].dims[d] == dim;
@@ -288,7 +310,7 @@ static bool check_open(const braid_model_v2 *descriptor) {
     return malformed("variants of an open model", descriptor->variant_count);
   if (descriptor->arena_bytes != 0)
     return malformed("arena bytes of an open model", descriptor->arena_bytes);
-  if (!check_open_dims(descriptor) || !check_sizes(descriptor))
+  if (!check_values(descriptor) || !check_open_dims(descriptor) || !check_sizes(descriptor))
     return false;
   if (!is_short_list(open->buffer_count, open->buffers))
     return malformed("number of buffers", open->buffer_count);

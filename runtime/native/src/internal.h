@@ -69,6 +69,9 @@ bool braid_check_descriptor(const braid_model_v2 *descriptor);
  * set where they are damaged. */
 bool braid_weights_are_intact(braid_model_t *model);
 
+/* Bytes of an integer that can be a size; 0 for another type. */
+int64_t braid_value_size(int64_t dtype);
+
 /* Bytes of an element that can be expanded; 0 for another type. */
 int64_t braid_stored_size(int64_t dtype);
 

@@ -77,7 +77,9 @@ static const braid_open_v1 open = {sizeof steps / sizeof *steps,
                                    buffers,
                                    output_shapes,
                                    2,
-                                   checks};
+                                   checks,
+                                   0,
+                                   NULL};
 
 static const int64_t shape[] = {-1, -1}, bound[] = {INT64_MAX, INT64_MAX};
 static const int64_t x_dims[] = {BATCH, COLUMNS}, s_dims[] = {TWICE}, no_dims[] = {-1};

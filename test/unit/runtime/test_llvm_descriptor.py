@@ -23,7 +23,7 @@ IR = """
     [%braid.tensor { ptr @x, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
 @outputs = private constant [1 x %braid.tensor]
     [%braid.tensor { ptr @y, i64 1, i64 1, ptr @shape, ptr @shape, ptr null }]
-@braid_model = constant %braid.model { i64 11, i64 1, ptr @inputs, i64 1, ptr @outputs,
+@braid_model = constant %braid.model { i64 12, i64 1, ptr @inputs, i64 1, ptr @outputs,
     i64 0, i64 64, i64 0, ptr null, i64 0, ptr null, ptr @run, i64 0, ptr null, i64 0, ptr null,
     i64 16, i64 0, ptr null, i64 0, ptr null, i64 0, i64 0, ptr null, i64 0, ptr null, ptr null,
     i64 0, i64 0, ptr null }

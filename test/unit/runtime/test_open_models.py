@@ -18,7 +18,7 @@ from braid.runtime.executors import NativeExecutor
 from braid.runtime.manifest import UNBOUNDED, Manifest
 from braid.runtime.model import Model, load
 from braid.runtime.native import NativeContext, NativeModel
-from braid.runtime.native_abi import CDevice, CModel, CTensor, load_library
+from braid.runtime.native_abi import CDevice, CModel, CTensor, CValueSize, load_library
 from braid.support.errors import BraidError
 from test.c_programs import PLUGIN, build, with_runtime
 
@@ -51,6 +51,8 @@ class COpen(ctypes.Structure):
         ("output_shapes", POINTER(POINTER(c_int64))),
         ("check_count", c_int64),
         ("checks", POINTER(CCheck)),
+        ("value_count", c_int64),
+        ("values", POINTER(CValueSize)),
     )
 
 

@@ -59,7 +59,7 @@ enum braid_section_kind {
  * Everything else that the code needs it gets through `braid_env`: its only undefined symbols
  * are those of libc and libm.
  */
-#define BRAID_ABI_VERSION 11
+#define BRAID_ABI_VERSION 12
 
 typedef struct braid_env braid_env;
 
@@ -232,7 +232,14 @@ typedef struct braid_size_check_v1 {
                         * model's dims are added */
 } braid_size_check_v1;
 
-/* 72 bytes. */
+/* An element of an input whose value is a size: what it says decides shapes. 24 bytes. */
+typedef struct braid_value_size_v1 {
+  int64_t input;   /* offset 0: of i32 or i64, and of a fixed shape */
+  int64_t element; /* offset 8: its number, row-major */
+  int64_t dim;     /* offset 16: which of the model's dims it is */
+} braid_value_size_v1;
+
+/* 88 bytes. */
 typedef struct braid_open_v1 {
   int64_t step_count;                  /* offset 0 */
   const int64_t *steps;                /* offset 8: four words each */
@@ -243,6 +250,8 @@ typedef struct braid_open_v1 {
   const int64_t *const *output_shapes; /* offset 48: `rank` numbers of results per output */
   int64_t check_count;                 /* offset 56 */
   const braid_size_check_v1 *checks;   /* offset 64 */
+  int64_t value_count;                 /* offset 72 */
+  const braid_value_size_v1 *values;   /* offset 80 */
 } braid_open_v1;
 
 /* A weight that is stored smaller than code reads it. When a model is loaded, `matrix` is applied
@@ -362,6 +371,12 @@ BRAID_API braid_context_t *braid_context_create(braid_model_t *model, int64_t th
  * an open dim has its upper bound, and where that is INT64_MAX, runs fail. */
 BRAID_API int braid_context_set_input_shape(braid_context_t *context, int64_t index,
                                             const int64_t *shape);
+
+/* Reads the sizes that the elements of input `index` are (`braid_value_size_v1`), of which the
+ * shapes of outputs are asked before a run. A run reads them itself. Other inputs are left alone.
+ */
+BRAID_API int braid_context_set_input_values(braid_context_t *context, int64_t index,
+                                             const void *data);
 
 /* Sizes of output `index`: of an open model, and of one with variants, for the shapes of the inputs
  * that are set; of another, after the last run (before it: upper bounds). NULL for a wrong index,

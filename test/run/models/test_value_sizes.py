@@ -1,0 +1,199 @@
+"""Models of which an input holds sizes, beside ONNX Runtime and interpreted."""
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import braid
+from braid.frontends.onnx import import_onnx
+from braid.support.errors import BraidError
+from braid.tools.cli import main
+
+HEAD = '<ir_version: 9, opset_import: ["" : 18]> g '
+Inputs = Mapping[str, Any]
+
+
+def floats(*shape: int) -> np.ndarray:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+def numbers(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def one(value: int, dtype: Any = np.int64) -> np.ndarray:
+    return np.array(value, dtype)
+
+
+MODELS: dict[str, tuple[str, list[Inputs]]] = {
+    "Slice": (
+        """(float[N,6] x, int64[1] k) => (float[] y) <int64[1] a = {0}, int64[1] d = {1}> {
+          y = Slice (x, a, k, d) }""",
+        [{"x": floats(n, 6), "k": numbers(k)} for n, k in ((3, 4), (1, 0), (2, 9), (2, 6))],
+    ),
+    "Reshape": (
+        "(float[6] x, int64[2] s) => (float[] y) { y = Reshape (x, s) }",
+        [{"x": floats(6), "s": numbers(*s)} for s in ((2, 3), (6, 1), (1, 6))],
+    ),
+    "Resize": (
+        """(float[1,2,4,5] x, int64[2] s) => (float[] y) <int64[2] o = {1, 2}> {
+          a = Concat <axis = 0> (o, s)  y = Resize <mode = "linear"> (x, , , a) }""",
+        [{"x": floats(1, 2, 4, 5), "s": numbers(*s)} for s in ((8, 9), (2, 17), (4, 5))],
+    ),
+    "Expand": (
+        """(float[3] x, int64[2] s) => (float[] y, float[] z) {
+          y = Expand (x, s)  z = ReduceSum <keepdims = 0> (y) }""",
+        [{"x": floats(3), "s": numbers(*s)} for s in ((5, 3), (0, 3), (1, 1))],
+    ),
+    "Range": (
+        """(int64 n, float[M] x) => (int64[] y, float[] z) <int64 a = {3}, int64 b = {2}> {
+          y = Range (a, n, b)  z = Neg (x) }""",
+        [{"n": one(n), "x": floats(2)} for n in (7, 0, 3, 100)],
+    ),
+    "Tile": (
+        "(float[A,3] x, int64[2] r) => (float[] y) { y = Tile (x, r) }",
+        [{"x": floats(a, 3), "r": numbers(*r)} for a, r in ((2, (2, 1)), (1, (0, 4)))],
+    ),
+    "Pad": (
+        "(float[A,3] x, int64[4] p) => (float[] y) { y = Pad (x, p) }",
+        [{"x": floats(2, 3), "p": numbers(*p)} for p in ((2, 1, 0, 3), (0, 0, 0, 0))],
+    ),
+    "ConstantOfShape": (
+        "(int64[2] s) => (float[] y) { y = ConstantOfShape <value = float[1] {3.5}> (s) }",
+        [{"s": numbers(*s)} for s in ((2, 3), (0, 1))],
+    ),
+    "Split": (
+        "(float[A,8] x, int64[2] s) => (float[] y, float[] z) { y, z = Split <axis = 1> (x, s) }",
+        [{"x": floats(2, 8), "s": numbers(*s)} for s in ((3, 5), (8, 0))],
+    ),
+    "arithmetic of 32 bits, and data of it": (
+        """(float[A,8] x, int32 n, int32[1] w) => (float[] y, int32[] v)
+        <int32 one = {1}, int64[1] d = {0}> {
+          m = Add (n, one)  k = Cast <to = 7> (m)  c = Unsqueeze (k, d)  y, j = TopK (x, c)
+          v = Mul (n, w) }""",
+        [
+            {"x": floats(2, 8), "n": one(n, np.int32), "w": np.array([w], np.int32)}
+            for n, w in ((3, 2), (7, -2), (0, 5))
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "runs"), MODELS.values(), ids=MODELS)
+def test_beside_onnx_runtime(text: str, runs: list[Inputs]) -> None:
+    proto = onnx.parser.parse_model(HEAD + text)
+    session = onnxruntime.InferenceSession(proto.SerializeToString())
+    model, interpreted = braid.compile(proto), braid.interpret(proto)
+    names = [value.name for value in proto.graph.input]
+    for inputs in runs:
+        expected = session.run(None, dict(inputs))
+        arrays = [inputs[name] for name in names]
+        for found in (model.run(arrays), interpreted.run(arrays)):
+            for actual, wanted in zip(found, expected, strict=True):
+                assert actual.shape == wanted.shape
+                np.testing.assert_allclose(actual, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.fixture
+def proto() -> onnx.ModelProto:
+    return onnx.parser.parse_model(HEAD + MODELS["Slice"][0])
+
+
+def test_what_is_said_of_it(proto: onnx.ModelProto, tmp_path: Path) -> None:
+    model = braid.compile(proto)
+    text = "(x: float32[N, 6], k: int64[1]) -> (y: float32[N, min(k.value, 6)])"
+    assert repr(model) == f"<braid.Model {text}>" and model.inputs[1].values == ("k.value",)
+    model.save(tmp_path / "a.braid")
+    x = floats(2, 6)
+    for other in (braid.load(tmp_path / "a.braid"), pickle.loads(pickle.dumps(model))):
+        assert repr(other) == repr(model) and other.inputs == model.inputs
+        np.testing.assert_array_equal(other(x, numbers(3)), x[:, :3])
+    session = braid.InferenceSession(proto.SerializeToString())
+    assert session.run(None, {"x": x, "k": numbers(5)})[0].shape == (2, 5)
+    strided = numbers(4, 0, 2)[::2][1:]
+    np.testing.assert_array_equal(model(x, strided), x[:, :2])
+
+
+def test_what_is_no_size(proto: onnx.ModelProto) -> None:
+    x = floats(2, 6)
+    for model in (braid.compile(proto), braid.interpret(proto)):
+        with pytest.raises(BraidError, match="input 'k': element 0 is -1, expected a size"):
+            model(x, numbers(-1))
+        assert model(x, numbers(1)).shape == (2, 1)
+    reshape = onnx.parser.parse_model(HEAD + MODELS["Reshape"][0])
+    with pytest.raises(BraidError, match=r"'y' \(braid.reshape\) needs 6 = .*s.value\[0\]=4"):
+        braid.compile(reshape)(floats(6), numbers(4, 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [({"dims": {"N": 2}}, "[2, min(k.value, 6)]"), ({"constants": {"k": [4]}}, "[N, 4]")],
+)
+def test_what_is_fixed(proto: onnx.ModelProto, options: Any, shape: str) -> None:
+    model = braid.compile(proto, **options)
+    assert shape in repr(model)
+    arrays = [floats(2, 6), numbers(4)][: len(model.inputs)]
+    assert model(*arrays).shape == (2, 4)
+
+
+def test_values_are_not_sizes_where_none_is_needed() -> None:
+    """Check that a number that only computes may be negative."""
+    text = "(float[N] x, int64[1] k) => (float[] y) { f = Cast <to = 1> (k)  y = Mul (x, f) }"
+    model = braid.compile(onnx.parser.parse_model(HEAD + text))
+    assert model(floats(3), numbers(-2)).shape == (3,) and not model.inputs[1].values
+
+
+@pytest.mark.parametrize(
+    "input", ["float[1] k", "int64[17] k", "int64[1,1] k", "int64[M] k", "int8[1] k"]
+)
+def test_inputs_that_tell_no_sizes(input: str) -> None:
+    text = f"(float[N] x, {input}) => (float[] y) {{ i = Cast <to = 7> (k) y = Expand (x, i) }}"
+    with pytest.raises(BraidError, match="is computed while the model runs"):
+        import_onnx(onnx.parser.parse_model(HEAD + text), keep_open=True)
+
+
+def test_a_dim_of_the_same_name() -> None:
+    text = """(float[k_value, M] x, int64 k) => (float[] y) <int64[1] a = {0}, int64[1] d = {0}> {
+      e = Unsqueeze (k, a)  y = Slice (x, a, e, d) }"""
+    proto = onnx.parser.parse_model(HEAD + text)
+    proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "k.value"
+    model = braid.compile(proto)
+    assert model.inputs[1].values == ("k.value_",)
+    assert model(floats(4, 2), one(3)).shape == (3, 2)
+
+
+def test_commands(
+    proto: onnx.ModelProto,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(proto, "m.onnx")
+    at = ["--at", "N=2,k.value=3"]
+    assert main(["run", "m.onnx", "--random", *at]) == 0
+    assert "[2, 3]" in capsys.readouterr().out
+    for command in ("inspect", "verify", "bench"):
+        runs = ["--runs", "1"] if command == "bench" else []
+        assert main([command, "m.onnx", *runs]) == 0
+    assert main(["verify", "m.onnx", *at]) == 0
+    assert "all 1 ops agree" in capsys.readouterr().out
+    assert main(["run", "m.onnx", "--random", "--at", "j.value=3"]) == 1
+    assert "names no open dim" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    ['#braid.sizes<["k", "l"]>', '#braid.sizes<["2 * k"]>', '#braid.sizes<["4"]>', '"k"', "[]"],
+)
+def test_wrong_attributes(sizes: str) -> None:
+    argument = f"%k: tensor<1xi64> {{braid.value_sizes = {sizes}}}"
+    text = f"func.func @main({argument}) -> tensor<1xi64> {{ return %k : tensor<1xi64> }}"
+    with pytest.raises(BraidError, match="expected a symbol for each element"):
+        braid.compile(text.encode())
