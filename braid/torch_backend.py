@@ -78,11 +78,12 @@ def braid_backend(
     constants, which makes faster kernels. A `mode` is Inductor's and has no effect here.
 
     Raises:
-        BraidError: there is no such option, or it has not such a value.
+        BraidError: there is no such option or mode, or an option has not such a value.
 
     """
-    settings = _settings(options or {})
+    settings = _settings({} if options is None else options)
     if mode is not None:
+        _check_mode(mode)
         _tell_once(f"mode '{mode}' is Inductor's, and has no effect on backend 'braid'")
 
     def inference(own: Any, fakes: Sequence[Any]) -> Callable[..., Any]:
@@ -104,9 +105,32 @@ def braid_backend(
     return backend(graph, inputs)
 
 
-def _settings(options: Mapping[str, Any]) -> _Settings:
+def _check_mode(mode: object) -> None:
+    """Raise BraidError for a mode that Inductor has not either."""
+    modes = [*import_module("torch._inductor").list_mode_options()]
+    if mode not in modes:
+        similar = did_you_mean(mode, modes) if isinstance(mode, str) else None
+        raise BraidError(
+            f"there is no mode {mode!r:.200}, neither of backend 'braid' nor of Inductor",
+            hint=similar or f"leave it out; those of Inductor, {', '.join(modes)}, have no effect",
+        )
+
+
+def _settings(options: object) -> _Settings:
     names = [*_OWN, *(e.name for e in fields(CompileOptions) if e.name not in _OF_GRAPHS)]
-    for name in options:
+    if not isinstance(options, Mapping):
+        raise BraidError(
+            f"options is a {type(options).__name__}, expected the options of backend 'braid' by "
+            "name",
+            hint="such as options={'threads': 1}",
+        )
+    options = cast(Mapping[str, Any], options)
+    for name in cast(Mapping[object, object], options):
+        if not isinstance(name, str):
+            raise BraidError(
+                f"backend 'braid' has no option {name!r:.200}, expected a name",
+                hint=f"its options are {', '.join(names)}",
+            )
         if name in _OF_GRAPHS:
             raise BraidError(
                 f"backend 'braid' has no option '{name}', since PyTorch gives inputs and weights",
@@ -208,7 +232,8 @@ class CompiledGraph:
         ops = sum(node.op == "call_function" for node in self._eager.graph.nodes)
         why = reason.message if isinstance(reason, BraidError) else first_line(reason)
         text = f"braid runs a graph of {ops} ops in eager: {why}"
-        _log.info("%s", text, exc_info=reason)
+        _log.info("%s", _one_line(text))
+        _log.debug("it runs in eager, since this was raised", exc_info=reason)
         _tell_once(text)
 
     def _compiled(self, inputs: Sequence[Any]) -> tuple[Model | None, Any]:
@@ -254,7 +279,7 @@ class CompiledGraph:
             except BraidError as error:
                 if not dims:
                     raise
-                _log.info("a graph is compiled for each size: %s", error.message)
+                _log.info("a graph is compiled for each size: %s", _one_line(error.message))
             self._by_size = True
         if len(self._models) >= _MOST_SIZES:
             raise BraidError(f"it is compiled for {_MOST_SIZES} sizes already, at most as many")
@@ -267,6 +292,11 @@ class CompiledGraph:
         for each in inputs:
             if isinstance(each, torch.Tensor) and each.device.type != "cpu":
                 raise BraidError(f"a tensor is on '{each.device}', expected this computer's memory")
+
+
+def _one_line(text: str) -> str:
+    """Return the first line, as a log at level INFO has it."""
+    return next(iter(text.splitlines()), "")
 
 
 def _tell_once(text: str) -> None:

@@ -235,6 +235,23 @@ def test_what_braid_lacks_runs_in_eager(torch: Any) -> None:
     torch.compile(function, backend="braid")(x)  # said once: another warning would be an error
 
 
+@pytest.mark.parametrize("level", [logging.INFO, logging.DEBUG])
+def test_what_runs_in_eager_is_logged_in_one_line(
+    torch: Any, caplog: pytest.LogCaptureFixture, level: int
+) -> None:
+    from braid.torch_backend import EagerWarning
+
+    caplog.set_level(level, logger="braid.torch")
+    with pytest.warns(EagerWarning), torch.no_grad():
+        torch.compile(torch.linalg.svd, backend="braid")(torch.randn(4, 4))
+    said = [record for record in caplog.records if record.name == "braid.torch"]
+    told = [record for record in said if record.levelno == logging.INFO]
+    assert len(told) == 1 and told[0].exc_info is None
+    assert "_linalg_svd" in told[0].message and "\n" not in told[0].message
+    traced = [record for record in said if record.exc_info]
+    assert [record.levelno for record in traced] == [logging.DEBUG] * (level == logging.DEBUG)
+
+
 def test_what_the_exporter_gets_wrong_runs_in_eager(torch: Any) -> None:
     from braid.torch_backend import EagerWarning
 
@@ -274,6 +291,11 @@ def test_options(torch: Any, compiled: Any) -> None:
         ({"thread": 2}, r"no option 'thread'\n.*did you mean 'threads'"),
         ({"freeze": 1}, "option freeze is 1, expected True or False"),
         ({"threads": -1}, "threads is -1"),
+        ({1: 2}, r"no option 1, expected a name\n.*its options are verify, "),
+        ({None: 2}, r"no option None, expected a name\n"),
+        ({("verify",): 2}, r"no option \('verify',\), expected a name\n"),
+        (["verify"], r"options is a list, expected .* by name\n.*\{'threads': 1\}"),
+        ("verify", r"options is a str, expected .* by name\n.*\{'threads': 1\}"),
     ],
 )
 def test_wrong_options(torch: Any, options: Any, message: str) -> None:
@@ -304,6 +326,33 @@ def test_a_mode_has_no_effect(torch: Any, compiled: Any) -> None:
     with pytest.warns(EagerWarning, match="mode 'max-autotune' is Inductor's"):
         close(torch, run(x), x.cos())
     assert compiled() == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "message"),
+    [
+        ("foo", r"there is no mode 'foo', .*\n.*leave it out; .* default, .*max-autotune"),
+        ("max_autotune", r"there is no mode 'max_autotune', .*\n.*did you mean 'max-autotune'"),
+        (3, r"there is no mode 3, .*\n.*leave it out"),
+    ],
+)
+def test_wrong_modes(torch: Any, mode: Any, message: str) -> None:
+    run = torch.compile(torch.cos, backend="braid", mode=mode)
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=message) as caught:
+        run(torch.ones(3))
+    assert isinstance(caught.value.inner_exception, BraidError)
+
+
+def test_all_modes_of_inductor_are_taken(torch: Any, compiled: Any) -> None:
+    from braid.torch_backend import EagerWarning
+
+    for mode in ("reduce-overhead", "max-autotune-no-cudagraphs"):
+        torch.compiler.reset()
+        with pytest.warns(EagerWarning, match=f"mode '{mode}' is Inductor's"):
+            torch.compile(torch.cos, backend="braid", mode=mode)(torch.ones(3))
+    torch.compiler.reset()
+    torch.compile(torch.cos, backend="braid", mode="default")(torch.ones(3))  # says nothing
+    assert compiled() == 3
 
 
 def test_frozen_buffers_that_the_graph_writes(torch: Any, compiled: Any) -> None:
