@@ -19,12 +19,39 @@ torch: Any = import_module("torch")  # by name, since checks of types run withou
 Array = NDArray[Any]
 
 _TOLERANCES = {"float16": 2e-2, "bfloat16": 6e-2, "float64": 1e-6, "complex128": 1e-6}
+_MOST_NAMED = 4
 _TOLERANCE = 1e-3
 """Of f32: relative to an element, and a tenth of it to the largest one of the tensor."""
 
 
 class DifferenceError(BraidError):
     """An exported model computes something else than PyTorch."""
+
+
+_WRITTEN = {
+    "BUFFER_MUTATION": "buffer",
+    "PARAMETER_MUTATION": "parameter",
+    "USER_INPUT_MUTATION": "input",
+}
+"""What a program writes to besides its results, by the kind of output that it is of a program."""
+
+
+def check_effects(program: Any) -> None:
+    """Raise DifferenceError for a program that writes to buffers, parameters or inputs.
+
+    A model in ONNX's format has no effects but its results.
+    """
+    outputs = [(each.kind.name, each.target) for each in program.graph_signature.output_specs]
+    written = [f"{_WRITTEN[kind]} '{name}'" for kind, name in outputs if kind in _WRITTEN]
+    if written:
+        some = written if len(written) <= _MOST_NAMED else [*written[:_MOST_NAMED], "others"]
+        listed = " and ".join([", ".join(some[:-1]), some[-1]] if some[1:] else some)
+        raise DifferenceError(
+            f"the module writes to {listed}, which a model would not do",
+            hint="return the new value as a result, and give it to the next call as an input; "
+            "torch.compile(…, backend='braid') writes as PyTorch does, and modules in evaluation "
+            "mode, which .eval() is for, keep no statistics",
+        )
 
 
 def check_export(
@@ -45,7 +72,8 @@ def check_export(
     """
     if random_op(program.graph) is not None:
         return
-    expected = _eager(module, args, kwargs)
+    results = torch.utils._pytree.tree_leaves(results_of(module, args, kwargs))
+    expected = [each for each in results if each is not None]
     given = _inputs(program, args, kwargs)
     try:
         found = interpret(proto).run(list(map(_real, given)))
@@ -164,17 +192,26 @@ def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any
     return known
 
 
-def _eager(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> list[Any]:
-    """Return what PyTorch computes, on copies of the inputs and of the module's buffers."""
+def results_of(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
+    """Return what PyTorch computes, on copies of the inputs and of the module's buffers.
+
+    Raises:
+        BraidError: a program does not take these inputs.
+
+    """
     args, kwargs = copy.deepcopy(args), copy.deepcopy(kwargs)
     with torch.no_grad():
-        if not isinstance(module, torch.nn.Module):
-            results = module.module()(*args, **kwargs)
-        else:
+        if isinstance(module, torch.nn.Module):
             buffers = {name: each.clone() for name, each in module.named_buffers()}
             with evaluating(module):
-                results = torch.func.functional_call(module, buffers, args, kwargs)
-    return [x for x in torch.utils._pytree.tree_leaves(results) if x is not None]
+                return torch.func.functional_call(module, buffers, args, kwargs)
+        try:
+            return module.module()(*args, **kwargs)
+        except Exception as error:  # guards, and whatever the ops raise
+            raise BraidError(
+                f"the program does not take these inputs: {first_line(error)}",
+                hint="leave args and kwargs out for the inputs that it was exported with",
+            ) from error
 
 
 def _inputs(program: Any, args: tuple[object, ...], kwargs: Mapping[str, object]) -> list[Any]:

@@ -24,7 +24,10 @@ _ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 _FLOAT, _INTEGERS = onnx.TensorProto.FLOAT, (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
 _NARROW = (onnx.TensorProto.BFLOAT16, onnx.TensorProto.FLOAT16)
 _FLOATS = (*_NARROW, _FLOAT, onnx.TensorProto.DOUBLE)
-_NOISY = ("torch.onnx._internal.exporter._registration", "onnx_ir", "onnxscript")
+_NOISY = (
+    *(f"torch.onnx._internal.exporter.{name}" for name in ("_registration", "_core", "_compat")),
+    *("onnx_ir", "onnxscript"),
+)
 """Loggers that tell of packages that the exporter does not find, and what it leaves as it is."""
 
 
@@ -202,6 +205,25 @@ def evaluating(module: Any) -> Generator[None]:
     finally:
         for inner in training:
             inner.training = True
+
+
+def leaves(tree: Any, roots: Sequence[str] = ("args", "kwargs")) -> dict[str, Any]:
+    """Return all that nested containers hold by where it is, such as `args[0]['a']`.
+
+    The first index is that of a name in `roots`, where there are some.
+    """
+    pytree = import_package("torch").utils._pytree
+    pairs = pytree.tree_flatten_with_path(tree)[0]
+    if not roots:
+        return {pytree.keystr(path): leaf for path, leaf in pairs}
+    return {roots[path[0].idx] + pytree.keystr(path[1:]): leaf for path, leaf in pairs}
+
+
+def said(value: object) -> str:
+    """Return a value as messages name it, other ones than numbers and text by their type."""
+    if value is None or isinstance(value, bool | int | float | complex | str):
+        return f"{value!r:.200}"
+    return f"of type {type(value).__name__}"
 
 
 def first_line(error: Exception) -> str:

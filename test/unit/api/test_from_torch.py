@@ -160,7 +160,8 @@ def test_comparing_changes_nothing(torch: Any) -> None:
             return x * self.calls
 
     module, x = Counting(), torch.ones(3)
-    braid.from_torch(module, (x,))
+    with pytest.raises(BraidError, match="writes to buffer 'calls'"):
+        braid.from_torch(module, (x,))
     assert module.calls == 0
     assert torch.equal(x, torch.ones(3))
 
