@@ -1,7 +1,8 @@
 """Whether an exported model computes what PyTorch does, and if not, from which op on."""
 
+import contextlib
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from importlib import import_module
 from operator import getitem
 from typing import Any
@@ -192,6 +193,18 @@ def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any
     return known
 
 
+@contextlib.contextmanager
+def _attributes_kept(module: Any) -> Generator[None]:
+    """Puts back which attributes the module, and those in it, assign meanwhile."""
+    before = [(vars(inner), dict(vars(inner))) for inner in module.modules()]
+    try:
+        yield
+    finally:
+        for attributes, own in before:
+            attributes.clear()
+            attributes.update(own)
+
+
 def results_of(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
     """Return what PyTorch computes, on copies of the inputs and of the module's buffers.
 
@@ -203,7 +216,7 @@ def results_of(module: Any, args: tuple[object, ...], kwargs: dict[str, object])
     with torch.no_grad():
         if isinstance(module, torch.nn.Module):
             buffers = {name: each.clone() for name, each in module.named_buffers()}
-            with evaluating(module):
+            with _attributes_kept(module), evaluating(module):
                 return torch.func.functional_call(module, buffers, args, kwargs)
         try:
             return module.module()(*args, **kwargs)

@@ -317,12 +317,13 @@ def _check_inputs(program: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     nodes = program.graph.find_nodes(op="placeholder")
     specs = zip(nodes, program.graph_signature.input_specs, strict=True)
     inputs = [(node, spec) for node, spec in specs if spec.kind.name == "USER_INPUT"]
-    own = cast(list[tuple[Any, Any]], [(node.meta.get("val"), e.arg) for node, e in inputs])
+    own: list[tuple[Any, Any]] = [(node.meta.get("val"), spec.arg) for node, spec in inputs]
     tree = _unflattened(range(len(own)), program.call_spec.in_spec)
     if len(args) != len(tree[0]):
         takes = f"the {len(tree[0])} that the program takes by position"
         raise BraidError(f"args has {len(args)} inputs, expected {takes}", hint=hint)
-    known, given = leaves(tree), leaves((args, kwargs))
+    known: dict[str, int] = leaves(tree)
+    given = leaves((args, kwargs))
     for path in given:
         if path not in known:
             listed = ", ".join(known) or "none"

@@ -2,10 +2,11 @@
 
 import contextlib
 import logging
+import re
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from importlib import import_module
@@ -75,25 +76,46 @@ def run_exporter(name: str, *given: object, hint: str | None = None, **options: 
     `hint` is the way out where that is known before it fails.
 
     Raises:
-        ExportError: it fails; `name` is what was to be exported.
+        ExportError: it fails, or takes an attribute that changes for a constant; `name` is what
+            was to be exported.
 
     """
     torch = import_package("torch")
     try:
-        with tracing_alone(), torch.no_grad(), _quiet():
-            return torch.onnx.export(
+        with tracing_alone(), torch.no_grad(), _quiet() as told:
+            exported = torch.onnx.export(
                 *given,
                 **options,
                 custom_translation_table=_translations(),
                 dynamo=True,
                 verbose=False,
             )
+            _check_constants(name, exported.exported_program, (str(each.message) for each in told))
+            return exported
+    except BraidError:
+        raise
     except Exception as error:  # the exporter raises whatever its stages do
         raise ExportError(
             f"PyTorch cannot export {name}: {first_line(error)}",
             hint=hint
             or "torch.onnx.export(…, dynamo=True, report=True) on the same arguments says more",
         ) from error
+
+
+def _check_constants(name: str, program: Any, told: Iterable[str]) -> None:
+    """Raise ExportError for a constant of a program that is an attribute that the module assigns.
+
+    PyTorch puts back what a module assigns while it is traced, and only warns.
+    """
+    assigned = {each for text in told for each in re.findall(r"\bself\.([\w.]+)", text)}
+    inputs = program.graph_signature.input_specs
+    read = [each.target for each in inputs if each.kind.name == "CONSTANT_TENSOR"]
+    if both := [each for each in read if each in assigned]:
+        raise ExportError(
+            f"{name} assigns the tensor '{both[0]}' that it reads, which a model would not do",
+            hint="return the new value as a result, and give it to the next call as an input; "
+            "torch.compile(…, backend='braid') assigns as PyTorch does",
+        )
 
 
 _NEW_AXES = {1: ((0,),), 2: ((0, 1), (0,)), 3: ((0, 1, 2), (0, 2), (2,))}
@@ -181,15 +203,15 @@ def import_package(name: str) -> Any:
 
 
 @contextlib.contextmanager
-def _quiet() -> Generator[None]:
+def _quiet() -> Generator[list[warnings.WarningMessage]]:
     loggers = [logging.getLogger(name) for name in _NOISY]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            yield told
     finally:
         for logger, level in zip(loggers, levels, strict=True):
             logger.setLevel(level)

@@ -68,6 +68,30 @@ def test_torch_compile_writes_them(kind: str) -> None:
     assert torch.equal(module.calls, expected.calls) and module.calls[0] == 3
 
 
+class Assigning(torch.nn.Module):
+    """A tensor that is no buffer, which each call assigns anew."""
+
+    def __init__(self, read: bool) -> None:
+        super().__init__()
+        self.read, self.last = read, torch.zeros(8)
+
+    def forward(self, x: Any) -> Any:
+        self.last = (self.last if self.read else x[0]) + 1
+        return x + self.last
+
+
+def test_a_tensor_that_is_assigned() -> None:
+    module = torch.nn.Sequential(Assigning(True))
+    message_of(
+        lambda: braid.from_torch(module, (X,)),
+        r"Sequential assigns the tensor '0.last' that it reads, .*\nhint: return .*torch\.compile",
+    )
+    assert (module[0].last == 0).all()
+    module = Assigning(False)  # whose calls do not depend on each other
+    assert braid.from_torch(module, (X,)).graph.output
+    assert (module.last == 0).all() and module.training
+
+
 WRITES: dict[str, Callable[[Any], Any]] = {
     "all of it": lambda x: (x.mul_(2), x + 1)[1],
     "a part": lambda x: (x[0].mul_(2), x + 1)[1],
