@@ -196,13 +196,15 @@ def _values_of(program: Any, args: Sequence[object]) -> dict[str, tuple[str, Any
 @contextlib.contextmanager
 def _attributes_kept(module: Any) -> Generator[None]:
     """Puts back which attributes the module, and those in it, assign meanwhile."""
-    before = [(vars(inner), dict(vars(inner))) for inner in module.modules()]
+    modules: Iterable[object] = module.modules()
+    own = [vars(inner) for inner in modules]
+    before = [dict(each) for each in own]
     try:
         yield
     finally:
-        for attributes, own in before:
+        for attributes, old in zip(own, before, strict=True):
             attributes.clear()
-            attributes.update(own)
+            attributes.update(old)
 
 
 def results_of(module: Any, args: tuple[object, ...], kwargs: dict[str, object]) -> Any:
