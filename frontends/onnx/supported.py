@@ -11,7 +11,7 @@ from braid.frontends.onnx.functions import FunctionKey, key_of
 from braid.frontends.onnx.importers import find_importer, imported_ops
 from braid.frontends.onnx.model_file import ModelFile
 from braid.frontends.onnx.schema_functions import has_function_body, ops_with_function_body
-from braid.support.errors import BraidError, SourceLocation
+from braid.support.errors import SourceLocation
 from braid.support.unsupported_ops import MissingOpError, UnsupportedNodes, missing_op
 
 
@@ -32,7 +32,6 @@ def _missing(
 ) -> Iterator[tuple[NodeProto, MissingOpError]]:
     """Yield each node of an unsupported op; each function is checked once for all its calls."""
     for node in _certain_nodes(nodes):
-        _check_names(file, node)
         key = key_of(node)
         function = file.functions.get(key)
         if function is not None:
@@ -70,18 +69,6 @@ def op_name(node: NodeProto) -> str:
     """Return the name of a node's op, with its domain in front unless that is ONNX's."""
     domain = domain_of(node)
     return f"{domain}.{node.op_type}" if domain else node.op_type
-
-
-def _check_names(file: ModelFile, node: NodeProto) -> None:
-    """Raise BraidError for a name that is not UTF-8, which protobuf gives as bytes."""
-    names: list[object] = [node.op_type, node.domain, node.name, *node.input, *node.output]
-    for name in names:
-        if isinstance(name, bytes):
-            raise BraidError(
-                f"a node of the model has the name {name!r}, expected a text in UTF-8",
-                location=file.location,
-                hint="the file is damaged; get or export it again",
-            )
 
 
 def _is_supported(op_type: str, domain: str, opset: int) -> bool:

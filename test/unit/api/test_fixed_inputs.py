@@ -219,14 +219,14 @@ def test_random_inputs_agree_about_the_sizes_of_a_name(
 
 
 def test_the_example_of_a_message_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Sides of 1 are none here: two windows of 5 follow each other. The number of TopK is open."""
+    """Sides of 1 are none here: two windows of 5 follow each other. The axis of ReduceSum is open."""
     constants = {"w": np.ones((1, 3, 5, 5), np.float32), "first": np.array([0])}
     nodes = [
         helper.make_node("Conv", ["images", "w"], ["c"]),
         helper.make_node("MaxPool", ["c"], ["p"], kernel_shape=[5, 5]),
         helper.make_node("Shape", ["images"], ["shape"]),
         helper.make_node("Gather", ["shape", "first"], ["k"]),
-        helper.make_node("TopK", ["p", "k"], ["y", "i"]),
+        helper.make_node("ReduceSum", ["p", "k"], ["y"]),
     ]
     proto = model(nodes, {"images": (FLOAT, ["batch", 3, "?", "?"])}, constants)
     with pytest.raises(UnsupportedError) as caught:

@@ -271,5 +271,5 @@ def test_names_that_are_no_text_are_refused(name: str, tmp_path: Path) -> None:
     model = model_of([*chain, node("Abs", ["made"], ["y"])], [4], {})
     path = tmp_path / "model.onnx"
     path.write_bytes(model.SerializeToString().replace(name.encode(), b"\xff" + name[1:].encode()))
-    with pytest.raises(BraidError, match="expected a text in UTF-8"):
+    with pytest.raises(BraidError, match="expected text in UTF-8"):
         braid.compile(path, jobs=1, cache=False)
