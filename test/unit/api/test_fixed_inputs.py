@@ -219,7 +219,7 @@ def test_random_inputs_agree_about_the_sizes_of_a_name(
 
 
 def test_the_example_of_a_message_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Sides of 1 are none here: two windows of 5 follow each other. The axis of ReduceSum is open."""
+    """Sides of 1 are none here: two windows of 5 follow each other. An axis is an open size."""
     constants = {"w": np.ones((1, 3, 5, 5), np.float32), "first": np.array([0])}
     nodes = [
         helper.make_node("Conv", ["images", "w"], ["c"]),
