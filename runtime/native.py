@@ -236,7 +236,7 @@ class NativeContext:
         arrays = list(map(self._checked_input, model.expected_inputs, inputs))
         shapes = model.fixed_shapes or self.shapes_for(arrays)
         if outputs is None:
-            buffers: list[Buffer] = list(map(empty_aligned, shapes, model.output_dtypes))
+            buffers = _empty_outputs(model, shapes)
         else:
             check_count("output", len(outputs), len(model.outputs))
             buffers = list(outputs)
@@ -409,6 +409,19 @@ def _with_values(
         else spec
         for i, spec in enumerate(inputs)
     )
+
+
+def _empty_outputs(model: NativeModel, shapes: Sequence[tuple[int, ...]]) -> list[Buffer]:
+    """Return buffers for outputs of these shapes. Raises BraidError without memory for them."""
+    try:
+        return list(map(empty_aligned, shapes, model.output_dtypes))
+    except MemoryError as error:
+        largest = max(range(len(shapes)), key=lambda i: math.prod(shapes[i]))
+        raise BraidError(
+            f"out of memory: output '{model.outputs[largest].name}' would have shape "
+            f"{shapes[largest]}",
+            hint="give inputs of other sizes",
+        ) from error
 
 
 def _place(weights: NDArray[np.uint8] | None) -> tuple[int | None, int]:

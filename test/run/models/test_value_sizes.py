@@ -132,6 +132,21 @@ def test_what_is_no_size(proto: onnx.ModelProto) -> None:
 
 
 @pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ((2**31, 2**31), "output 'y' would be too large for this computer"),
+        ((2**62, 0), "output 'y' would be too large for this computer"),
+        ((2**42, 1), r"out of memory: output 'y' would have shape \(4398046511104, 1\)"),
+    ],
+)
+def test_sizes_that_no_memory_holds(sizes: tuple[int, int], message: str) -> None:
+    model = braid.compile(onnx.parser.parse_model(HEAD + MODELS["ConstantOfShape"][0]))
+    with pytest.raises(BraidError, match=message):
+        model(numbers(*sizes))
+    assert model(numbers(2, 1)).shape == (2, 1)
+
+
+@pytest.mark.parametrize(
     ("options", "shape"),
     [({"dims": {"N": 2}}, "[2, min(k.value, 6)]"), ({"constants": {"k": [4]}}, "[N, 4]")],
 )
