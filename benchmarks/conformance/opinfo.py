@@ -161,7 +161,7 @@ def by_compile(sample: Sample) -> tuple[Ending, str]:
     torch.compiler.reset()
     expected = results_of(sample, sample.function)
     log.addHandler(listening)
-    log.setLevel(logging.INFO)
+    log.setLevel(logging.DEBUG)  # which has the reason of what INFO says
     log.propagate = False
     try:
         found = results_of(sample, torch.compile(sample.function, backend="braid"))
@@ -175,7 +175,8 @@ def by_compile(sample: Sample) -> tuple[Ending, str]:
     reasons = [record.exc_info[1] for record in said if record.exc_info]
     if reasons:
         return ending_of(reasons[0])
-    return (Ending.RIGHT, "") if said else (Ending.NO_GRAPH, "")
+    has_graph = any(record.levelno >= logging.INFO for record in said)
+    return (Ending.RIGHT, "") if has_graph else (Ending.NO_GRAPH, "")
 
 
 def by_export(sample: Sample) -> tuple[Ending, str]:
@@ -184,6 +185,7 @@ def by_export(sample: Sample) -> tuple[Ending, str]:
 
     import braid
     from braid.support.errors import BraidError
+    from braid.torch_comparison import random_op
 
     class Module(torch.nn.Module):
         def forward(self, *tensors: Any) -> Any:
@@ -198,7 +200,12 @@ def by_export(sample: Sample) -> tuple[Ending, str]:
         model = braid.compile(proto, jobs=1)
         found = results_of(sample, lambda *tensors: model.run(list(map(_real, tensors))))
     except BraidError as error:
-        return ending_of(error)
+        ending = ending_of(error)
+        if ending[0] is Ending.REPORTED:
+            program = torch.export.export(Module(), tuple(sample.tensors))
+            if random_op(program.graph) is not None:
+                return Ending.RANDOM, ending[1]
+        return ending
     difference = difference_of(sample, found, expected)
     if difference is None:
         return Ending.RIGHT if sample.compares else Ending.ANY_VALUES, ""
