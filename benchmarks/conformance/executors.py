@@ -9,6 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from onnx import ModelProto
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 import braid
 from benchmarks.conformance.cases import Arrays
@@ -21,7 +23,7 @@ from benchmarks.conformance.peers import (
 )
 from braid.analysis.interpreter import interpret
 from braid.dialects.braid.attribute_names import SYMBOLS
-from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, symbols_used
+from braid.dialects.braid.sizes import assumptions_of, symbols_attribute, symbols_used, value_sizes
 from braid.frontends.onnx import ImportedModel, import_onnx
 from braid.passes.sizes.bind_sizes import bind_sizes
 from braid.support.errors import UnsupportedError
@@ -41,6 +43,7 @@ def by_open_interpreter(model: ModelProto, inputs: Arrays) -> Arrays:
     """Run as `by_interpreter`, but import with all dims of all inputs open, and bind them."""
     opened, sizes = with_open_dims(model, inputs)
     imported, rest = imported_with(opened, inputs, keep_open=True)
+    sizes |= sizes_in(imported.module, rest)
     bind_sizes(imported.module, {name: sizes[name] for name in symbols_used(imported.module)})
     return list(interpret(imported.module, rest, parameters=imported.parameters))
 
@@ -52,6 +55,7 @@ def by_open_compiler(model: ModelProto, inputs: Arrays) -> Arrays:
     """
     opened, sizes = with_open_dims(model, inputs, least=2)
     imported, rest = imported_with(opened, inputs, keep_open=True)
+    sizes |= sizes_in(imported.module, rest)
     for function in imported.module.ops:
         known = dict(assumptions_of(function).symbols)
         for name in symbols_used(imported.module) & sizes.keys():
@@ -61,6 +65,17 @@ def by_open_compiler(model: ModelProto, inputs: Arrays) -> Arrays:
     compiled = braid.compile(imported.module, parameters=imported.parameters)
     outputs: Any = compiled(*rest)
     return list(outputs) if isinstance(outputs, (tuple, list)) else [outputs]
+
+
+def sizes_in(module: ModuleOp, inputs: Arrays) -> dict[str, int]:
+    """Return the sizes that elements of inputs are. Raises UnsupportedError for negative ones."""
+    sizes: dict[str, int] = {}
+    for function in (op for op in module.ops if isinstance(op, FuncOp)):
+        for names, array in zip(value_sizes(function), inputs, strict=False):
+            sizes |= {name: int(array.reshape(-1)[n]) for n, name in enumerate(names)}
+    if min(sizes.values(), default=0) < 0:
+        raise UnsupportedError(f"{sizes} are {_DEPENDS_ON_VALUES[0]}, since one is negative")
+    return sizes
 
 
 def with_open_dims(

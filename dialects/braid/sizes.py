@@ -313,9 +313,11 @@ def tensor_types(root: Operation) -> "Iterator[TensorType[Any]]":
 
 
 def symbols_used(root: Operation) -> set[str]:
-    """Return the names of all symbols in the types inside of an op."""
+    """Return the names of all symbols in types inside of an op, and of those that inputs tell."""
     found = {sizes for type in tensor_types(root) if (sizes := sizes_of_type(type)) is not None}
-    return symbols_of(*(extent for sizes in found for extent in sizes.get_values()))
+    functions = (op for op in root.walk() if isinstance(op, FuncOp))
+    told = {name for function in functions for names in value_sizes(function) for name in names}
+    return told | symbols_of(*(extent for sizes in found for extent in sizes.get_values()))
 
 
 def is_open(module: Operation) -> bool:

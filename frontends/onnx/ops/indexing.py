@@ -146,18 +146,23 @@ def top_k(b: Builder, node: Node) -> Sequence[SSAValue]:
 @importer("Trilu")
 def triangle(b: Builder, node: Node) -> SSAValue:
     """The upper or lower triangle from diagonal k on, 0 elsewhere."""
-    x, given = node.input(0), node.known_size(1)
-    offset = 0 if given is None else given
+    x, given, known = node.input(0), node.optional(1), node.value_if_known(1)
     rows, columns = extents_of(x)[-2:]
     is_upper = bool(node.integer("upper", 1))
-    known = [n for n in (rows, columns, offset) if isinstance(n, int)]
-    if len(known) == 3 and known[0] * known[1] <= MOST_NUMBERS:
-        rows, columns, offset = known
+    node.require_scalar(1)
+    offset = 0 if known is None else int(known.item())
+    is_known = given is None or known is not None
+    shape = [n for n in (rows, columns) if isinstance(n, int)]
+    if is_known and len(shape) == 2 and shape[0] * shape[1] <= MOST_NUMBERS:
+        rows, columns = shape
         grid = np.arange(columns)[None, :] - np.arange(rows)[:, None]
         kept = b.constant(grid >= offset if is_upper else grid <= offset)
     else:
         grid = _diagonals(b, rows, columns)
-        kept = apply(b, "ge" if is_upper else "le", grid, size_scalar(b, offset, grid))
+        diagonal = scalar(b, offset, grid)
+        if given is not None and not is_known:
+            diagonal = reshape(b, cast(b, given, i64), [1, 1])
+        kept = apply(b, "ge" if is_upper else "le", grid, diagonal)
     return apply(b, "select", kept, x, scalar(b, 0, x))
 
 
