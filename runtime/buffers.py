@@ -115,18 +115,18 @@ def dim_sizes(specs: Sequence[TensorSpec], inputs: Sequence[NDArray[Any]]) -> di
     """
     sizes: dict[str, int] = {}
     for spec, value in zip(specs, inputs, strict=True):
-        for name, size in zip(spec.dims, value.shape, strict=False):
+        told = value.reshape(-1).tolist() if spec.values else ()
+        for number, size in enumerate(told):
+            if size < 0:
+                raise BraidError(
+                    f"input '{spec.name}': element {number} is {size}, expected a size, at least 0"
+                )
+        named = (*zip(spec.dims, value.shape, strict=False), *zip(spec.values, told, strict=True))
+        for name, size in named:
             if name and sizes.setdefault(name, size) != size:
                 raise BraidError(
                     f"dim '{name}' is {size} in input '{spec.name}', and {sizes[name]} in an "
                     "input before it"
-                )
-        for number, name in enumerate(spec.values):
-            sizes[name] = int(value.reshape(-1)[number])
-            if sizes[name] < 0:
-                raise BraidError(
-                    f"input '{spec.name}': element {number} is {sizes[name]}, expected a size, at "
-                    "least 0"
                 )
     return sizes
 

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     DictionaryAttr,
     TensorType,
 )
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import NoTerminator
 from xdsl.utils.exceptions import VerifyException
@@ -29,6 +30,7 @@ from braid.dialects.braid.constants import ParameterOp
 from braid.dialects.braid.dtypes import dense_fault
 from braid.dialects.braid.names import names_of
 from braid.dialects.braid.size_limits import require_extents, require_rank
+from braid.dialects.braid.sizes import value_sizes
 from braid.support.errors import BraidError, Note, did_you_mean
 
 _Kind = tuple[object, ...]
@@ -62,6 +64,7 @@ def verify_module(module: Operation) -> None:
             verify_upstream_op(op)
             _verify_blocks_not_empty(op)
             _verify_attributes(op)
+            _verify_value_sizes(op)
         except VerifyException as error:
             message = " ".join(str(error).removeprefix("Operation does not verify: ").split())
             if op.name not in message:
@@ -141,6 +144,12 @@ def _verify_attributes(op: Operation) -> None:
             )
         if (fault := misplaced(name, attribute, op)) is not None:
             raise InvalidIRError(fault[0], location=source_location(op), hint=fault[1])
+
+
+def _verify_value_sizes(op: Operation) -> None:
+    """Raise VerifyException for elements of arguments that cannot be sizes."""
+    if isinstance(op, FuncOp):
+        value_sizes(op)
 
 
 def _verify_definition(op: Operation) -> None:

@@ -321,8 +321,9 @@ def _in_braid(context: Context, module: ModuleOp, fixed: Fixed) -> ModuleOp:
 
 
 _BYTES = "<bytes>"
-_SHOWN_BYTES = 20
 """Locations name a model in bytes so."""
+_SHOWN_BYTES = 20
+"""Bytes of what is no model that a message shows."""
 _CONVERSIONS = {
     "stablehlo": "convert-stablehlo-to-braid",
     "chlo": "convert-stablehlo-to-braid",
@@ -340,6 +341,8 @@ def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
     try:
         return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
     except UnsupportedError as error:
+        if isinstance(error, UnsupportedNodesError) and error.lacks_ops:
+            raise
         try:
             return _kept_open(source, fixed, {})  # where values of inputs are sizes
         except UnsupportedError:

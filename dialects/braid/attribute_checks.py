@@ -56,6 +56,7 @@ from braid.dialects.braid.attribute_names import (
     TARGET,
     TOLERANCE,
     TRIP_COUNT,
+    VALUE_SIZES,
 )
 from braid.dialects.braid.attributes import TargetAttr
 from braid.dialects.braid.base import element_type_of
@@ -183,6 +184,7 @@ _KINDS: Mapping[str, _Kind] = {
         _holds_times,
     ),
     MEASURED_WITH: _Kind((ArrayAttr,), "an array of names of ops, strings", _holds_strings),
+    VALUE_SIZES: _Kind((SizesAttr,), 'sizes, such as #braid.sizes<["count"]>'),
     SYMBOLS: _Kind(
         (DictionaryAttr,),
         "a dictionary from names to symbols, such as {batch = #braid.symbol<{min = 1 : i64}>}",

@@ -25,7 +25,7 @@ VARIANT = "braid.variant"
 DIMS = "braid.dims"
 """On arguments and results: which of the model's open dims each dim is, "" for none."""
 VALUE_SIZES = "braid.value_sizes"
-"""On an argument of integers: the symbols whose values its elements are, `#braid.sizes<["k"]>`."""
+"""On an argument of i32 or i64: the symbols that its elements are, `#braid.sizes<["k"]>`."""
 SYMBOLS = "braid.symbols"
 """On a function: what is assumed of each symbol that sizes of its types use, by name:
 `{batch = #braid.symbol<{min = 1 : i64}>}`."""

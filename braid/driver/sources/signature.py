@@ -8,7 +8,6 @@ from typing import Any, cast
 from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute
-from xdsl.utils.exceptions import VerifyException
 
 from braid.analysis.diagnostics.locations import source_location
 from braid.dialects.braid.attributes import layout_of
@@ -67,16 +66,9 @@ def signature_of(module: ModuleOp) -> tuple[tuple[TensorSpec, ...], tuple[Tensor
     function = entry_of(module)
     types = function.function_type
     inputs = _specs(function, input_names(function), types.inputs.data)
-    told = _value_sizes(function)
+    told = value_sizes(function)
     inputs = tuple(replace(spec, values=own) for spec, own in zip(inputs, told, strict=True))
     return inputs, _specs(function, output_names(function), types.outputs.data)
-
-
-def _value_sizes(function: FuncOp) -> list[tuple[str, ...]]:
-    try:
-        return value_sizes(function)
-    except VerifyException as error:
-        raise BraidError(str(error), location=source_location(function)) from error
 
 
 def check_model(module: ModuleOp) -> None:
@@ -95,7 +87,6 @@ def check_model(module: ModuleOp) -> None:
         _check_body(function)
         types = function.function_type
         _specs(function, input_names(function), types.inputs.data)
-        _value_sizes(function)
         _specs(function, output_names(function), types.outputs.data)
     _check_parameters(module)
 

@@ -39,15 +39,20 @@ static void report_size(const braid_model_v2 *descriptor, const braid_tensor_v2 
                   name, (long long)size, relation, is_bounded ? (long long)bound : 0);
 }
 
+static bool has_input(const braid_model_v2 *descriptor, int64_t index) {
+  bool has = index >= 0 && index < descriptor->input_count;
+  if (!has)
+    braid_set_error("the model has %lld inputs, there is no input %lld",
+                    (long long)descriptor->input_count, (long long)index);
+  return has;
+}
+
 int braid_context_set_input_shape(braid_context_t *context, int64_t index, const int64_t *shape) {
   if (braid_is_null(context, "context"))
     return 1;
   const braid_model_v2 *descriptor = context->model->descriptor;
-  if (index < 0 || index >= descriptor->input_count) {
-    braid_set_error("the model has %lld inputs, there is no input %lld",
-                    (long long)descriptor->input_count, (long long)index);
+  if (!has_input(descriptor, index))
     return 1;
-  }
   const braid_tensor_v2 *input = &descriptor->inputs[index];
   if (input->rank > 0 && shape == NULL) {
     braid_set_error("input '%s': its shape is NULL", input->name);
@@ -102,11 +107,8 @@ int braid_context_set_input_values(braid_context_t *context, int64_t index, cons
   if (braid_is_null(context, "context"))
     return 1;
   const braid_model_v2 *descriptor = context->model->descriptor;
-  if (index < 0 || index >= descriptor->input_count) {
-    braid_set_error("the model has %lld inputs, there is no input %lld",
-                    (long long)descriptor->input_count, (long long)index);
+  if (!has_input(descriptor, index))
     return 1;
-  }
   for (int64_t i = 0; descriptor->open != NULL && i < descriptor->open->value_count; ++i)
     if (descriptor->open->values[i].input == index &&
         (braid_is_null(data, "data of the input") || !read_value(context, i, data)))
@@ -129,7 +131,8 @@ bool braid_read_values(braid_context_t *context, void *const *inputs) {
   return true;
 }
 
-/* Puts the sizes that elements of inputs are among those of the model's dims. */
+/* Puts the sizes that elements of inputs are among those of the model's dims, which shapes may have
+ * told as well. */
 static bool take_values(const braid_context_t *context) {
   const braid_model_v2 *descriptor = context->model->descriptor;
   for (int64_t i = 0; i < descriptor->open->value_count; ++i) {
@@ -140,7 +143,14 @@ static bool take_values(const braid_context_t *context) {
           descriptor->inputs[own->input].name);
       return false;
     }
-    context->sizes[own->dim] = context->values[i];
+    int64_t *size = &context->sizes[own->dim];
+    if (*size >= 0 && *size != context->values[i]) {
+      braid_set_error("dim '%s' is %lld in input '%s', and %lld in another one",
+                      descriptor->dims[own->dim].name, (long long)context->values[i],
+                      descriptor->inputs[own->input].name, (long long)*size);
+      return false;
+    }
+    *size = context->values[i];
   }
   return true;
 }

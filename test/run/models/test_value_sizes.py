@@ -210,5 +210,25 @@ def test_commands(
 def test_wrong_attributes(sizes: str) -> None:
     argument = f"%k: tensor<1xi64> {{braid.value_sizes = {sizes}}}"
     text = f"func.func @main({argument}) -> tensor<1xi64> {{ return %k : tensor<1xi64> }}"
-    with pytest.raises(BraidError, match="expected a symbol for each element"):
-        braid.compile(text.encode())
+    for read in (braid.compile, braid.interpret):
+        with pytest.raises(
+            BraidError, match=r"expected (a symbol for each element|sizes, such as)"
+        ):
+            read(text.encode())
+
+
+def test_one_size_told_twice() -> None:
+    """Check that a run compares what shapes and elements say, since both are read."""
+    text = """
+    func.func @main(%x: tensor<?xf32, #braid.sizes<["n"]>> {braid.name = "x"},
+        %k: tensor<2xi64> {braid.name = "k", braid.value_sizes = #braid.sizes<["n", "n"]>})
+        -> tensor<?xf32, #braid.sizes<["n"]>> {
+      %y = braid.neg %x : (tensor<?xf32, #braid.sizes<["n"]>>)
+          -> tensor<?xf32, #braid.sizes<["n"]>>
+      return %y : tensor<?xf32, #braid.sizes<["n"]>>
+    }"""
+    for model in (braid.compile(text.encode()), braid.interpret(text.encode())):
+        assert model(floats(3), numbers(3, 3)).shape == (3,)
+        for wrong in ((1000, 1000), (3, 4), (2, 3)):
+            with pytest.raises(BraidError, match=r"dim 'n' is .* in input 'k', and .* in an"):
+                model(floats(3), numbers(*wrong))
