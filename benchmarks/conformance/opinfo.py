@@ -39,7 +39,7 @@ RANDOM_OPS = {
 
 
 class Ending(StrEnum):
-    """What became of an op. In the first five, eager takes it and the exporter makes a model."""
+    """The outcome of an op. In the first five, eager takes it and the exporter makes a model."""
 
     RIGHT = "right"
     WRONG = "wrong"  # and nobody says so

@@ -274,7 +274,7 @@ def assumptions_of(function: Operation) -> Assumptions:
 
 
 def value_sizes(function: FuncOp) -> list[tuple[str, ...]]:
-    """Return, for each argument, the symbols that its elements tell; none for most.
+    """Return, for each argument, the symbols that its elements are; none for most.
 
     Raises VerifyException for a list that does not fit the argument.
     """
@@ -282,10 +282,10 @@ def value_sizes(function: FuncOp) -> list[tuple[str, ...]]:
         return [()] * len(function.function_type.inputs)
     held = [own.data.get(VALUE_SIZES) for own in function.arg_attrs]
     types = function.function_type.inputs.data
-    return [_told_by(own, type) for own, type in zip(held, types, strict=True)]
+    return [_sizes_of_elements(own, type) for own, type in zip(held, types, strict=True)]
 
 
-def _told_by(held: Attribute | None, type: Attribute) -> tuple[str, ...]:
+def _sizes_of_elements(held: Attribute | None, type: Attribute) -> tuple[str, ...]:
     if held is None:
         return ()
     names = held.get_values() if isinstance(held, SizesAttr) else ()
@@ -313,7 +313,7 @@ def tensor_types(root: Operation) -> "Iterator[TensorType[Any]]":
 
 
 def symbols_used(root: Operation) -> set[str]:
-    """Return the names of all symbols in types inside of an op, and of those that inputs tell."""
+    """Return the names of all symbols in types and among elements of inputs inside of an op."""
     found = {sizes for type in tensor_types(root) if (sizes := sizes_of_type(type)) is not None}
     functions = (op for op in root.walk() if isinstance(op, FuncOp))
     told = {name for function in functions for names in value_sizes(function) for name in names}
@@ -321,7 +321,7 @@ def symbols_used(root: Operation) -> set[str]:
 
 
 def is_open(module: Operation) -> bool:
-    """Return whether a function, or one of a module, takes tensors of sizes, or tells sizes."""
+    """Return whether a function, or one of a module, takes tensors of sizes, or holds sizes."""
     inside = (op for region in module.regions for block in region.blocks for op in block.ops)
     functions = [op for op in (module, *inside) if isinstance(op, FuncOp)]
     types = (type for function in functions for type in function.function_type.inputs)

@@ -74,27 +74,27 @@ def import_onnx(
         file = ModelFile(source)
         inputs = fix_inputs(file, Fixed(shapes or {}, dims or {}, constants or {}))
         types = _input_types(file, inputs, keep_open)
-        told: set[str] = set()
+        size_inputs: set[str] = set()
         while True:
             builder = Builder(Block(arg_types=types), ParameterStore())
             builder.inputs = dict(zip(builder.block.args, inputs.shapes, strict=True))
             try:
-                return _import(file, inputs, builder, told)
+                return _import(file, inputs, builder, size_inputs)
             except UnsupportedError:
-                if not keep_open or builder.wanted <= told:
+                if not keep_open or builder.requested <= size_inputs:
                     raise
-            told |= builder.wanted
+            size_inputs |= builder.requested
 
 
 def _import(
-    file: ModelFile, inputs: FixedInputs, builder: Builder, told: Set[str]
+    file: ModelFile, inputs: FixedInputs, builder: Builder, size_inputs: Set[str]
 ) -> ImportedModel:
-    """Import into the block of a builder; the elements of the inputs `told` are sizes."""
+    """Import into the block of a builder; the elements of `size_inputs` are sizes."""
     block, values = builder.block, dict[str, tuple[str, ...]]()
     for argument, name in builder.inputs.items():
-        if name in told:
+        if name in size_inputs:
             values[name] = _value_names(argument, name, inputs)
-            builder.tell_sizes(argument, values[name])
+            builder.treat_as_sizes(argument, values[name])
     importer = GraphImporter(builder, file)
     scope: Scope = {name: argument for argument, name in builder.inputs.items()}
     scope.update({name: builder.constant(a) for name, a in inputs.constants.items()})
@@ -106,7 +106,11 @@ def _import(
     ports = [
         DictionaryAttr(
             {NAME: StringAttr(name)}
-            | ({VALUE_SIZES: SizesAttr.of(list(map(symbol, values[name])))} if name in told else {})
+            | (
+                {VALUE_SIZES: SizesAttr.of(list(map(symbol, values[name])))}
+                if name in size_inputs
+                else {}
+            )
         )
         for name in inputs.shapes
     ]

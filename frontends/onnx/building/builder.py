@@ -61,7 +61,7 @@ CONSTANT_ELEMENTS = 1024
 CONSTANT_FLOATS = 8
 """The same for floats and bytes: weights, scales and biases are operands of kernels, not parts."""
 
-MOST_TOLD = 16
+MOST_SIZE_ELEMENTS = 16
 """Elements of an input whose values may be sizes: shapes, lengths, counts."""
 
 
@@ -80,8 +80,8 @@ class Builder:
         self.new_ops: list[Operation] = []
         self.inputs: dict[SSAValue, str] = {}
         """The names of the model's inputs."""
-        self.wanted: set[str] = set()
-        """Names of inputs whose values are sizes that nodes asked for; see `tell_sizes`."""
+        self.requested: set[str] = set()
+        """Names of inputs that could hold the sizes which nodes need; see `treat_as_sizes`."""
         self.requires_branches = False
         """If set, a branch that cannot be imported is an error at once, not where it is taken."""
         self.has_leftovers = False
@@ -113,16 +113,18 @@ class Builder:
             self._sizes[value] = array
         return value
 
-    def tell_sizes(self, argument: SSAValue, names: Sequence[str]) -> None:
-        """Let the elements of an input be sizes of these names."""
+    def treat_as_sizes(self, argument: SSAValue, names: Sequence[str]) -> None:
+        """Treat the elements of an input as sizes of these names."""
         shape = [e for e in extents_of(argument) if isinstance(e, int)]
         self._sizes[argument] = as_array([symbol(name) for name in names], shape)
 
-    def want(self, value: SSAValue) -> None:
-        """Note that a node needs a value, which may be known where inputs tell sizes."""
+    def request_value(self, value: SSAValue) -> None:
+        """Note that a node needs a value, which is known where the inputs behind it hold sizes."""
         behind = self.inputs_behind(value)
-        self.wanted.update(
-            name for argument, name in self.inputs.items() if name in behind and _may_tell(argument)
+        self.requested.update(
+            name
+            for argument, name in self.inputs.items()
+            if name in behind and _may_hold_sizes(argument)
         )
 
     def inputs_behind(self, value: SSAValue) -> list[str]:
@@ -270,10 +272,10 @@ class Builder:
             self.requires_branches = outer
 
 
-def _may_tell(argument: SSAValue) -> bool:
+def _may_hold_sizes(argument: SSAValue) -> bool:
     """Return whether the elements of an input may be sizes."""
     shape = extents_of(argument)
-    is_small = not _is_open(shape) and math.prod(fixed_shape(argument)) <= MOST_TOLD
+    is_small = not _is_open(shape) and math.prod(fixed_shape(argument)) <= MOST_SIZE_ELEMENTS
     return is_small and len(shape) <= 1 and element_type_of(argument) in (i32, i64)
 
 

@@ -139,7 +139,7 @@ class Node:
                     f"input {index} ('{name}') has open sizes, [{text}], expected numbers",
                     hint=f"fix these sizes: {option_text('dims')} or {option_text('shapes')}",
                 )
-            self._builder.want(value)
+            self._builder.request_value(value)
             self.unsupported(
                 f"input {index} ('{name}') is computed while the model runs, expected a constant",
                 hint=self._way_to_know(value),
