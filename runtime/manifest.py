@@ -130,6 +130,7 @@ _OPTIONAL: dict[str, Any] = {
     "kernels": list(NO_KERNELS),
     "output_shapes": [],
     "expanded_bytes": 0,
+    "phases": 0,
 }
 """What older manifests do not say."""
 
@@ -150,7 +151,8 @@ class Manifest:
     for each function, and `kernels` how many kernels are made by records of searches.
     `output_shapes` says, of a model whose sizes are open, the sizes of each output by those of the
     dims, such as `2 * batch`; its `arena_bytes` are 0, since what a run takes depends on them.
-    `expanded_bytes` are those of the weights that loading makes of stored ones.
+    `expanded_bytes` are those of the weights that loading makes of stored ones. `phases` is how
+    many functions run one after the other where data decide sizes, 0 for other models.
     """
 
     model: str
@@ -171,6 +173,7 @@ class Manifest:
     kernels: RecordCount = NO_KERNELS
     output_shapes: tuple[tuple[str, ...], ...] = ()
     expanded_bytes: int = 0
+    phases: int = 0
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
@@ -207,6 +210,7 @@ class Manifest:
                 kernels=_read_count(_read_list(fields, "kernels", int)),
                 output_shapes=_read_all(fields, "output_shapes", _read_texts),
                 expanded_bytes=_read(fields, "expanded_bytes", int),
+                phases=_read(fields, "phases", int),
             )
         except (ValueError, RecursionError) as error:
             raise BraidError(f"its manifest is malformed: {error}") from error

@@ -185,6 +185,7 @@ class NativeModel:
             ("expanded_bytes", manifest.expanded_bytes, described.expanded_bytes),
             ("cpu_features", manifest.cpu_features, tuple(features)),
             ("runs_on", manifest.runs_on, self.runs_on),
+            ("phases", manifest.phases > 0, self.decides_sizes),
             ("ranks in output_shapes", texts, ranks),
         ):
             if said != actual:
@@ -292,7 +293,7 @@ class NativeContext:
             raise last_error()
         count = math.prod(shape) * dtype.itemsize
         memory = (ctypes.c_uint8 * count).from_address(address)
-        return np.frombuffer(memory, np.uint8).view(dtype).reshape(shape)
+        return np.ndarray(shape, dtype, cast(Any, memory))
 
     def _checked_input(self, expected: "_Expected", value: Buffer) -> Buffer:
         if isinstance(value, DeviceArray):

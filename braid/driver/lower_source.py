@@ -125,9 +125,12 @@ class Lowering:
 
 def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: int) -> None:
     """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
-    if not is_open(module) and not decides_sizes(module):
+    by_data = decides_sizes(module)
+    if not is_open(module) and not by_data:
         return
     hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
+    if by_data:
+        hint = "data decide sizes of the model: compile it for the CPU, with no other promise"
     fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]
     if fixed:
         raise UnsupportedError(

@@ -116,6 +116,7 @@ def _manifest(lowered: LoweredModel, index: tuple[WeightSpec, ...]) -> Manifest:
         kernels=lowered.kernels,
         output_shapes=description.output_sizes,
         expanded_bytes=description.expanded_bytes,
+        phases=0 if description.phases is None else len(description.phases.phases),
     )
 
 

@@ -339,14 +339,13 @@ _CONVERSIONS = {
 def _imported(source: Path | onnx.ModelProto, fixed: Fixed) -> ImportedModel:
     """Import a model, with open dims as sizes. Raises BraidError as `import_onnx`."""
     try:
-        return import_onnx(source, shapes=fixed.shapes, dims=fixed.dims, constants=fixed.constants)
-    except UnsupportedError as error:
-        if isinstance(error, UnsupportedNodesError) and error.lacks_ops:
-            raise
-        try:
-            return _kept_open(source, fixed, {})  # where values of inputs are sizes
-        except UnsupportedError:
-            raise error from None
+        return import_onnx(
+            source,
+            shapes=fixed.shapes,
+            dims=fixed.dims,
+            constants=fixed.constants,
+            may_decide=True,
+        )
     except OpenDimsError:
         from braid.driver.sources.likely_sizes import valid_sizes  # imported where dims are open
 

@@ -113,8 +113,10 @@ def _holds_strings(attribute: Attribute) -> bool:
 
 def _holds_pairs(attribute: Attribute) -> bool:
     return all(
-        isinstance(pair, ArrayAttr) and len(pair) == 2 and _holds_strings(pair)
-        for pair in cast("ArrayAttr[ArrayAttr[Attribute]]", attribute)
+        isinstance(pair, ArrayAttr)
+        and len(cast("ArrayAttr[Attribute]", pair)) == 2
+        and _holds_strings(cast(Attribute, pair))
+        for pair in cast("ArrayAttr[Attribute]", attribute)
     )
 
 

@@ -57,15 +57,17 @@ def import_onnx(
     dims: Mapping[str, int | str] | None = None,
     constants: Mapping[str, object] | None = None,
     keep_open: bool = False,
+    may_decide: bool = False,
 ) -> ImportedModel:
     """Imports the model at a path or in memory.
 
     `shapes` gives the shapes of inputs whose dims the model leaves open, and `dims` the sizes of
     such dims by name, or the names of others that they equal. `constants` fixes the values of
     inputs, which then are none any more: those on which shapes depend, say. With `keep_open`, dims
-    that are left open are sizes of their names; without it they are an error. Shapes may then also
-    depend on the values of small inputs of integers, which are sizes: `braid.value_sizes` of the
-    argument names them. Where they depend on other data, `braid.decide_sizes` makes sizes of these.
+    that are left open are sizes of their names; without it they are an error. Then, or with
+    `may_decide`, shapes may also depend on the values of small inputs of integers, which are sizes:
+    `braid.value_sizes` of the argument names them. Where they depend on other data,
+    `braid.decide_sizes` makes sizes of these.
     Inputs and outputs keep their names as `braid.name` of the function's arguments and results,
     and every op the name of the model's value that it gives.
     Raises BraidError for what is not a valid model or leaves dims open, and UnsupportedError for
@@ -80,13 +82,13 @@ def import_onnx(
         while True:
             builder = Builder(Block(arg_types=types), ParameterStore())
             builder.inputs = dict(zip(builder.block.args, inputs.shapes, strict=True))
-            builder.keeps_open, builder.useless = keep_open, set(useless)
+            builder.has_sizes, builder.useless = keep_open or may_decide, set(useless)
             builder.size_names |= set(inputs.open_dims)
             try:
                 return _import(file, inputs, builder, size_inputs)
             except UnsupportedError:
                 is_new = builder.requested - size_inputs or builder.useless - useless
-                if not keep_open or not is_new:
+                if not builder.has_sizes or not is_new:
                     raise
             useless = builder.useless
             size_inputs = (size_inputs | builder.requested) - useless

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
+from xdsl.dialects import tensor
 from xdsl.dialects.builtin import (
     ArrayAttr,
     DictionaryAttr,
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     StringAttr,
+    TensorType,
     i64,
 )
 from xdsl.dialects.func import FuncOp, ReturnOp
@@ -18,6 +20,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.locations import source_location
+from braid.analysis.structure.loop_nests import op_name
 from braid.dialects.braid.attribute_names import (
     NAME,
     PHASE,
@@ -111,6 +114,7 @@ class _Phase:
 def _split(module: ModuleOp, function: FuncOp) -> None:
     """Replace the function by those of its phases."""
     block = function.body.block
+    _put_scalars_in_tensors(block)
     levels = _Levels.of(function)
     terminator = block.last_op
     assert isinstance(terminator, ReturnOp)
@@ -132,8 +136,24 @@ def _split(module: ModuleOp, function: FuncOp) -> None:
 
 
 def _is_leaf(op: Operation) -> bool:
-    """Return whether each phase has a copy of its own of what the op gives."""
-    return isinstance(op, ConstantOp | ParameterOp | SizeValuesOp | IotaOp)
+    """Return whether each phase has a copy of its own of what the op gives, such as scalars."""
+    if isinstance(op, ConstantOp | ParameterOp | SizeValuesOp | IotaOp | tensor.ExtractOp):
+        return True
+    return not op.regions and op_name(op).partition(".")[0] in ("arith", "math")
+
+
+def _put_scalars_in_tensors(block: Block) -> None:
+    """Let scalars that control flow gives pass through tensors, which phases can hand on."""
+    for op in [op for op in block.ops if op.regions]:
+        for result in op.results:
+            if isinstance(result.type, TensorType) or not result.uses:
+                continue
+            uses = list(result.uses)
+            held = tensor.FromElementsOp(result, result_type=TensorType(result.type, []))
+            read = tensor.ExtractOp(held.result, [], result.type)
+            block.insert_ops_after([held, read], op)
+            for use in uses:
+                use.operation.operands[use.index] = read.result
 
 
 # ---- In which phase what is known ----
@@ -292,13 +312,11 @@ class _Told:
                 self.phases[self.levels.of_op[value.owner]].returned[value] = None
 
     def _read(self, phase: _Phase) -> Iterator[SSAValue]:
-        for op in phase.ops:
+        for op in (*phase.ops, *_leaves(phase)):
             yield from (value for value in _captured(op) if _leaf(value) is None)
 
     def _mentioned(self, phase: _Phase, taken: Iterable[SSAValue]) -> set[str]:
-        leaves = (_leaf(value) for op in phase.ops for value in _captured(op))
-        ops = [*phase.ops, *(leaf for leaf in leaves if leaf is not None)]
-        ops += [leaf for value in phase.returned if (leaf := _leaf(value)) is not None]
+        ops = (*phase.ops, *_leaves(phase))
         return {name for op in ops for name in symbols_mentioned(op)}
 
     def _size_of_input(self, name: str) -> SSAValue:
@@ -323,6 +341,18 @@ def _leaf(value: SSAValue) -> Operation | None:
     return owner if isinstance(owner, Operation) and _is_leaf(owner) else None
 
 
+def _leaves(phase: _Phase) -> Iterator[Operation]:
+    """Yield the ops that a phase has copies of."""
+    seen: set[Operation] = set()
+    waiting = [*phase.returned, *(value for op in phase.ops for value in _captured(op))]
+    while waiting:
+        leaf = _leaf(waiting.pop())
+        if leaf is not None and leaf not in seen:
+            seen.add(leaf)
+            waiting += leaf.operands
+            yield leaf
+
+
 # ---- Making the functions ----
 
 
@@ -332,13 +362,11 @@ def _function_of(phase: _Phase, function: FuncOp, names: _ValueNames, told: _Tol
     mapped: dict[SSAValue, SSAValue] = dict(zip(phase.taken, block.args, strict=True))
     for op in phase.ops:
         for value in _captured(op):
-            if (leaf := _leaf(value)) is not None and value not in mapped:
-                mapped[value] = _copied(leaf, block)
+            _copy_leaf(value, mapped, block)
         op.detach()
         block.add_op(op)
     for value in phase.returned:
-        if (leaf := _leaf(value)) is not None and value not in mapped:
-            mapped[value] = _copied(leaf, block)
+        _copy_leaf(value, mapped, block)
     own = set(block.walk())
     for op in own:
         op.operands = [mapped.get(operand, operand) for operand in op.operands]
@@ -362,10 +390,16 @@ def _function_of(phase: _Phase, function: FuncOp, names: _ValueNames, told: _Tol
     return made
 
 
-def _copied(leaf: Operation, block: Block) -> SSAValue:
-    copy = leaf.clone()
+def _copy_leaf(value: SSAValue, mapped: dict[SSAValue, SSAValue], block: Block) -> None:
+    """Append a copy of the op of a leaf to a block, after those that it reads."""
+    leaf = _leaf(value)
+    if leaf is None or value in mapped:
+        return
+    for operand in leaf.operands:
+        _copy_leaf(operand, mapped, block)
+    copy = leaf.clone(mapped)
     block.add_op(copy)
-    return copy.results[0]
+    mapped.update(zip(leaf.results, copy.results, strict=True))
 
 
 def _argument(value: SSAValue, function: FuncOp, names: _ValueNames, told: _Told) -> DictionaryAttr:

@@ -90,8 +90,8 @@ class Builder:
         """Those of them that nodes need."""
         self.useless: set[str] = set()
         """Names of inputs whose elements told no size that a node needed."""
-        self.keeps_open = False
-        """Whether sizes may be open, and then also such that data decide."""
+        self.has_sizes = False
+        """Whether inputs and data may say sizes."""
         self.assumed: dict[str, Assumed] = {}
         """What is assumed of the sizes that data decide."""
         self.requires_branches = False
@@ -149,7 +149,7 @@ class Builder:
     @property
     def may_decide(self) -> bool:
         """Whether data may decide sizes here: not inside of control flow."""
-        return self.keeps_open and self.block is self._outermost
+        return self.has_sizes and self.block is self._outermost
 
     def request_value(self, value: SSAValue) -> bool:
         """Ask for a value that a node needs: it is known where the inputs behind it hold sizes.
@@ -316,6 +316,15 @@ class Builder:
         self.new_ops[:] = [op for op in self.new_ops if op not in erased]
         for op in reversed(list(block.ops)):
             block.erase_op(op, safe_erase=False)
+
+    def give_up(self, before: int) -> None:
+        """Erase the ops that were appended since there were `before` new ones."""
+        ops = self.new_ops[before:]
+        del self.new_ops[before:]
+        self.has_leftovers = True
+        for op in reversed(ops):
+            op.detach()
+            op.erase(safe_erase=False)
 
     @contextmanager
     def requiring_branches(self) -> Generator[None]:

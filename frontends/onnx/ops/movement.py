@@ -8,10 +8,11 @@ import numpy as np
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
-from braid.dialects.braid.base import extents_of
+from braid.dialects.braid.base import element_type_of, extents_of
+from braid.dialects.braid.dtypes import to_numpy
 from braid.dialects.braid.indexing import GatherOp
 from braid.dialects.braid.relayout import Array
-from braid.dialects.braid.size_evaluation import LARGEST_EXTENT, SIZES, fixed
+from braid.dialects.braid.size_evaluation import LARGEST_EXTENT, SIZES, as_array, fixed
 from braid.dialects.braid.size_facts import may_equal, total
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
@@ -31,6 +32,7 @@ from braid.frontends.onnx.building.expressions import (
     drop_dims,
     normalized,
     pad,
+    reduce,
     reshape,
     scalar,
     size_scalar,
@@ -55,8 +57,8 @@ from braid.support.sizes.operators import (
 @importer("Reshape", since=5)
 def reshape_node(b: Builder, node: Node) -> SSAValue:
     """The shape must be known at import; 0 keeps an extent, -1 is what remains."""
-    x, wanted = node.input(0), list(node.sizes_of("shape", 1) or ())
-    shape = extents_of(x)
+    x = node.input(0)
+    shape, wanted = extents_of(x), _wanted_shape(b, node)
     if not node.integer("allowzero", 0):
         for i, extent in enumerate(wanted):
             if extent == 0:
@@ -74,6 +76,37 @@ def reshape_node(b: Builder, node: Node) -> SSAValue:
             node.fail(f"{elements} elements cannot take shape {wanted}")
         wanted[wanted.index(-1)] = elements // rest
     return reshape(b, x, wanted)
+
+
+def _wanted_shape(b: Builder, node: Node) -> list[Extent]:
+    """Return the shape that a node asks for.
+
+    Where data decide extents, 0 and -1 among them are replaced as in the shapes that are known.
+    """
+    if node.has("shape"):
+        return list(node.integers("shape"))
+    value = node.input(1)
+    if b.sizes_of(value) is not None or not may_decide(b, value):
+        return list(node.known_sizes(1) or ())
+    elements = elements_of(b, value)
+    if not any(isinstance(element, Element) for element in elements):
+        return list(node.known_sizes(1) or ())
+    shape = extents_of(node.input(0))
+    wanted = cast(b, reshape(b, value, [len(elements)]), i64)
+    if not node.integer("allowzero", 0):
+        own = b.sizes(as_array([*shape, *[0] * len(elements)][: len(elements)], [len(elements)]))
+        wanted = apply(b, "select", apply(b, "eq", wanted, scalar(b, 0, wanted)), own, wanted)
+    is_rest = apply(b, "eq", wanted, scalar(b, -1, wanted))
+    others = apply(b, "select", is_rest, scalar(b, 1, wanted), wanted)
+    product = reduce(b, "mul", others, [0])
+    rest = apply(b, "div", size_scalar(b, product_of(shape), product), product)
+    within = apply(b, "select", is_rest, rest, wanted)
+    sizes = decided(b, within, node.proto.input[1]).reshape(-1).tolist()
+    # What is known stays so, where that is an extent.
+    return [
+        size if isinstance(element, Element) or element in (0, -1) else element
+        for size, element in zip(sizes, elements, strict=True)
+    ]
 
 
 @importer("Flatten")
@@ -204,7 +237,7 @@ def _decided_places(
     counted from its end.
     """
     value = node.input(index)
-    if b.sizes_of(value) is not None or not may_decide(b, value) or b.request_value(value):
+    if b.sizes_of(value) is not None or not may_decide(b, value):
         return node.known_sizes(index) or ()
     shape = extents_of(node.input(0))
     places: list[Extent] = []
@@ -355,7 +388,7 @@ _MODES = ("reflect", "edge", "wrap")
 @importer("Pad", since=11)
 def pad_node(b: Builder, node: Node) -> SSAValue:
     """Widths, number and axes are inputs."""
-    widths, rank = node.known_sizes(1) or (), len(extents_of(node.input(0)))
+    widths, rank = _decided_widths(b, node), len(extents_of(node.input(0)))
     axes = [normalized(axis, rank) for axis in node.known_integers(3) or range(rank)]
     low: list[Extent] = [0] * rank
     high = list(low)
@@ -363,6 +396,22 @@ def pad_node(b: Builder, node: Node) -> SSAValue:
         low[dim], high[dim] = widths[position], widths[position + len(axes)]
     number = node.known(2)
     return _padded(b, node, low, high, 0.0 if number is None else number.item())
+
+
+def _decided_widths(b: Builder, node: Node) -> Sequence[Extent]:
+    """Return the widths of a padding; where data decide them they may be negative."""
+    value = node.input(1)
+    if b.sizes_of(value) is not None or not may_decide(b, value):
+        return node.known_sizes(1) or ()
+    zero = b.constant(np.zeros([1] * len(extents_of(value)), to_numpy(element_type_of(value))))
+    added, cut = (
+        decided(b, apply(b, "maximum", signed, zero), name).reshape(-1).tolist()
+        for signed, name in (
+            (value, node.proto.input[1]),
+            (apply(b, "neg", value), f"{node.proto.input[1]}.cut"),
+        )
+    )
+    return [plus - minus for plus, minus in zip(added, cut, strict=True)]
 
 
 @importer("Pad", since=2)

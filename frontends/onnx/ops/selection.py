@@ -93,7 +93,8 @@ def non_max_suppression(b: Builder, node: Node) -> SSAValue:
     overlap, least = (_threshold(b, node, *pair) for pair in ((3, 0.0), (4, np.nan)))
     centered = bool(node.integer("center_point_box", 0))
     op = NonMaxSuppressionOp.get(boxes, scores, overlap, least, most, centered=centered)
-    return taken_boxes(b, *b.emit_all(op), node.proto.output[0])
+    indices, counts = b.emit_all(op)
+    return taken_boxes(b, indices, counts, node.proto.output[0])
 
 
 def _threshold(b: Builder, node: Node, index: int, default: float) -> SSAValue:

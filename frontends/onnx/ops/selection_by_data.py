@@ -20,6 +20,7 @@ from braid.frontends.onnx.building.expressions import (
     broadcast,
     cast,
     concat,
+    pad,
     reshape,
     scalar,
     size_scalar,
@@ -76,9 +77,10 @@ def distinct(b: Builder, x: SSAValue, name: str, *, by_value: bool) -> list[SSAV
     """
     (extent,) = extents_of(x)
     ordered, places = b.emit_all(top_k_of(x, extent, 0, largest=False))
-    follows = apply(b, "ne", slice_dim(b, ordered, 0, 1, extent - 1), _all_but_last(b, ordered))
-    begins = concat(b, [b.constant(np.ones([1], np.bool_)), follows], 0)
-    begins = slice_dim(b, begins, 0, 0, extent)
+    before = slice_dim(b, pad(b, ordered, [1], [0], 0), 0, 0, extent)
+    numbers = _iota(b, extent)
+    is_first = apply(b, "eq", numbers, scalar(b, 0, numbers))
+    begins = apply(b, "or", is_first, apply(b, "ne", ordered, before))
     groups = b.emit(ScanOp.get(cast(b, begins, i64), "add", 0))
     groups = apply(b, "sub", groups, scalar(b, 1, groups))
     positions = true_positions(b, begins, name)
@@ -93,11 +95,6 @@ def distinct(b: Builder, x: SSAValue, name: str, *, by_value: bool) -> list[SSAV
     ones = broadcast(b, b.constant(np.ones([1], np.int64)), [extent])
     counts = b.emit(ScatterElementsOp.get(zeros, inverse, ones, 0, "add"))
     return [b.emit(GatherOp.get(x, first, 0)), first, inverse, counts]
-
-
-def _all_but_last(b: Builder, x: SSAValue) -> SSAValue:
-    (extent,) = extents_of(x)
-    return slice_dim(b, x, 0, 0, extent - 1)
 
 
 def _iota(b: Builder, extent: Extent) -> SSAValue:

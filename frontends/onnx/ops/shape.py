@@ -114,7 +114,7 @@ def _float_range(b: Builder, node: Node) -> SSAValue:
 def _is_decided(b: Builder, node: Node, index: int) -> bool:
     """Return whether data decide what an input is, of which the result's size depends."""
     value = node.input(index)
-    return b.sizes_of(value) is None and may_decide(b, value) and not b.request_value(value)
+    return b.sizes_of(value) is None and may_decide(b, value)
 
 
 def _decided_range(b: Builder, node: Node) -> SSAValue:
