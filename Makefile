@@ -44,8 +44,9 @@ MINUTES ?= 20
 fuzz: build
 	$(BIN)/python test/fuzz/run.py --minutes $(MINUTES)
 
-# The site, in build/site; the reference is made from docstrings.
+# The site, in build/site; tables are made from benchmarks/results, the reference from docstrings.
 docs: build
+	$(BIN)/python -m benchmarks.report
 	$(BIN)/python -m mkdocs build --strict
 
 lint: build

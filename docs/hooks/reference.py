@@ -6,11 +6,17 @@ A hook of mkdocs; `pages()` serves the tests as well.
 import contextlib
 import inspect
 import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import typer
 from typer.testing import CliRunner
 
+import braid
+import braid.extend
 from braid.dialects.braid import Braid
 from braid.driver.options import DEFAULTS, options_of
 from braid.passes.infrastructure.options import pass_options
@@ -19,6 +25,11 @@ from braid.passes.pipelines import PIPELINES
 from braid.tools.app import app
 from braid.tools.braid_opt import main as braid_opt
 from braid.tools.commands.options import flag_of
+
+
+HEADERS = Path(braid.__file__).resolve().parents[1] / "runtime" / "native" / "include" / "braid"
+_COMMENT = re.compile(r"^/\* (.*?)\*/\n((?:BRAID_API [^;]+;\n)*)", re.DOTALL | re.MULTILINE)
+_SECTION = re.compile(r"^(Raises|Options|Args|Returns):\n((?:    .+\n?)+)", re.MULTILINE)
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -37,6 +48,8 @@ def pages() -> dict[str, str]:
         "reference/passes.md": passes_page(),
         "reference/options.md": options_page(),
         "reference/cli.md": cli_page(),
+        "reference/python.md": python_page(),
+        "reference/c.md": c_page(),
     }
 
 
@@ -103,6 +116,83 @@ def cli_page() -> str:
         braid_opt(["--help"])
     usage = listing.getvalue().partition("passes of braid:")[0]
     lines += ["## `braid-opt`", _text(usage), "Its passes are [on a page of their own](passes.md)."]
+    return "\n\n".join(lines) + "\n"
+
+
+def python_page() -> str:
+    """The public Python API: what `braid` and `braid.extend` export."""
+    lines = [
+        "# Python API",
+        "After this page you can look up every name that braid promises to keep "
+        "([Compatibility](../compatibility.md)). [Models in Python](../models-in-python.md) shows "
+        "how they are used. Other modules are internal.",
+        "## braid",
+        *_module_entries(braid),
+        "## braid.extend",
+        "What packages import that add ops, importers, passes, kernel families, targets or "
+        "backends; [Extending](../extending/add-an-op.md) shows how.",
+        *_module_entries(braid.extend),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _module_entries(module: ModuleType) -> Iterator[str]:
+    for name in sorted(module.__all__, key=str.lower):
+        yield from _api_entries(name, getattr(module, name))
+
+
+def _api_entries(name: str, value: Any) -> Iterator[str]:
+    """A heading, the signature and the docstring; of a class, its public methods as well."""
+    text = inspect.getdoc(value) if callable(value) else f"The value is `{value!r}`."
+    yield f"### `{name}`"
+    if callable(value):
+        yield f"```text\n{name}{_signature(value)}\n```"
+    yield _SECTION.sub(_listed, text or "It has no documentation.")
+    if inspect.isclass(value):
+        for method, each in vars(value).items():
+            member = getattr(each, "__func__", each)
+            if method.startswith("_") and method != "__call__":
+                continue
+            if doc := inspect.getdoc(member):
+                shown = _signature(member) if inspect.isfunction(member) else ""
+                summary = " ".join(doc.partition("\n\n")[0].split())
+                yield f"- `{method}{shown}`: {summary}"
+
+
+def _listed(section: re.Match[str]) -> str:
+    """A section of a docstring, such as Raises, as a list."""
+    entries = re.split(r"\n(?=\S)", inspect.cleandoc(section[2]))
+    items = (" ".join(entry.split()).partition(": ") for entry in entries)
+    listed = "\n".join(f"- `{name}`: {text}" for name, _, text in items)
+    return f"{section[1]}:\n\n{listed}\n"
+
+
+def _signature(value: Any) -> str:
+    try:
+        text = str(inspect.signature(value))
+    except (TypeError, ValueError):
+        return ""
+    return re.sub(r"(?:[a-z_]+\.)+([A-Z])", r"\1", text.replace("'", ""))
+
+
+def c_page() -> str:
+    """The C API: functions of the headers, with their comments."""
+    lines = [
+        "# C API",
+        "After this page you can look up every function that C programs call. The headers are "
+        "`braid/runtime.h` and `braid/device.h`, and [Embedding](../embedding.md#from-c) shows a "
+        "program. What `--emit=so` makes has a header of its own beside the library.",
+    ]
+    for name in ("runtime.h", "device.h"):
+        lines.append(f"## braid/{name}")
+        for comment, functions in _COMMENT.findall((HEADERS / name).read_text(encoding="utf-8")):
+            text = re.sub(r"\n ?\*? ?", "\n", comment).strip()
+            if functions:
+                declared = functions.replace("BRAID_API ", "").strip()
+                names = re.findall(r"(braid_\w+)\(", declared)
+                lines += [f"### `{'`, `'.join(names)}`", f"```c\n{declared}\n```", text]
+            elif text.startswith("---- What a program") or text.startswith("---- Streams"):
+                lines.append(text.partition("\n")[2].strip())
     return "\n\n".join(lines) + "\n"
 
 
