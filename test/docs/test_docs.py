@@ -36,7 +36,7 @@ NOT_RUN = {
     "docs/benchmarks.md": ["compiling takes hours, and the last command needs a GPU"],
     "docs/concepts/fpgas.md": ["needs a model", "needs a model", "needs a model"],
     "docs/concepts/gpus.md": ["needs a GPU"],
-    "docs/concepts/kernels.md": ["takes minutes", "takes minutes"],
+    "docs/concepts/tuning.md": ["takes minutes"],
     "docs/concepts/targets-and-costs.md": [
         "takes most of a minute",
         "takes a minute",
