@@ -26,7 +26,6 @@ from braid.tools.app import app
 from braid.tools.braid_opt import main as braid_opt
 from braid.tools.commands.options import flag_of
 
-
 HEADERS = Path(braid.__file__).resolve().parents[1] / "runtime" / "native" / "include" / "braid"
 _COMMENT = re.compile(r"^/\* (.*?)\*/\n((?:BRAID_API [^;]+;\n)*)", re.DOTALL | re.MULTILINE)
 _SECTION = re.compile(r"^(Raises|Options|Args|Returns):\n((?:    .+\n?)+)", re.MULTILINE)
