@@ -8,6 +8,7 @@ import inspect
 import io
 import re
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -142,20 +143,27 @@ def _module_entries(module: ModuleType) -> Iterator[str]:
 
 def _api_entries(name: str, value: Any) -> Iterator[str]:
     """A heading, the signature and the docstring; of a class, its public methods as well."""
-    text = inspect.getdoc(value) if callable(value) else f"The value is `{value!r}`."
     yield f"### `{name}`"
-    if callable(value):
+    home = getattr(value, "__module__", "braid")
+    if not callable(value):
+        yield f"The value is `{value!r}`."
+    elif not home.startswith("braid"):
+        yield f"An alias of `{home}.{getattr(value, '__qualname__', value)}`."
+    else:
         yield f"```text\n{name}{_signature(value)}\n```"
-    yield _SECTION.sub(_listed, text or "It has no documentation.")
-    if inspect.isclass(value):
-        for method, each in vars(value).items():
-            member = getattr(each, "__func__", each)
-            if method.startswith("_") and method != "__call__":
-                continue
-            if doc := inspect.getdoc(member):
-                shown = _signature(member) if inspect.isfunction(member) else ""
-                summary = " ".join(doc.partition("\n\n")[0].split())
-                yield f"- `{method}{shown}`: {summary}"
+        yield _SECTION.sub(_listed, inspect.getdoc(value) or "It has no documentation.")
+    if inspect.isclass(value) and home.startswith("braid"):
+        yield from _method_entries(value)
+
+
+def _method_entries(owner: type) -> Iterator[str]:
+    for name, each in vars(owner).items():
+        member = getattr(each, "__func__", each)
+        documented = inspect.isroutine(member) or isinstance(member, property | cached_property)
+        if documented and (not name.startswith("_") or name == "__call__"):
+            shown = _signature(member, 10_000) if inspect.isfunction(member) else ""
+            summary = " ".join((inspect.getdoc(member) or "").partition("\n\n")[0].split())
+            yield f"- `{name}{shown}`: {summary}"
 
 
 def _listed(section: re.Match[str]) -> str:
@@ -166,12 +174,28 @@ def _listed(section: re.Match[str]) -> str:
     return f"{section[1]}:\n\n{listed}\n"
 
 
-def _signature(value: Any) -> str:
+def _signature(value: Any, width: int = 88) -> str:
+    """The parameters of a function or class, without modules of types, one a line if wide."""
     try:
-        text = str(inspect.signature(value))
+        found = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    return re.sub(r"(?:[a-z_]+\.)+([A-Z])", r"\1", text.replace("'", ""))
+    named = [each for name, each in found.parameters.items() if name != "self"]
+    text = _plain(found.replace(parameters=named))
+    if len(text) <= width:
+        return text
+    lines: list[str] = []
+    for each in named:
+        if each.kind is each.KEYWORD_ONLY and "    *," not in lines:
+            lines.append("    *,")
+        lines.append(f"    {_plain(each)},")
+    returned = _plain(found.replace(parameters=[])).removeprefix("()")
+    return "(\n" + "\n".join(lines) + f"\n){returned}"
+
+
+def _plain(value: Any) -> str:
+    text = re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(value))
+    return re.sub(r"(?:[a-z_]+\.)+([A-Za-z])", r"\1", text)
 
 
 def c_page() -> str:
