@@ -54,6 +54,7 @@ lint: build
 	$(BIN)/ruff format --check .
 	$(BIN)/clang-format --dry-run --Werror $(C_FILES)
 	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/python -m pytest -q test/docs/test_pages.py
 
 format: build
 	$(BIN)/ruff check --fix .
