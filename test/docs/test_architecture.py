@@ -72,10 +72,9 @@ def test_each_step_is_a_function() -> None:
             assert defines(ROOT / file, name), f"{title}: no {name} in {file}"
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "README.md"])
-def test_files_that_are_named_exist(page: str) -> None:
-    named = re.findall(r"`([a-z][\w./-]*/[\w.-]*)`", text(page))
-    assert named and [path for path in named if not (ROOT / path).exists()] == []
+def test_files_that_are_named_exist() -> None:
+    named = re.findall(r"`([a-z][\w./-]*/[\w.-]*)`", text())
+    assert len(named) > 100 and [path for path in named if not (ROOT / path).exists()] == []
 
 
 def test_the_picture_shows_all_packages() -> None:
