@@ -61,10 +61,11 @@ def models() -> str:
 
 
 def model_speedups() -> dict[str, float]:
-    """Return by model how many times as fast braid is as `torch.compile`."""
+    """Return by model and type how many times as fast braid is as `torch.compile`."""
     peers = {each["name"]: each["peers"].get("torch.compile") for each in cases("model")}
     own = {each["name"]: each["seconds"] for each in cases("model")}
-    return {name: peer / own[name] for name, peer in peers.items() if peer is not None}
+    ratios = {name: peer / own[name] for name, peer in peers.items() if peer is not None}
+    return {f"{title(name[:-4])}, {name[-3:]}": ratio for name, ratio in ratios.items()}
 
 
 def beside(kinds: Iterable[str], names: Iterable[str]) -> str:
