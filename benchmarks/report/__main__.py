@@ -46,6 +46,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fpga estimates": others.estimates,
     "fpga polybench": others.polybench,
     "npu orders": others.orders,
+    "planted": others.planted,
 }
 _TABLE = re.compile(r"<!-- table: (.+?) -->\n.*?<!-- end of table -->", re.DOTALL)
 

@@ -65,7 +65,7 @@ def model_speedups() -> dict[str, float]:
     peers = {each["name"]: each["peers"].get("torch.compile") for each in cases("model")}
     own = {each["name"]: each["seconds"] for each in cases("model")}
     ratios = {name: peer / own[name] for name, peer in peers.items() if peer is not None}
-    return {f"{title(name[:-4])}, {name[-3:]}": ratio for name, ratio in ratios.items()}
+    return {", ".join((title(name.split()[0]), *name.split()[1:])): r for name, r in ratios.items()}
 
 
 def beside(kinds: Iterable[str], names: Iterable[str]) -> str:
@@ -210,3 +210,25 @@ def orders() -> str:
     ]
     header = "model", "ops", "found, µs", "faster than the file's order", "than list scheduling"
     return table([*header, "time ÷ lower bound"], rows)
+
+
+def planted() -> str:
+    """Generated instances of the solvers whose answers are known."""
+    problems = {
+        "packing without waste": ("packing", "buffers"),
+        "orders that fit a budget": ("remat", "ops"),
+        "strategies": ("strategy", "nodes"),
+        "strategies with a memory limit": ("strategy with a memory limit", "nodes"),
+    }
+    rows: list[list[str]] = []
+    for problem, (key, unit) in problems.items():
+        found: list[dict[str, Any]] = read("planted")[key]
+        over = [each["over"] for each in found]
+        best = sum(value is not None and value < 1e-6 for value in over)
+        most = "not found" if None in over else f"{max(over):.3f} %"
+        sizes = sorted({each[unit] for each in found})
+        slowest = max(each["cpu_seconds"] for each in found)
+        shown = f"{sizes[0]:,} to {sizes[-1]:,} {unit}"
+        rows.append([problem, shown, f"{best} of {len(found)}", most, number(slowest, 2)])
+    header = "problem", "size", "optimal", "most above the optimum", "most CPU seconds"
+    return table(header, rows)

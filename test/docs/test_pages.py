@@ -4,6 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -138,3 +139,10 @@ def test_every_table_is_shown_once() -> None:
     shown = re.findall(r"<!-- table: (.+?) -->", text)
     assert {*shown} == {*report.TABLES}
     assert sorted(shown) == sorted([*report.TABLES, "cpu models"])  # also in the README
+
+
+def test_pictures_are_drawings_that_pages_show() -> None:
+    shown = "".join(path.read_text(encoding="utf-8") for path in TEXTS)
+    for picture in (DOCS / "pictures").glob("*.svg"):
+        assert ElementTree.parse(picture).getroot().tag.endswith("svg")
+        assert f"pictures/{picture.name}" in shown
