@@ -57,7 +57,8 @@ def dialect_page() -> str:
     """Every op and attribute of the dialect, in alphabetical order."""
     lines = [
         "# The braid dialect",
-        "What an op means is its `evaluate`, in numpy; `braid.interpret` runs it.",
+        "After this page you can look up every op and attribute. What an op means is its "
+        "`evaluate`, in numpy; `braid.interpret` runs it.",
         "## Attributes",
         *(_entry(a.name, a) for a in sorted(Braid.attributes, key=lambda a: a.name)),
         "## Ops",
@@ -70,6 +71,7 @@ def passes_page() -> str:
     """Every pass with its options, then the named pipelines."""
     lines = [
         "# Passes",
+        "After this page you can look up every pass, its options and the named pipelines. "
         "`select-`, `search-` and `annotate-` passes only write attributes; `apply-`, `outline-` "
         "and the like carry decisions out. Run them with `braid-opt model.mlir -p NAMES`.",
     ]
@@ -94,7 +96,8 @@ def options_page() -> str:
     """Every option of a compilation: its keyword, its flag and its default."""
     lines = [
         "# Options of a compilation",
-        "Keywords of `braid.compile`, and options of the commands:",
+        "After this page you can look up every option of a compilation: the keyword of "
+        "`braid.compile`, and the flag of the commands.",
     ]
     table = ["| keyword | `braid compile` | default | meaning |", "|---|---|---|---|"]
     for name, option in options_of().items():
@@ -107,7 +110,13 @@ def cli_page() -> str:
     """The help of `braid`, of its commands, and of `braid-opt`."""
     runner = CliRunner(env={"COLUMNS": "90", "TERM": "dumb"})
     names = sorted(getattr(typer.main.get_command(app), "commands", {}))
-    lines = ["# Commands", "## `braid`", _text(runner.invoke(app, ["--help"]).output)]
+    lines = [
+        "# Commands",
+        "After this page you can look up the options of every command. "
+        "[Command line](../command-line.md) explains those that all commands share.",
+        "## `braid`",
+        _text(runner.invoke(app, ["--help"]).output),
+    ]
     for name in names:
         output = runner.invoke(app, [name, "--help"], prog_name="braid").output
         lines += [f"## `braid {name}`", _text(output)]
