@@ -6,6 +6,8 @@ SIMPLIFY = ("canonicalize", "cse")
 DEFAULT = (
     # A model's own functions are part of it; functions from here on are kernels and clusters.
     "inline",
+    # Where data decide sizes: every pass after it sees functions whose sizes are known at once.
+    "split-phases",
     # While ops are those of the model: their rules say what each run has to check of open sizes.
     "collect-size-checks",
     # Code may rely on what each run checks: fewer sizes are then written in different ways.

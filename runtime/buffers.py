@@ -157,6 +157,23 @@ def check_output(spec: TensorSpec, buffer: Buffer, shape: tuple[int, ...]) -> No
         )
 
 
+def copied_into(
+    buffers: list[NDArray[Any]], specs: Sequence[TensorSpec], results: Sequence[NDArray[Any]]
+) -> list[NDArray[Any]]:
+    """Return the caller's buffers for outputs, with the results in them.
+
+    Raises:
+        BraidError: one has another dtype or shape than its result, or two share memory.
+
+    """
+    for spec, buffer, result in zip(specs, buffers, results, strict=True):
+        check_output(spec, buffer, result.shape)
+    check_apart(specs, buffers)
+    for buffer, result in zip(buffers, results, strict=True):
+        np.copyto(buffer, result)
+    return buffers
+
+
 def check_apart(specs: Sequence[TensorSpec], buffers: Sequence[Buffer]) -> None:
     """Check that no two of the buffers for outputs, which are contiguous, share memory.
 

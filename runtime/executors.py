@@ -9,7 +9,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from braid.runtime.buffers import check_apart, check_input, check_output, host_arrays
+from braid.runtime.buffers import check_input, copied_into, host_arrays
 from braid.runtime.device_arrays import Buffer
 from braid.runtime.manifest import TensorSpec
 from braid.runtime.native import NativeContext, NativeModel
@@ -150,7 +150,9 @@ class NativeExecutor:
         return self._model.emulated
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Open a stream of the native runtime."""
+        """Open a stream of the native runtime; without overlap where data decide sizes."""
+        if self._model.decides_sizes:
+            return InterpretedStream(lambda inputs: self.run(inputs, None))
         stream = NativeStream(self._model, self._threads, deadline, goes_on, self._streamed)
         self._streams.add(stream)
         return stream
@@ -222,12 +224,7 @@ class InterpreterExecutor:
         if buffers is None:
             # Ops that only move elements return views of inputs, of weights and of each other.
             return [np.array(result, order="C") for result in results]
-        for spec, buffer, result in zip(self._outputs, buffers, results, strict=True):
-            check_output(spec, buffer, result.shape)
-        check_apart(self._outputs, buffers)
-        for buffer, result in zip(buffers, results, strict=True):
-            np.copyto(buffer, result)
-        return buffers
+        return copied_into(buffers, self._outputs, results)
 
     def profile(self) -> dict[str, ProfileEntry]:
         """Return nothing: the interpreter has no counters."""

@@ -11,6 +11,7 @@ from xdsl.passes import ModulePass
 
 from braid.analysis.diagnostics.remarks import Remark, passing_on_remarks
 from braid.analysis.execution.inter_op_streams import inter_op_stream_count
+from braid.dialects.braid.decided_sizes import decides_sizes
 from braid.dialects.braid.ports import input_names
 from braid.dialects.braid.settings import write_settings
 from braid.dialects.braid.sizes import is_open, likely_sizes, value_sizes
@@ -124,7 +125,7 @@ class Lowering:
 
 def _check_open(module: ModuleOp, target: Target, budget: int | None, streams: int) -> None:
     """Raise UnsupportedError for open sizes where code or a promise needs numbers."""
-    if not is_open(module):
+    if not is_open(module) and not decides_sizes(module):
         return
     hint = f"give the sizes of the inputs, such as {_fixing_options(module)}"
     fixed = [d.name for d in target.devices if not backend_of(d).takes_open_sizes]

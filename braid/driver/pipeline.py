@@ -8,6 +8,7 @@ from typing import cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from braid.dialects.braid.decided_sizes import decides_sizes
 from braid.dialects.braid.variants import public_functions
 from braid.driver.memory_budget import with_thresholds
 from braid.driver.on_miss import MissRule
@@ -29,9 +30,9 @@ SEARCH_SECONDS = "search_seconds"
 
 
 def passes_for(module: ModuleOp) -> tuple[ModulePass, ...]:
-    """The default pipeline for this module: variants of a model also share what they prepare."""
+    """The default pipeline for this module: variants and phases also share what they prepare."""
     passes = graph_passes(target_of(module))
-    if len(public_functions(module)) == 1:
+    if len(public_functions(module)) == 1 and not decides_sizes(module):
         return passes
     return (*passes, MergePreparedParametersPass())
 

@@ -19,7 +19,7 @@ from braid.analysis.structure.verification import verify_module
 from braid.dialects.braid.attribute_names import BRANCH_SIZE_CHECKS, SIZE_CHECKS, SYMBOLS
 from braid.dialects.braid.profile_keys import write_profile_keys
 from braid.dialects.braid.settings import write_settings
-from braid.dialects.braid.sizes import has_open_dims, symbols_attribute
+from braid.dialects.braid.sizes import assumptions_of, has_open_dims, symbols_attribute
 from braid.driver.on_miss import given_settings
 from braid.driver.options import CompileOptions
 from braid.driver.sources.fixed_sizes import fix_sizes
@@ -375,8 +375,9 @@ def _kept_open(
             hint=f"give the sizes of its open dims, such as {option_text('dims', likely)}",
         ) from error
     for function in imported.module.ops:
-        assumed = {name: Assumed(likely=(likely[name],)) for name in likely}
-        function.attributes[SYMBOLS] = symbols_attribute(assumed)
+        known = dict(assumptions_of(function).symbols)
+        guessed = {n: replace(known.get(n, Assumed()), likely=(likely[n],)) for n in likely}
+        function.attributes[SYMBOLS] = symbols_attribute({**known, **guessed})
     return imported
 
 

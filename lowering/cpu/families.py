@@ -20,6 +20,7 @@ from braid.lowering.cpu.kernels.gemm_packing import GemmPackingFamily
 from braid.lowering.cpu.kernels.generic import GenericFamily
 from braid.lowering.cpu.kernels.known_gather import KnownGatherFamily
 from braid.lowering.cpu.kernels.movement import MovementFamily
+from braid.lowering.cpu.kernels.non_max_suppression import NonMaxSuppressionFamily
 from braid.lowering.cpu.kernels.normalization import NormalizationFamily
 from braid.lowering.cpu.kernels.pad import PadFamily
 from braid.lowering.cpu.kernels.pooling import PoolFamily
@@ -66,6 +67,7 @@ def cpu_families(
         ScatterFamily(machine),
         ScanFamily(machine),
         TopKFamily(machine),
+        NonMaxSuppressionFamily(machine),
         ArgReduceFamily(machine),
         ElementwiseFamily(machine),
     )

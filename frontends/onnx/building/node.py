@@ -11,6 +11,7 @@ from braid.dialects.braid.base import extents_of
 from braid.dialects.braid.relayout import Array
 from braid.dialects.braid.size_evaluation import is_sized
 from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.decisions import decided, may_decide
 from braid.frontends.onnx.building.opsets import domain_of
 from braid.frontends.onnx.building.tensors import TensorReader
 from braid.support.errors import BraidError, SourceLocation, UnsupportedError
@@ -171,12 +172,25 @@ class Node:
     def known_sizes(self, index: int) -> tuple[Extent, ...] | None:
         """Return input `index`, a vector or scalar of numbers and sizes; see `known`."""
         value = self.optional(index)
-        array = None if value is None else self._builder.sizes_of(value)
+        array = None if value is None else self.sizes_of_value(value, self.proto.input[index])
         if array is None or not is_sized(array):
             return self.known_integers(index)
         if array.ndim > 1:
             self.fail(f"input {index} has shape {list(array.shape)}, expected a vector")
         return tuple(array.reshape(-1).tolist())
+
+    def sizes_of_value(self, value: SSAValue, name: str) -> Array | None:
+        """Return numbers and sizes that a value is made of; data decide those called `name`.
+
+        None where these cannot be sizes, or where the import is to be tried again.
+        """
+        array = self._builder.sizes_of(value)
+        if array is None and may_decide(self._builder, value):
+            if not self._builder.request_value(value):
+                return decided(self._builder, value, name)
+        elif array is not None and is_sized(array):
+            self._builder.note_use(array)
+        return array
 
     def known_size(self, index: int) -> Extent | None:
         """Return input `index` as one number or size, None if it is left out; see `known`."""

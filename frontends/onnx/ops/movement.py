@@ -1,9 +1,11 @@
 """Ops that move elements: reshape, transpose, slice, pad, concatenate, split, repeat."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
+from typing import cast as typed
 
 import numpy as np
+from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from braid.dialects.braid.base import extents_of
@@ -14,13 +16,24 @@ from braid.dialects.braid.size_facts import may_equal, total
 from braid.dialects.braid.size_limits import require_table
 from braid.dialects.braid.sized_ops import slice_of
 from braid.frontends.onnx.building.builder import Builder
+from braid.frontends.onnx.building.decisions import (
+    Element,
+    decided,
+    element_value,
+    elements_of,
+    may_decide,
+)
 from braid.frontends.onnx.building.expressions import (
+    apply,
     broadcast,
+    cast,
     concat,
     drop_dims,
     normalized,
     pad,
     reshape,
+    scalar,
+    size_scalar,
     slice_dim,
     transpose,
     with_extents,
@@ -171,11 +184,48 @@ def split_node(b: Builder, node: Node) -> list[SSAValue]:
 @importer("Slice", since=10)
 def slice_node(b: Builder, node: Node) -> SSAValue:
     """Starts, ends, axes and steps are inputs."""
-    starts, ends = node.known_sizes(1) or (), node.known_sizes(2) or ()
-    steps = node.known_integers(4)
+    axes, steps = node.known_integers(3), node.known_integers(4)
     if steps is not None and 0 in steps:
         node.fail(f"steps are {list(steps)}, expected none to be 0")
-    return slice_along(b, node.input(0), starts, ends, node.known_integers(3), steps)
+    is_forward = all(step > 0 for step in steps or ())
+    starts, ends = (
+        _decided_places(b, node, index, axes) if is_forward else node.known_sizes(index) or ()
+        for index in (1, 2)
+    )
+    return slice_along(b, node.input(0), starts, ends, axes, steps)
+
+
+def _decided_places(
+    b: Builder, node: Node, index: int, axes: Sequence[int] | None
+) -> Sequence[Extent]:
+    """Return the starts or ends of a slice that goes forward.
+
+    Where data decide them, they are first brought into the range of their dim: negative ones are
+    counted from its end.
+    """
+    value = node.input(index)
+    if b.sizes_of(value) is not None or not may_decide(b, value) or b.request_value(value):
+        return node.known_sizes(index) or ()
+    shape = extents_of(node.input(0))
+    places: list[Extent] = []
+    for number, place in enumerate(elements_of(b, value)):
+        if not isinstance(place, Element):
+            places.append(place)
+            continue
+        extent = shape[normalized(number if axes is None else axes[number], len(shape))]
+        within = _within(b, element_value(b, place), extent)
+        most = extent if isinstance(extent, int) else None
+        places += decided(b, within, node.proto.input[index], most=most).reshape(-1).tolist()
+    return places
+
+
+def _within(b: Builder, place: SSAValue, extent: Extent) -> SSAValue:
+    """Return a place `[1]` in a dim, from its end where it is negative, and inside of it."""
+    place = cast(b, place, i64)
+    zero, most = scalar(b, 0, place), size_scalar(b, extent, place)
+    is_negative = apply(b, "lt", place, zero)
+    place = apply(b, "select", is_negative, apply(b, "add", place, most), place)
+    return apply(b, "minimum", apply(b, "maximum", place, zero), most)
 
 
 @importer("Slice")
@@ -346,6 +396,6 @@ def _padded(
                 x = _padded_ends(b, x, dim, widths, mode)
                 continue
             require_table(extent + sum(widths), "elements that padding repeats")
-            positions: Array = np.pad(np.arange(extent), widths, mode=cast(Any, mode))
+            positions: Array = np.pad(np.arange(extent), widths, mode=typed(Any, mode))
             x = b.emit(GatherOp.get(x, b.constant(positions), dim))
     return x

@@ -19,6 +19,7 @@ from braid.analysis.storage.strided_storage import boxes_of, overlap_of
 from braid.analysis.storage.tensor_storage import logical_bytes
 from braid.analysis.structure.operation_counts import stage_flops
 from braid.dialects.braid.base import AnyTensor, IndirectOp, StructuredOp, shape_of
+from braid.dialects.braid.box_selection import NonMaxSuppressionOp
 from braid.dialects.braid.constants import ConstantOp
 from braid.dialects.braid.dtypes import bytes_of
 from braid.dialects.braid.layout import DYNAMIC
@@ -65,7 +66,7 @@ class GenericFamily(VectorFamily):
         if boxes_of(group) or overlap_of(group) is not None:
             return None
         members = tuple(_members(group))
-        if any(isinstance(op, OpaqueOp) for op in members):
+        if any(isinstance(op, OpaqueOp | NonMaxSuppressionOp) for op in members):
             return None
         outside = sum(logical_bytes(cast(AnyTensor, value.type)) for value in values)
         stages = tuple(_stages(op) for op in members)

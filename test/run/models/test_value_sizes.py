@@ -146,6 +146,9 @@ def test_sizes_that_no_memory_holds(sizes: tuple[int, int], message: str) -> Non
     assert model(numbers(2, 1)).shape == (2, 1)
 
 
+EXPAND = "(float[1] x, {}) => (float[] y) {{ i = Cast <to = 7> (k) y = Expand (x, i) }}"
+
+
 @pytest.mark.parametrize(
     ("options", "shape"),
     [({"dims": {"N": 2}}, "[2, min(k.value, 6)]"), ({"constants": {"k": [4]}}, "[N, 4]")],
@@ -165,12 +168,27 @@ def test_values_are_not_sizes_where_none_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    "input", ["float[1] k", "int64[17] k", "int64[1,1] k", "int64[M] k", "int8[1] k"]
+    ("input", "message"),
+    [
+        ("int64[17] k", "is computed while the model runs"),
+        ("int64[M] k", "is computed while the model runs"),
+        ("int64[1,1] k", r"input 1 has shape \[1, 1\], expected a vector"),
+    ],
 )
-def test_inputs_that_tell_no_sizes(input: str) -> None:
-    text = f"(float[N] x, {input}) => (float[] y) {{ i = Cast <to = 7> (k) y = Expand (x, i) }}"
-    with pytest.raises(BraidError, match="is computed while the model runs"):
-        import_onnx(onnx.parser.parse_model(HEAD + text), keep_open=True)
+def test_inputs_that_tell_no_sizes(input: str, message: str) -> None:
+    with pytest.raises(BraidError, match=message):
+        import_onnx(onnx.parser.parse_model(HEAD + EXPAND.format(input)), keep_open=True)
+
+
+@pytest.mark.parametrize("dtype", ["float", "int8"])
+def test_inputs_that_sizes_are_computed_from(dtype: str) -> None:
+    model = braid.compile(onnx.parser.parse_model(HEAD + EXPAND.format(f"{dtype}[1] k")))
+    assert not model.inputs[1].values and repr(model).endswith("(y: float32[i])>")
+    for count in (0, 1, 7):
+        k = np.array([count], {"float": np.float32}.get(dtype, dtype))
+        assert model(floats(1), k).shape == (count,)
+    with pytest.raises(BraidError, match="input 'i': element 0 is -3, expected a size"):
+        model(floats(1), np.array([-3], {"float": np.float32}.get(dtype, dtype)))
 
 
 def test_a_dim_of_the_same_name() -> None:
