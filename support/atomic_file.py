@@ -102,7 +102,9 @@ def _is_special(path: Path) -> bool:
 
 
 def _opened_for_writing(path: Path) -> int:
-    """A descriptor; a pipe's reader may come a little later, but is not waited for without end."""
+    """Return a descriptor; a pipe's reader may come a little later, but is not waited for without
+    end.
+    """
     deadline = time.monotonic() + _SECONDS_FOR_READER
     while True:
         try:

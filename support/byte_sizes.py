@@ -13,7 +13,8 @@ _SIZE = re.compile(r"(?P<number>\d{1,18}(?:\.\d{1,18})?)\s*(?P<unit>[a-z]*)", re
 
 
 def parse_size(text: int | str) -> int:
-    """The bytes that `text` says: a number, or one with a unit, binary (KiB) or decimal (kB).
+    """Return the bytes that `text` says: a number, or one with a unit, binary (KiB) or decimal
+    (kB).
 
     Raises ValueError for anything else, negative numbers and fractions of a byte included.
     """

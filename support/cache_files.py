@@ -118,7 +118,7 @@ class DamagedEntryError(Exception):
 
 
 def read_entry(path: Path, key: str) -> bytes:
-    """The payload of the entry at `path`, which is to be that of `key`.
+    """Return the payload of the entry at `path`, which is to be that of `key`.
 
     Raises:
         FileNotFoundError: there is no entry.
@@ -161,7 +161,7 @@ def write_entry(path: Path, key: str, payload: bytes) -> None:
 
 
 def pack_entry(key: str, payload: bytes) -> bytes:
-    """The bytes of an entry."""
+    """Return the bytes of an entry."""
     name = key.encode()
     digest = _digest(name, payload)
     return _HEADER.pack(_MAGIC, len(name), len(payload), digest) + name + payload
@@ -178,7 +178,9 @@ def unpack_entry(data: bytes) -> tuple[str, bytes]:
 
 
 def _check_size(data: bytes, size: int) -> tuple[int, bytes]:
-    """The length of the key and the digest that the header of an entry of `size` bytes says."""
+    """Return the length of the key and the digest that the header of an entry of `size`
+    bytes says.
+    """
     if len(data) < _HEADER.size:
         raise DamagedEntryError(f"it has {size} bytes, fewer than a header")
     magic, key_bytes, payload_bytes, digest = _HEADER.unpack_from(data)

@@ -117,7 +117,7 @@ def check_kinds(
     paths: Mapping[str, object] = _NONE,
     flags: Mapping[str, object] = _NONE,
 ) -> None:
-    """Raises BraidError unless these are texts, paths, and True or False, or None."""
+    """Raise BraidError unless these are texts, paths, and True or False, or None."""
     expected = (
         (texts, str, "text"),
         (paths, (str, os.PathLike), "the path of a file"),
@@ -130,7 +130,9 @@ def check_kinds(
 
 
 def whole_numbers(values: object) -> tuple[int, ...] | None:
-    """The numbers of a sequence or a set, numpy's among them, as ints; None where it is neither."""
+    """Return the numbers of a sequence or a set, numpy's among them, as ints; None where it is
+    neither.
+    """
     if not isinstance(values, Sequence | Set) or isinstance(values, str | bytes):
         return None
     numbers = cast("Sequence[object] | Set[object]", values)

@@ -104,13 +104,14 @@ def _is_null(status: os.stat_result) -> bool:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """The contents of a regular file; raises as `open_regular`."""
+    """Return the contents of a regular file; raises as `open_regular`."""
     with open_regular(path) as file:
         return file.read()
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a regular file in UTF-8, without the byte order mark that some editors write.
+    """Return the text of a regular file in UTF-8, without the byte order mark that some editors
+    write.
 
     Raises as `open_regular`, and UnicodeDecodeError.
     """
@@ -118,7 +119,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
-    """A regular file mapped into memory, for reading; an empty one is empty bytes.
+    """Return a regular file mapped into memory, for reading; an empty one is empty bytes.
 
     Raises as `open_regular`.
     """
@@ -129,7 +130,7 @@ def map_regular(path: str | os.PathLike[str]) -> mmap.mmap | bytes:
 
 
 def parse_json(text: str | bytes, *, unique: bool = False) -> Any:
-    """The value that a JSON text describes; `unique` refuses objects that have a key twice.
+    """Return the value that a JSON text describes; `unique` refuses objects that have a key twice.
 
     Raises:
         ValueError: the text is not JSON, or is nested too deeply.
@@ -150,7 +151,7 @@ def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The tables of a TOML file.
+    """Return the tables of a TOML file.
 
     Raises:
         OSError: as `open_regular`.

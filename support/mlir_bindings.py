@@ -50,7 +50,7 @@ def package() -> str:
 
 
 def library_file() -> Path:
-    """The shared library of the bindings."""
+    """Return the shared library of the bindings."""
     return Path(_library("_mlir").__file__)
 
 

@@ -24,7 +24,7 @@ def distribution_version(package: str) -> str:
 
 @cache
 def braid_version() -> str:
-    """The version of braid, empty where it is not installed."""
+    """Return the version of braid, empty where it is not installed."""
     try:
         return version(COMPILER)
     except PackageNotFoundError:

@@ -40,7 +40,9 @@ class WorkerPool:
 
     @contextmanager
     def worker(self, module: str) -> Generator[WorkerProcess]:
-        """A process of `python -m module`, for the block alone; it is ended if that raises."""
+        """Yield a process of `python -m module`, for the block alone; it is ended if that
+        raises.
+        """
         worker = self._taken(module) or self._started(module)
         try:
             yield worker
@@ -64,7 +66,7 @@ class WorkerPool:
             self._end(worker)
 
     def _taken(self, module: str) -> WorkerProcess | None:
-        """The idle worker that was used last, or None; those that were idle too long end."""
+        """Return the idle worker that was used last, or None; those that were idle too long end."""
         latest = time.monotonic() - _FRESH_SECONDS
         with self._lock:
             idle = self._idle.pop(module, [])

@@ -44,7 +44,7 @@ class WorkerProcess:
         )
 
     def ask(self, request: object, *, seconds: float | None = None) -> Any:
-        """The answer to a request; both must be picklable.
+        """Return the answer to a request; both must be picklable.
 
         Without one within `seconds`, the process is ended, with those that it has started.
 
@@ -139,7 +139,7 @@ def _end_with_parent() -> None:
 
 
 def _ended(status: int) -> str:
-    """How a process ended that wrote nothing."""
+    """Return how a process ended that wrote nothing."""
     if status >= 0:
         return f"exit status {status}"
     return f"it ended by {signal.Signals(-status).name}"

@@ -43,7 +43,7 @@ class FileStore(SqliteFile, RecordStore):
     """
 
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """The values of a kind by their keys; the last one of a key counts.
+        """Return the values of a kind by their keys; the last one of a key counts.
 
         A damaged file is moved aside, a warning says so, and what holds in it is returned.
         """
@@ -74,7 +74,7 @@ class FileStore(SqliteFile, RecordStore):
             ) from error
 
     def damage(self) -> Iterator[tuple[str, str]]:
-        """What is wrong with the file: where, and what. Repairs nothing."""
+        """Yield what is wrong with the file: where, and what. Repairs nothing."""
         try:
             with self._opened(write=False) as rows:
                 for (verdict,) in rows.connection.exec_driver_sql("PRAGMA integrity_check(20)"):
@@ -89,7 +89,7 @@ class FileStore(SqliteFile, RecordStore):
             yield str(self.path), str(error)
 
     def count(self) -> dict[str, int]:
-        """How many rows each kind has; empty where they cannot be read."""
+        """Return how many rows each kind has; empty where they cannot be read."""
         try:
             with self._opened(write=False) as rows:
                 return rows.count()
@@ -101,7 +101,7 @@ class FileStore(SqliteFile, RecordStore):
         return repr([self.path, *(stamp for stamp in self._stamp() if stamp[1])])
 
     def files(self) -> list[Path]:
-        """What stands where the store does, and beside it."""
+        """Return what stands where the store does, and beside it."""
         ends = ("", *BESIDE, ".lock", ".damaged")
         paths = [self.path.with_name(self.path.name + end) for end in ends]
         return [path for path in paths if path.exists() or path.is_symlink()]
@@ -159,7 +159,8 @@ class FileStore(SqliteFile, RecordStore):
             ) from error
 
     def salvaged(self) -> list[Record]:
-        """The rows that hold, as far as the file is not damaged; none where there is no file.
+        """Return the rows that hold, as far as the file is not damaged; none where there is no
+        file.
 
         Raises BraidError where it cannot be read.
         """
@@ -174,14 +175,14 @@ class FileStore(SqliteFile, RecordStore):
             ) from error
 
     def readable(self) -> list[Record]:
-        """The rows that hold, as far as the file can be read."""
+        """Return the rows that hold, as far as the file can be read."""
         found: list[Record] = []
         with contextlib.suppress(OSError):
             found.extend(self._holding())
         return found
 
     def _holding(self) -> Iterator[Record]:
-        """The rows that hold, up to where the file is damaged. Raises OSError."""
+        """Yield the rows that hold, up to where the file is damaged. Raises OSError."""
         with contextlib.suppress(DamagedError), self._opened(write=False) as rows:
             for _, record in rows.numbered():
                 if record is not None:
@@ -192,7 +193,7 @@ class FileStore(SqliteFile, RecordStore):
         return claims(self.path.with_name(_CLAIMS))
 
     def _rescued(self) -> list[Record]:
-        """The rows that hold, once nothing of others stands beside the file."""
+        """Return the rows that hold, once nothing of others stands beside the file."""
         for path in self._strangers():
             if path != self.path:
                 remove(path)
@@ -224,7 +225,9 @@ class FileStore(SqliteFile, RecordStore):
                 table.connection.commit()
 
     def _aside(self) -> Path:
-        """Where a damaged file goes: in the place of the one before, where both are braid's."""
+        """Return where a damaged file goes: in the place of the one before, where both are
+        braid's.
+        """
         aside, number = self.path.with_name(f"{self.path.name}.damaged"), 2
         if self.is_own:
             with contextlib.suppress(OSError):

@@ -17,7 +17,7 @@ class GivenRecords(RecordStore):
     given: Mapping[str, Mapping[str, Fields]]
 
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """Those of `given`, else those of the store."""
+        """Return the records of `given`, else those of the store."""
         return self.given[kind] if kind in self.given else self.store.read(kind)
 
     def append(self, records: Iterable[Record]) -> None:

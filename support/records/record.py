@@ -42,13 +42,13 @@ class RecordStore(ABC):
 
     @abstractmethod
     def read(self, kind: str) -> Mapping[str, Fields]:
-        """The values of a kind by their keys; the last one of a key counts.
+        """Return the values of a kind by their keys; the last one of a key counts.
 
         The same object as long as nobody has written.
         """
 
     def get(self, kind: str, key: str) -> Fields | None:
-        """The last value under a key."""
+        """Return the last value under a key."""
         return self.read(kind).get(key)
 
     @abstractmethod
@@ -61,15 +61,15 @@ class RecordStore(ABC):
 
     @abstractmethod
     def salvaged(self) -> Sequence[Record]:
-        """The records that hold, as far as they can be read."""
+        """Return the records that hold, as far as they can be read."""
 
     @abstractmethod
     def damage(self) -> Iterator[tuple[str, str]]:
-        """What is wrong: where, and what. Repairs nothing."""
+        """Return what is wrong: where, and what. Repairs nothing."""
 
     @abstractmethod
     def count(self) -> dict[str, int]:
-        """How many rows each kind has; empty where they cannot be read."""
+        """Return how many rows each kind has; empty where they cannot be read."""
 
     def stamp(self) -> str:
         """Another text when there are other records."""
@@ -84,7 +84,7 @@ class RecordStore(ABC):
 
     @abstractmethod
     def files(self) -> Sequence[Path]:
-        """What of it is in this machine's file system."""
+        """Return what of it is in this machine's file system."""
 
     @abstractmethod
     def claims(self) -> AbstractContextManager[Claims]:
@@ -92,14 +92,14 @@ class RecordStore(ABC):
 
 
 def row_of(record: Record) -> dict[str, Any]:
-    """The row of a record by `COLUMNS`."""
+    """Return the row of a record by `COLUMNS`."""
     value = json.dumps(record.value, sort_keys=True, allow_nan=False)
     fields = (record.kind, record.key, value, record.created, record.machine, record.version)
     return dict(zip(COLUMNS, (*fields, _digest(fields)), strict=True))
 
 
 def record_of(row: Sequence[Any]) -> Record | None:
-    """The record in a row, None where it is damaged."""
+    """Return the record in a row, None where it is damaged."""
     *fields, digest = row
     kind, key, text, created, machine, version = fields
     if not isinstance(created, float) or not math.isfinite(created) or _digest(fields) != digest:
@@ -114,7 +114,9 @@ def record_of(row: Sequence[Any]) -> Record | None:
 
 
 def is_storable(record: Record) -> bool:
-    """Whether every store takes `record`, whose fields may be anything, and gives it back."""
+    """Return whether every store takes `record`, whose fields may be anything, and gives it
+    back.
+    """
     texts = (record.kind, record.key, record.machine, record.version)
     try:
         is_text = all(b"\0" not in str.encode(text) for text in texts)

@@ -38,7 +38,7 @@ class Rows:
             self.connection.execute(insert(target).prefix_with("OR IGNORE"), rows)
 
     def count(self) -> dict[str, int]:
-        """How many each kind has."""
+        """Return how many each kind has."""
         query = select(RECORDS.c.kind, func.count()).group_by(RECORDS.c.kind)
         return {row[0]: row[1] for row in self.connection.execute(query)}
 

@@ -105,7 +105,7 @@ class Symbol(Atom):
         return ()
 
     def with_children(self, children: "tuple[Extent, ...]") -> "Extent":
-        """The symbol itself."""
+        """Return the symbol itself."""
         return of_atom(self)
 
 
@@ -139,7 +139,7 @@ class Size:
         return self.terms if self.terms[-1][0] else self.terms[:-1]
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same expression; `Assumptions.equal` compares values."""
+        """Return whether both are the same expression; `Assumptions.equal` compares values."""
         if self is other:
             return True
         return isinstance(other, Size) and self._hash == other._hash and self.terms == other.terms
