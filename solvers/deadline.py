@@ -27,7 +27,7 @@ class Work:
         self._spent, self._end = 0.0, monotonic() + at_most
 
     def __call__(self) -> float:
-        """The seconds that have been spent."""
+        """Return the seconds that have been spent."""
         return self._spent if self.left > 0 else inf
 
     @property

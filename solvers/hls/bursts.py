@@ -22,7 +22,7 @@ def burst_words(words: int, port: int) -> int:
 
 
 def bursts_ahead(words: int, burst: int, latency: int) -> int:
-    """The fewest requests with which a word can be taken in each cycle, after the first one.
+    """Return the fewest requests with which a word can be taken in each cycle, after the first one.
 
     `words` are read in bursts, the last of them short, and then again. A request is made in the
     cycle after the last word of a burst was taken, if so many bursts were asked for and not taken;

@@ -98,7 +98,9 @@ def _tokens(sides: Mapping[Side, Integers], numbers: Mapping[Fifo, int]) -> tupl
 
 
 def _after(design: Design) -> list[tuple[int, ...]]:
-    """Processes that each waits for: those before it that store to an array which it uses."""
+    """Return for each process those that it waits for: earlier ones that store to an array which it
+    uses.
+    """
     waits: list[tuple[int, ...]] = []
     writers: dict[str, set[int]] = {}
     for number, process in enumerate(design.processes):

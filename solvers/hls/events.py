@@ -33,7 +33,7 @@ def values_of(loops: Sequence[Loop]) -> Iterator[dict[str, int]]:
 def remaining(
     guards: Sequence[Condition], values: dict[str, int], trips: dict[str, int]
 ) -> frozenset[Condition] | None:
-    """The conditions that still depend on other variables; None where one never holds."""
+    """Return the conditions that still depend on other variables; None where one never holds."""
     kept: list[Condition] = []
     for guard in guards:
         value = guard.value.at(values)

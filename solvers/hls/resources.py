@@ -139,7 +139,7 @@ def _copies(design: Design, name: str) -> int:
 
 
 def _loads(body: Sequence[Op], name: str) -> bool:
-    """Whether an element is loaded that the same iteration has not surely stored before."""
+    """Return whether an element is loaded that the same iteration has not surely stored before."""
     known: list[Op] = []
     for op in body:
         if op.name != name:

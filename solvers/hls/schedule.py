@@ -106,7 +106,7 @@ def absent(index: Sequence[Affine], loops: Sequence[Loop]) -> list[int]:
 
 
 def distance(index: Sequence[Affine], loops: Sequence[Loop]) -> int | None:
-    """Iterations until the same element comes again; None where it never does."""
+    """Return iterations until the same element comes again; None where it never does."""
     missing = absent(index, loops)
     return prod(loop.trips for loop in loops[missing[-1] + 1 :]) if missing else None
 
@@ -123,7 +123,7 @@ def _paths(body: Sequence[Op], to: int) -> dict[int, list[int]]:
 
 
 def sums_of(nest: Nest) -> Iterator[Sum]:
-    """Stores of what a load of the same element went into."""
+    """Return stores of what a load of the same element went into."""
     for number, op in enumerate(nest.body):
         for start, between in _paths(nest.body, number).items() if op.kind == "store" else ():
             load = nest.body[start]

@@ -54,18 +54,19 @@ def total(stages: Stages, picked: Sequence[int]) -> Uses:
 
 
 def least(stages: Stages) -> Uses:
-    """What no selection goes below, resource by resource."""
+    """Return what no selection goes below, resource by resource."""
     each = [tuple(map(min, zip(*(one.uses for one in stage), strict=True))) for stage in stages]
     return tuple(map(sum, zip(*each, strict=True)))
 
 
 def fits(uses: Sequence[int], budget: Sequence[int]) -> bool:
-    """Whether no resource is exceeded."""
+    """Return whether no resource is exceeded."""
     return all(used <= given for used, given in zip(uses, budget, strict=True))
 
 
 def fastest(stages: Stages, budget: Uses, work: float = 10.0) -> Selection | None:
-    """The selection within `budget` whose slowest stage has the fewest cycles; None without one.
+    """Return the selection within `budget` whose slowest stage has the fewest cycles; None without
+    one.
 
     Of as many cycles it is the cheapest, in shares of the budget. An integer program that takes
     more than `work`, about seconds, is taken to have no answer; the lower bound does not rely on
@@ -142,7 +143,9 @@ def _of_these(
 def cheapest(
     stages: Stages, limit: int, budget: Uses, work: float = 10.0
 ) -> tuple[tuple[int, ...] | None, bool]:
-    """The cheapest choices of at most `limit` cycles that fit, and whether that is proven."""
+    """Return the cheapest choices of at most `limit` cycles that fit, and whether that is
+    proven.
+    """
     fitting = [[at for at, one in enumerate(stage) if one.cycles <= limit] for stage in stages]
     if not all(fitting):
         return None, True

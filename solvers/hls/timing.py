@@ -82,7 +82,7 @@ class _Process:
         self.end = given.length
 
     def run(self, begin: int) -> None:
-        """Times from bounds."""
+        """Time from bounds."""
         delays = np.maximum.accumulate(
             np.maximum(self.bound[self.order] - self.ticks, np.int64(begin))
         )[self.together]

@@ -129,7 +129,9 @@ class JobBounds:
         marks: Sequence[tuple[int, ...]],
         reloads: Reloads | None = None,
     ) -> Floats:
-        """The earliest start of each job; those of the same predecessors and marks together."""
+        """Return the earliest start of each job; those of the same predecessors and marks
+        together.
+        """
         heads = np.zeros(len(self.jobs))
         known: dict[tuple[tuple[int, ...], tuple[int, ...]], float] = {}
         for job in order:
@@ -150,7 +152,9 @@ class JobBounds:
         heads: Floats,
         reloads: Reloads | None,
     ) -> float:
-        """When the jobs at a `distance` are done, each unit's from some head on at a time."""
+        """Return when the jobs at a `distance` are done, each unit's from some head on at a
+        time.
+        """
         latest = 0.0
         for own in self._by_unit:
             found = own[distance[own] > -inf]
@@ -165,7 +169,9 @@ class JobBounds:
         return latest
 
     def _work(self, found: Indices, seconds: Floats) -> Floats:
-        """The least time for the first of `found`, jobs of one unit; for the first two; and on."""
+        """Return the least time for the first of `found`, jobs of one unit; for the first two; and
+        on.
+        """
         work = np.cumsum(seconds[found])
         for jobs, operands, setups in self._groups:
             own = jobs[found]

@@ -39,7 +39,7 @@ class JobGraph:
         stages: Sequence[Sequence[tuple[int, float, bool]]],
         traffic: Traffic | None,
     ) -> "JobGraph":
-        """The jobs of ops with `stages` of (unit, seconds, waits).
+        """Return the jobs of ops with `stages` of (unit, seconds, waits).
 
         A part of stored values is loaded behind their stores, where all ops that read it come
         behind those that make them.
@@ -93,7 +93,7 @@ class JobGraph:
 
 
 def _ancestors(graph: Graph, ops: set[int]) -> dict[int, int]:
-    """The ancestors of each of `ops` as the bits of a number."""
+    """Return the ancestors of each of `ops` as the bits of a number."""
     if not ops:
         return {}
     above = [0] * len(graph)
@@ -146,7 +146,7 @@ class Setup:
 
 
 def setups(stages: Stages, traffic: Traffic) -> dict[int, Setup]:
-    """The setups by op, of ops with one stage; `stages` are (unit, seconds, waits) by op."""
+    """Return the setups by op, of ops with one stage; `stages` are (unit, seconds, waits) by op."""
     groups: dict[tuple[int, tuple[int, ...]], list[tuple[int, int]]] = {}
     for op, reads in traffic.reads.items():
         leaves = [(traffic.values[v].size, v) for v in reads if traffic.values[v].is_leaf]

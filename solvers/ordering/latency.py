@@ -148,7 +148,7 @@ class LatencyProblem:
         return {}
 
     def __getstate__(self) -> dict[str, object]:
-        """The fields: what follows from them is made anew in another process."""
+        """Return the fields: what follows from them is made anew in another process."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property

@@ -68,6 +68,6 @@ def anneal(
 
 
 def _share(deadline: float, contenders: int) -> float:
-    """When the first of some contenders ends; the last one may use up all time."""
+    """Return when the first of some contenders ends; the last one may use up all time."""
     now = monotonic()
     return now + (deadline - now) / contenders

@@ -162,7 +162,7 @@ class LatencyBounds:
         return max([path, *(one_machine_bound(self.jobs(unit)) for unit in units)])
 
     def jobs(self, unit: int) -> list[Job]:
-        """What the units of a kind execute in every order, as if they were one."""
+        """Return what the units of a kind execute in every order, as if they were one."""
         jobs: list[Job] = []
         for op, own in enumerate(self.stages):
             head = 0.0

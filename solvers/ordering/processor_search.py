@@ -74,7 +74,7 @@ def search_processors(
 def scheduled(
     problem: ProcessorProblem, choice: Choice, lower_bound: float = 0.0
 ) -> ProcessorSchedule:
-    """The schedule of `choice`, whose bound is at least `lower_bound`."""
+    """Return the schedule of `choice`, whose bound is at least `lower_bound`."""
     placed = problem.place(choice)
     bound = min(max(lower_bound, problem.bounds.critical_path, problem.bounds.work), placed.value)
     order, wide = choice
@@ -105,7 +105,9 @@ def list_schedules(
 
 
 def _greedy(problem: ProcessorProblem, wide: Sequence[bool]) -> list[int]:
-    """The order that always takes the op that can start first, of these the most critical."""
+    """Return the order that always takes the op that can start first, of these the most
+    critical.
+    """
     graph, tails = problem.graph, problem.bounds.tails
     missing = [len(before) for before in graph.predecessors]
     ends = [0.0] * len(problem)
@@ -148,11 +150,13 @@ class _Ready:
         self._startable: list[tuple[float, int]] = []  # were ready when the processor got free
 
     def add(self, op: int, time: float) -> None:
-        """Notes that `op` is ready at `time`."""
+        """Note that `op` is ready at `time`."""
         heappush(self._waiting, (time, -self._tails[op], op))
 
     def first(self, free: float) -> tuple[float, float, int] | None:
-        """When it starts, its criticality, and the op that is next if a processor is free then."""
+        """Return when it starts, its criticality, and the op that is next if a processor is free
+        then.
+        """
         while self._waiting and self._waiting[0][0] <= free:
             _, tail, op = heappop(self._waiting)
             heappush(self._startable, (tail, op))
@@ -161,7 +165,7 @@ class _Ready:
         return self._waiting[0] if self._waiting else None
 
     def take(self) -> None:
-        """Removes the op that `first` gave."""
+        """Remove the op that `first` gave."""
         if self._startable:
             heappop(self._startable)
         else:
@@ -169,7 +173,7 @@ class _Ready:
 
 
 def _pieces(problem: ProcessorProblem, reference: Sequence[int]) -> list[list[int]]:
-    """The ops between key nodes, each key node on its own: nothing runs beside it."""
+    """Return the ops between key nodes, each key node on its own: nothing runs beside it."""
     keys = set(key_nodes(problem.graph))
     pieces: list[list[int]] = [[]]
     for op in reference:

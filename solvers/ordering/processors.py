@@ -88,8 +88,8 @@ class ProcessorBounds:
         return bound
 
     def _intervals(self) -> float:
-        """The bound of E. B. Fernandez and B. Bussell, "Bounds on the number of processors and
-        time for multiprocessor optimal schedules" (IEEE Transactions on Computers, 1973).
+        """Return the bound of E. B. Fernandez and B. Bussell, "Bounds on the number of processors
+        and time for multiprocessor optimal schedules" (IEEE Transactions on Computers, 1973).
 
         Were the longest path the makespan, an interval in which more than all processors' time
         had to be worked would be too short by the rest: the makespan is that much longer.
@@ -110,7 +110,7 @@ class ProcessorBounds:
         return length + most
 
     def _least(self, op: int, seconds: Sequence[float], begin: float, ends: Floats) -> Floats:
-        """How long `op` runs at least in the interval from `begin` to each of `ends`."""
+        """Return how long `op` runs at least in the interval from `begin` to each of `ends`."""
         length = self.critical_path
         if not np.isfinite(seconds[op]):
             return np.full_like(ends, np.inf)
@@ -290,7 +290,9 @@ def exact_processors(
 
 
 def _tick(problem: ProcessorProblem, value: float) -> float:
-    """The largest number that divides all durations, unless that is too small a part of `value`."""
+    """Return the largest number that divides all durations, unless that is too small a part of
+    `value`.
+    """
     divisor = Fraction(0)
     for seconds in (*problem.alone, *problem.together):
         if isfinite(seconds):

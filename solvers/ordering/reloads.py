@@ -51,12 +51,15 @@ class Reloads:
     units: int = 1
 
     def operands(self, job: int) -> tuple[int, ...]:
-        """The values that the op of `job` reads, none if it is not an op with one waiting stage."""
+        """Return the values that the op of `job` reads, none if it is not an op with one waiting
+        stage.
+        """
         op = self._op_of.get(job)
         return self.traffic.reads.get(op, ()) if op is not None else ()
 
     def waits(self, job: int, found: Indices) -> Floats | None:
-        """The seconds between the last of the first of `found`, ancestors on one unit, and `job`.
+        """Return the seconds between the last of the first of `found`, ancestors on one unit, and
+        `job`.
 
         One bound for the first alone, one for the first two, and so on; None if all are 0.
         """
@@ -80,7 +83,8 @@ class Reloads:
         return waits if waits.any() else None
 
     def waits_behind(self, job: int, distances: Floats) -> Floats | None:
-        """The seconds between the end of each ancestor of `job` and its start; None if all are 0.
+        """Return the seconds between the end of each ancestor of `job` and its start; None if all
+        are 0.
 
         Row by row, `distances` are -inf for what is not an ancestor; so is -inf here.
         """
@@ -169,7 +173,7 @@ def _bytes(transfers: Sequence[Transfer]) -> int:
 
 
 def _missing(transfers: Sequence[Transfer], room: int) -> float:
-    """The least seconds of loading what of `transfers`, each as a whole, does not fit."""
+    """Return the least seconds of loading what of `transfers`, each as a whole, does not fit."""
     kept = {0: 0.0}
     for size, seconds in transfers:
         for used, saved in [*kept.items()]:

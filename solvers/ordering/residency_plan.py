@@ -85,7 +85,7 @@ class Planner:
         self.uses: list[list[int]] = [[] for _ in traffic.values]
 
     def enter(self) -> PlanState:
-        """What is present takes its room, what is read first before others."""
+        """Return what is present takes its room, what is read first before others."""
         next_use = [float(uses[0]) if uses else inf for uses in self.uses]
         resident: dict[int, bool] = {}
         used = 0
@@ -128,7 +128,7 @@ class Planner:
         return state.pending.popleft() if len(state.pending) > self.ahead else None
 
     def _overwritten(self, state: PlanState, op: int, place: int) -> int | None:
-        """The value that what `op` makes lies over."""
+        """Return the value that what `op` makes lies over."""
         for v in self.over[op]:
             if self.uses[v][-1] == place and not (self.kept[v] and state.resident.get(v, False)):
                 return v
@@ -153,7 +153,7 @@ class Planner:
         where.append((v, state.resident.pop(v)))
 
     def _hoist(self, state: PlanState, loads: Sequence[int], place: int) -> list[int]:
-        """Puts loads into pending steps; returns those that stay where they are."""
+        """Put loads into pending steps, and return those that stay where they are."""
         pending, outside = state.pending, state.outside
         begin = place - len(pending)
         stay: list[int] = []
@@ -174,7 +174,7 @@ class Planner:
         return stay
 
     def _leave(self, state: PlanState, op: int, place: int, over: int | None) -> list[int]:
-        """The values that are not needed once `op` has run."""
+        """Return the values that are not needed once `op` has run."""
         resident, next_use, dead = state.resident, state.next_use, list[int]()
         for v in (*self.reads[op], *self.makes[op]):
             state.touched[v] = place

@@ -71,7 +71,7 @@ class Traffic:
         return max(over, 0) * rate
 
     def restrict(self, local: Mapping[int, int]) -> "Traffic":
-        """The traffic of a part of the ops, renumbered by `local`.
+        """Return the traffic of a part of the ops, renumbered by `local`.
 
         What earlier ops made is present; what later ops read is kept.
         """
@@ -115,7 +115,7 @@ def _by_op(pairs: Iterable[tuple[int, int]]) -> Mapping[int, tuple[int, ...]]:
 
 
 def uses_in(traffic: Traffic, order: Sequence[int]) -> list[list[int]]:
-    """The places in `order` at which each value is read, ascending."""
+    """Return the places in `order` at which each value is read, ascending."""
     uses: list[list[int]] = [[] for _ in traffic.values]
     for place, op in enumerate(order):
         for value in traffic.reads.get(op, ()):

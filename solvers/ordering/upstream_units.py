@@ -94,7 +94,7 @@ def _trials(ops: Side, upstream: Side, waits: Flags, known: float) -> Iterator[_
 
 
 def _promising(values: Floats, seconds: Floats) -> list[float]:
-    """The values for which they and the work of all that have no less are most."""
+    """Return the values for which they and the work of all that have no less are most."""
     order = np.argsort(-values, kind="stable")
     ends = values[order] + np.cumsum(seconds[order])
     best = dict[float, float]()
@@ -116,7 +116,7 @@ def _bound(ops: Side, upstream: Side, waits: Flags, trial: _Trial) -> float:
 
 
 def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> float:
-    """A bound on the work of any ops whose shared `needs` cost no more than `budget`."""
+    """Return a bound on the work of any ops whose shared `needs` cost no more than `budget`."""
     least, low, high = float(work.sum()), 0.0, 1.0
     for _ in range(STEPS):
         step = GOLDEN * (high - low)
@@ -129,7 +129,7 @@ def _most_work(work: Floats, needs: Flags, costs: Floats, budget: float) -> floa
 
 
 def _brought(work: Floats, needs: Flags, costs: Floats) -> float:
-    """A bound on the work of any ops less the `costs` of what they need.
+    """Return a bound on the work of any ops less the `costs` of what they need.
 
     The ops pay for these with their work, those that need least first; what is left is a bound.
     """

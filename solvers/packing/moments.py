@@ -31,7 +31,7 @@ def moments(together: NDArray[np.bool_], sizes: Sequence[int]) -> list[tuple[Int
 
 
 def _masks(together: NDArray[np.bool_]) -> list[int]:
-    """The rows of a matrix as numbers: bit j of row i."""
+    """Return the rows of a matrix as numbers: bit j of row i."""
     rows = np.packbits(together, axis=1, bitorder="little")
     return [int.from_bytes(row.tobytes(), "little") & ~(1 << i) for i, row in enumerate(rows)]
 

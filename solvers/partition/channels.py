@@ -93,7 +93,7 @@ class Depths:
 
 
 def channel_depths(pipeline: Pipeline, *, time_limit: float = 2.0) -> Depths:
-    """The fewest bytes of slots with which results come as fast as any depths allow."""
+    """Return the fewest bytes of slots with which results come as fast as any depths allow."""
     bound = max(pipeline.bound, 1)
     first = _one_by_one(pipeline)
     found = _solve(pipeline, bound, first, time_limit)
@@ -105,7 +105,7 @@ def channel_depths(pipeline: Pipeline, *, time_limit: float = 2.0) -> Depths:
 
 
 def _depths(pipeline: Pipeline, starts: Sequence[int], interval: int) -> tuple[int, ...]:
-    """The least depths for a schedule."""
+    """Return the least depths for a schedule."""
     ends = [start + time for start, time in zip(starts, pipeline.times, strict=True)]
     return tuple(
         max([1, *(-(-(ends[r] - starts[c.source]) // interval) for r in c.readers)])
@@ -114,7 +114,7 @@ def _depths(pipeline: Pipeline, starts: Sequence[int], interval: int) -> tuple[i
 
 
 def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
-    """A schedule in which stages begin as early as their data, and their worker, let them.
+    """Return a schedule in which stages begin as early as their data, and their worker, let them.
 
     Its interval is the bound where that fits, and else long enough for workers that never wait.
     """
@@ -141,7 +141,7 @@ def _one_by_one(pipeline: Pipeline) -> tuple[int, list[int]]:
 def _solve(
     pipeline: Pipeline, interval: int, first: tuple[int, list[int]], time_limit: float
 ) -> Depths | None:
-    """The integer program; None where there is no schedule, or none was found in time."""
+    """Return the integer program; None where there is no schedule, or none was found in time."""
     from ortools.sat.python import cp_model  # it takes longer to load than most models to compile
 
     times, model = pipeline.times, cp_model.CpModel()
@@ -202,7 +202,7 @@ def _grown(pipeline: Pipeline, found: Depths) -> Depths:
 
 
 def simulated_interval(pipeline: Pipeline, depths: Sequence[int]) -> float:
-    """The mean interval between results, by playing the pipeline for some requests."""
+    """Return the mean interval between results, by playing the pipeline for some requests."""
     stages = range(len(pipeline.times))
     sources: list[list[int]] = [[] for _ in stages]
     rooms: list[list[tuple[int, int]]] = [[] for _ in stages]  # reader, depth

@@ -121,7 +121,7 @@ def transfer_of(graph: ColoredGraph, of: Sequence[int]) -> int:
 
 
 def _least_transfer(graph: ColoredGraph) -> int:
-    """What other colors receive, however ops are put together."""
+    """Return what other colors receive, however ops are put together."""
     return transfer_of(graph, graph.color)
 
 
@@ -151,7 +151,7 @@ def alternation_bound(graph: ColoredGraph) -> int:
 
 
 def is_valid(graph: ColoredGraph, of: Sequence[int]) -> bool:
-    """Whether clusters are of one color and can run one by one, ops in none on their own."""
+    """Return whether clusters are of one color and can run one by one, ops in none on their own."""
     units = [(0, c) if c != ALONE else (1, op) for op, c in enumerate(of)]
     colors = dict[object, int]()
     if any(colors.setdefault(u, c) != c for u, c in zip(units, graph.color, strict=True)):
@@ -175,7 +175,7 @@ def is_valid(graph: ColoredGraph, of: Sequence[int]) -> bool:
 
 
 def _order_by_colors(graph: ColoredGraph, random: Random) -> list[int]:
-    """A topological order that changes its color when none of it is ready."""
+    """Return a topological order that changes its color when none of it is ready."""
     missing = [len(set(operands)) for operands in graph.operands]
     readers: list[list[int]] = [[] for _ in graph.color]
     for op, operands in enumerate(graph.operands):
@@ -290,7 +290,7 @@ class _StepModel:
         return min(found, self._best, key=_quality), max(bound, proven)
 
     def least_transfer(self, bound: int, deadline: Deadline) -> tuple[Clusters, int]:
-        """The same for bytes that are transferred, with as many clusters.
+        """Return the same for bytes that are transferred, with as many clusters.
 
         Of the readers of a value with one color, each receives it that is at another step than
         those before it in the list, and than the op that makes it.
@@ -318,13 +318,13 @@ class _StepModel:
         return min(found, self._best, key=_quality), max(bound, proven + host)
 
     def _at_one_step(self, op: int, other: int) -> cp_model.IntVar:
-        """Whether two ops are at the same step; may be false where they are."""
+        """Return whether two ops are at the same step; may be false where they are."""
         same = self._model.new_bool_var("")
         self._model.add(self._step[op] == self._step[other]).only_enforce_if(same)  # pyright: ignore[reportUnknownMemberType]
         return same
 
     def _solve(self, deadline: Deadline, work: float) -> tuple[Clusters, int]:
-        """What was found, which may be what there was, and the bound of the objective.
+        """Return what was found, which may be what there was, and the bound of the objective.
 
         Workers take turns and their work is counted, so that clusters do not depend on what else
         the machine does as long as the deadline is not met.
@@ -365,7 +365,7 @@ def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
 
 
 def _numbered(graph: ColoredGraph, of: Sequence[int]) -> tuple[int, ...]:
-    """The same clusters, numbered in an order in which they can run."""
+    """Return the same clusters, numbered in an order in which they can run."""
     units = [c if c != ALONE else -2 - op for op, c in enumerate(of)]
     waits: dict[int, set[int]] = {unit: set() for unit in units}
     readers: dict[int, set[int]] = {unit: set() for unit in units}

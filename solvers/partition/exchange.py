@@ -48,7 +48,7 @@ def exchange(groups: Groups, device: Sequence[int], deadline: Deadline, seed: in
 
 
 def _pairs(groups: Groups, device: Sequence[int], random: Random) -> list[_Pair]:
-    """The pairs of devices of which one has groups, in any order."""
+    """Return the pairs of devices of which one has groups, in any order."""
     problem = groups.problem
     used = set(device)
     if problem.objective is Objective.THROUGHPUT:
@@ -63,7 +63,9 @@ def _pairs(groups: Groups, device: Sequence[int], random: Random) -> list[_Pair]
 def _assign_pair(
     groups: Groups, device: Sequence[int], least: float, pair: _Pair, until: Deadline
 ) -> tuple[list[int], float]:
-    """The best assignment found in which the groups of `pair` are on either of it, and its cost."""
+    """Return the best assignment found in which the groups of `pair` are on either of it, and its
+    cost.
+    """
     seconds = np.full_like(groups.seconds, np.inf)
     for group, here in enumerate(device):
         may = list(pair) if here in pair else [here]

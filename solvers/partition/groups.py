@@ -38,7 +38,7 @@ class Groups:
 
     @staticmethod
     def of_problem(problem: PartitionProblem, below: float = float("inf")) -> Groups:
-        """The groups of which no assignment that costs less than `below` takes one apart.
+        """Return the groups of which no assignment that costs less than `below` takes one apart.
 
         Ops that must run together are a group; so are those that run on one device alone, and an
         op and its readers where sending its value away and receiving it takes too long between any
@@ -67,7 +67,7 @@ class Groups:
         return Groups(problem, of, seconds, total, makers, [list(readers[op]) for op in makers])
 
     def expand(self, device: Sequence[int]) -> list[int]:
-        """The devices of ops, by those of groups."""
+        """Return the devices of ops, by those of groups."""
         return [device[group] for group in self.of]
 
 

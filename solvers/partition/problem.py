@@ -72,7 +72,7 @@ class PartitionProblem:
         return self.devices - len(self.replicas)
 
     def on(self, device: int) -> Sequence[int]:
-        """The devices that something on `device` is on."""
+        """Return the devices that something on `device` is on."""
         return (device,) if device < self.single else self.replicas[device - self.single]
 
     def spread(self, each: Seconds) -> Seconds:

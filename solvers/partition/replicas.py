@@ -47,7 +47,7 @@ def solve_with_replicas(
 
 
 def _without(problem: PartitionProblem) -> PartitionProblem:
-    """The problem in which no devices take turns."""
+    """Return the problem in which no devices take turns."""
     single = problem.single
     return replace(
         problem,

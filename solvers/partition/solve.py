@@ -157,7 +157,7 @@ class _PartitionSearch:
         self._found_groups(groups, exchange(groups, self._start(groups), until, self.seed))
 
     def _start(self, groups: Groups) -> list[int]:
-        """The best assignment so far by groups."""
+        """Return the best assignment so far by groups."""
         if self.device is None:
             return first_fit(groups)
         device = [0] * groups.count
@@ -218,7 +218,7 @@ def _require_runnable(groups: Groups) -> None:
 
 
 def _simple_bound(groups: Groups) -> float:
-    """The least work of all groups, shared evenly by the devices, or the dearest one's."""
+    """Return the least work of all groups, shared evenly by the devices, or the dearest one's."""
     problem = groups.problem
     least = groups.seconds.min(axis=1, initial=np.inf)
     if not len(least):

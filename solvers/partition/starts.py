@@ -16,7 +16,9 @@ _HALVINGS = 12
 
 
 def starts(groups: Groups) -> Iterator[list[int]]:
-    """Assignments that need not fit the memories: each group where it is fastest, and pipelines."""
+    """Return assignments that need not fit the memories: each group where it is fastest, and
+    pipelines.
+    """
     yield first_fit(groups)
     if groups.problem.objective is Objective.THROUGHPUT:
         devices = range(groups.problem.single)
@@ -25,7 +27,7 @@ def starts(groups: Groups) -> Iterator[list[int]]:
 
 
 def first_fit(groups: Groups) -> list[int]:
-    """Groups on the device that runs them fastest, of those that have memory left."""
+    """Return groups on the device that runs them fastest, of those that have memory left."""
     left = groups.problem.capacity.astype(float).copy()
     device = [0] * groups.count
     for group in np.argsort(-groups.bytes, kind="stable").tolist():

@@ -57,7 +57,7 @@ class _Chain:
         }
 
     def passing_bytes(self, part: int) -> int:
-        """What is made before a part and read after it, but not in it."""
+        """Return what is made before a part and read after it, but not in it."""
         return sum(
             self.problem.sizes[t]
             for t, made in self.made.items()

@@ -109,7 +109,9 @@ class CutModel:
             self.cp.add(total <= self.scale.capacity - used)
 
     def _overwritten(self, op: int) -> int:
-        """What `op` takes less at most, by writing over an input that may or may not be dead."""
+        """Return what `op` takes less at most, by writing over an input that may or may not be
+        dead.
+        """
         return max((self.scale.sizes[t] for t in self.problem.overwritten(op)), default=0)
 
     def _held_throughout(self, stage: int) -> dict[int, cp_model.IntVar]:

@@ -119,12 +119,12 @@ class Problem:
         return sum(size for size, maker in zip(self.sizes, self.producer, strict=True) if maker < 0)
 
     def own_tensors(self, op: int) -> frozenset[int]:
-        """The computed tensors that must be resident while `op` runs."""
+        """Return the computed tensors that must be resident while `op` runs."""
         tensors = self.ops[op].inputs + self.ops[op].outputs
         return frozenset(tensor for tensor in tensors if self.producer[tensor] >= 0)
 
     def overwritten(self, op: int) -> tuple[int, ...]:
-        """The computed tensors over one of which `op` may write its output."""
+        """Return the computed tensors over one of which `op` may write its output."""
         return tuple(t for t in self.ops[op].overwrites if self.producer[t] >= 0)
 
     def overwritten_bytes(self, op: int) -> int:

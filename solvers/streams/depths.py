@@ -78,7 +78,9 @@ def _of_images(network: Network, images: int, trials: int) -> Depths:
 
 
 def _held(network: Network, times: Times) -> list[int]:
-    """The most beats in each channel: a place is taken from a write's begin until after a read."""
+    """Return the most beats in each channel: a place is taken from a write's begin until after a
+    read.
+    """
     held: list[int] = []
     for channel in network.channels:
         takes, frees = times.places(network, channel)

@@ -57,12 +57,12 @@ class Network:
 
 
 def source(beats: int) -> Process:
-    """What writes a beat a cycle if there is a place for it."""
+    """Return what writes a beat a cycle if there is a place for it."""
     every = np.arange(beats, dtype=np.int64)
     return Process(SOURCE, beats, np.empty(0, np.int64), every, 0)
 
 
 def sink(beats: int) -> Process:
-    """What reads a beat a cycle if there is one."""
+    """Return what reads a beat a cycle if there is one."""
     every = np.arange(beats, dtype=np.int64)
     return Process(SINK, beats, every, np.empty(0, np.int64), 0)

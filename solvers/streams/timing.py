@@ -42,7 +42,7 @@ class Times:
         return max(ends) + 1
 
     def places(self, network: Network, channel: Channel) -> tuple[Integers, Integers]:
-        """When places in a channel are taken, and when they are freed, by its beats."""
+        """Return when places in a channel are taken, and when they are freed, by its beats."""
         if not channel.is_memory:
             return self.writes[channel.writer], self.reads[channel.reader]
         written = network.processes[channel.writer].reads.size
@@ -113,7 +113,7 @@ class Timing:
         self.most = _most(network, images)
 
     def unbounded(self) -> Begins:
-        """Where channels have all places."""
+        """Return where channels have all places."""
         begins: Begins = []
         for number, events in enumerate(self.events):
             begins.append(events.times(self._arrivals(number, begins)))
@@ -127,7 +127,7 @@ class Timing:
         lowered: Sequence[int] | None = None,
         deadlines: Begins | None = None,
     ) -> Begins | None:
-        """Where channels have `depths`, of which none is more than with the begins `before`.
+        """Return where channels have `depths`, of which none is more than with the begins `before`.
 
         With fewer places everything is as late as before or later, so that only what waits for
         something later is looked at again: at first the writers of the channels `lowered`, or all.
@@ -157,7 +157,7 @@ class Timing:
         return begins
 
     def goes_on(self, depths: Sequence[int]) -> bool:
-        """Whether images follow each other for ever at the rate of the slowest process.
+        """Return whether images follow each other for ever at the rate of the slowest process.
 
         They do if the times of one image, with those of others so many cycles apart, wait for each
         other in no circle. That is not found where times still change after `_SWEEPS`.
@@ -178,7 +178,9 @@ class Timing:
         return False
 
     def _apart(self, begins: Begins, interval: int, numbers: Sequence[int] | None = None) -> Begins:
-        """Where an image's first iteration begins behind the last one of the image before."""
+        """Return where an image's first iteration begins behind the last one of the image
+        before.
+        """
         found = list(begins)
         for number in range(len(begins)) if numbers is None else numbers:
             when, spare = self.events[number].when, interval
@@ -187,7 +189,9 @@ class Timing:
         return found
 
     def deadlines(self, cycles: int) -> Begins:
-        """The latest begins with which all ends within so many cycles, whatever the depths are."""
+        """Return the latest begins with which all ends within so many cycles, whatever the depths
+        are.
+        """
         found = [np.full_like(events.when, cycles - 1) for events in self.events]
         for number in reversed(range(len(self.events))):
             events, latency = self.events[number], self.network.processes[number].latency
@@ -202,7 +206,7 @@ class Timing:
         return found
 
     def times(self, begins: Begins) -> Times:
-        """Those of reads and writes."""
+        """Return the times of reads and writes."""
         pairs = list(zip(begins, self.events, strict=True))
         return Times(
             tuple(one[events.reads] for one, events in pairs),
@@ -210,7 +214,7 @@ class Timing:
         )
 
     def _arrivals(self, number: int, begins: Begins) -> list[tuple[Numbers, Integers]]:
-        """When beats are there that a process reads."""
+        """Return when beats are there that a process reads."""
         found: list[tuple[Numbers, Integers]] = []
         for index in self.into[number]:
             writer = self.network.channels[index].writer
@@ -234,7 +238,9 @@ class Timing:
     def _places(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> list[tuple[Numbers, Integers]]:
-        """When places are free that a process writes: place i + depth is place i once more."""
+        """Return when places are free that a process writes: place i + depth is place i
+        once more.
+        """
         found: list[tuple[Numbers, Integers]] = []
         for taken, freed, depth in self._behind_with(number, begins, depths):
             again = slice(depth, None) if isinstance(taken, slice) else taken[depth:]
@@ -265,7 +271,7 @@ def earliest(
     images: int,
     depths: Sequence[int] | None = None,
 ) -> Times | None:
-    """Times for so many images one after the other; channels are unbounded without `depths`.
+    """Return times for so many images one after the other; channels are unbounded without `depths`.
 
     None where they wait for each other for ever.
     """
