@@ -38,7 +38,7 @@ class Remark:
         return self.op.name
 
     def to_json(self) -> dict[str, object]:
-        """The remark as a JSON object; an unknown location is null."""
+        """Return the remark as a JSON object; an unknown location is null."""
         location = self.location
         return {
             "pass": self.pass_name,

@@ -59,7 +59,7 @@ def _fused(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequen
 
 
 def _launch(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Runs at once; a token has no value of its own."""
+    """Run at once; a token has no value of its own."""
     launch = cast(LaunchOp, op)
     inputs = operands[len(launch.dependencies) :]
     return (*machine.call(launch.callee.string_value(), inputs), _ENDED)

@@ -64,7 +64,7 @@ def interpret(
     parameters: Mapping[str, Array] | None = None,
     observer: Observer | None = None,
 ) -> list[Array]:
-    """The results of `function` in order.
+    """Return the results of `function` in order.
 
     `inputs` are the arguments in order or by name (`braid.name`). `parameters` are the values of
     `braid.parameter` by key; those that `@prepare` makes need not be among them. `observer` is

@@ -99,7 +99,9 @@ def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
 
 
 def _places(map: AffineMap, place: dict[int, Any]) -> tuple[Any, ...]:
-    """The indices of a map's results for loops at `place`, arrays for those taken at once."""
+    """Return the indices of a map's results for loops at `place`, arrays for those taken at
+    once.
+    """
     return tuple(map.eval([place[dim] for dim in range(map.num_dims)], []))
 
 

@@ -161,7 +161,9 @@ class Machine:
 
 
 def _check_type(op: Operation, result: SSAValue[Any], value: Value) -> None:
-    """An op whose value has another type than its result has a wrong `evaluate`."""
+    """Raise BraidError if `value` is not of the type of `result`: `evaluate` of `op` is
+    wrong then.
+    """
     if isinstance(result.type, TensorType):
         tensor_type = cast(AnyTensor, result.type)  # pyright: ignore[reportUnknownMemberType]
         dtype = to_numpy(tensor_type.element_type)

@@ -32,7 +32,7 @@ def _dtype(type: Attribute) -> np.dtype[Any]:
 
 
 def _in_result_type(function: Function) -> Handler:
-    """The handler that computes `function` and converts to the type of the result."""
+    """Return the handler that computes `function` and converts to the type of the result."""
 
     def handle(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
         with np.errstate(all="ignore"):
@@ -115,7 +115,7 @@ def _never(a: Value, b: Value) -> Any:
 
 
 def _ordered(function: Function) -> Function:
-    """False where one is NaN."""
+    """Return False where one is NaN."""
 
     def compare(a: Value, b: Value) -> Any:
         return function(a, b) & ~(np.isnan(a) | np.isnan(b))
@@ -124,7 +124,7 @@ def _ordered(function: Function) -> Function:
 
 
 def _unordered(function: Function) -> Function:
-    """True where one is NaN."""
+    """Return True where one is NaN."""
 
     def compare(a: Value, b: Value) -> Any:
         return function(a, b) | np.isnan(a) | np.isnan(b)

@@ -41,7 +41,7 @@ def merged(dims: Sequence[LoopDim[ExtentT]]) -> tuple[LoopDim[ExtentT], ...]:
 
 
 def _continues(outer: LoopDim[Extent], inner: LoopDim[Extent]) -> bool:
-    """Whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
+    """Return whether a step of the outer dim is a whole pass of the inner one, in every tensor."""
     return outer.strides == tuple(inner.extent * stride for stride in inner.strides)
 
 

@@ -42,7 +42,7 @@ class OpStatistics:
     """Names of all ops of the model that were measured as this one kernel."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError where one run would take no finite time."""
+        """Raise ValueError where one run would take no finite time."""
         require_finite(self.count, self.seconds)
 
 
@@ -111,7 +111,7 @@ def _from_braid(ops: Mapping[str, OpRecord]) -> Profile:
 
 
 def _from_data_tables(tables: Sequence[Mapping[str, Any]]) -> Profile:
-    """The tables of ops among `tables`; each op as the first of them that has it says."""
+    """Return the tables of ops among `tables`; each op as the first of them that has it says."""
     ops: dict[str, OpStatistics] = {}
     read = [_rows(table) for table in tables]
     of_ops = [rows for rows in read if any(title in _NAMES for title in map(_normalized, rows[0]))]

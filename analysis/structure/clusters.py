@@ -32,17 +32,17 @@ from braid.support.errors import BraidError, Note
 
 
 def has_clusters(module: ModuleOp) -> bool:
-    """Whether ops of the module have cluster ids."""
+    """Return whether ops of the module have cluster ids."""
     return any(CLUSTER in op.attributes for op in module.walk())
 
 
 def is_placed(op: Operation) -> bool:
-    """Whether `op` is one that clusters are made of: no leaf, and no control flow."""
+    """Return whether `op` is one that clusters are made of: no leaf, and no control flow."""
     return isinstance(op, TensorOp | FusedOp) and not is_leaf(op)
 
 
 def complete_clusters(module: ModuleOp) -> None:
-    """Gives every op without a cluster one of those around it. Time is linear in the ops."""
+    """Give every op without a cluster one of those around it. Time is linear in the ops."""
     alone: list[tuple[Operation, Block]] = []
     for block in clustered_blocks(module):
         missing = [op for op in block.ops if is_placed(op) and placement_of(op) is None]
@@ -64,13 +64,13 @@ def complete_clusters(module: ModuleOp) -> None:
 
 
 def _join(op: Operation, placement: Placement) -> None:
-    """Makes `op` one of the cluster, unless it is for another device."""
+    """Make `op` one of the cluster, unless it is for another device."""
     if device_name(op) in (None, placement.device):
         set_placement(op, placement)
 
 
 def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) -> None:
-    """Makes clusters of ops without any around them, as between loops: where the loops run."""
+    """Make clusters of ops without any around them, as between loops: where the loops run."""
     known = [p for block in clustered_blocks(module) for op in block.ops if (p := placement_of(op))]
     number = 1 + max((placement.cluster for placement in known), default=-1)
     for op, block in alone:
@@ -83,7 +83,7 @@ def _found_clusters(module: ModuleOp, alone: Sequence[tuple[Operation, Block]]) 
 
 
 def clusters_in_order(function: FuncOp) -> list[int]:
-    """The numbers of the clusters in the order in which they become functions."""
+    """Return the numbers of the clusters in the order in which they become functions."""
     found: list[int] = []
     for block in blocks_outside_groups(function):
         found += [placement.cluster for placement in _run_order(block) or ()]
@@ -139,7 +139,7 @@ def verify_devices(module: ModuleOp, default: str) -> None:
 
 
 def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
-    """What is wrong with clusters, of which each op is of one, that wait for each other."""
+    """Return what is wrong with clusters, of which each op is of one, that wait for each other."""
     placements = [(op, placement_of(op)) for op in circle]
     numbers = [(op, p.cluster) for op, p in placements if p is not None]
     named = ", ".join(str(number) for _, number in numbers)
@@ -168,7 +168,7 @@ def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
 
 
 def _readers(op: Operation, block: Block) -> Iterator[Operation]:
-    """The ops of `block` that read what `op` computes, or have one nested that does."""
+    """Yield the ops of `block` that read what `op` computes, or have one nested that does."""
     for result in op.results:
         for use in result.uses:
             if (reader := _in_block(use.operation, block)) is not None:
@@ -190,7 +190,7 @@ def _maker(owner: Operation | Block, block: Block) -> Placement | None:
 
 
 def units_of(block: Block) -> dict[Operation, int]:
-    """A number for each op of `block`: ops of one cluster have one, all others their own."""
+    """Return a number for each op of `block`: ops of one cluster have one, all others their own."""
     numbers: dict[int, int] = {}
     units: dict[Operation, int] = {}
     count = 0
@@ -205,7 +205,7 @@ def units_of(block: Block) -> dict[Operation, int]:
 
 
 def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | None:
-    """The units in an order in which they can run, as near to the block's as that allows.
+    """Return the units in an order in which they can run, as near to the block's as that allows.
 
     None where there is none: units wait for each other.
     """
@@ -254,7 +254,9 @@ def _topological(after: Sequence[set[int]]) -> list[int]:
 
 
 def _circle(block: Block) -> list[Operation]:
-    """The first ops of some units of which each waits for the next, and the last for the first."""
+    """Return the first ops of some units of which each waits for the next, and the last for the
+    first.
+    """
     units = units_of(block)
     after = _readers_of_units(block, units)
     first = {unit: op for op, unit in reversed(units.items())}
@@ -266,7 +268,7 @@ def _circle(block: Block) -> list[Operation]:
 
 
 def _run_order(block: Block, missing: Sequence[Operation] = ()) -> list[Placement] | None:
-    """The clusters of `block` in an order in which they can run; None where there is none.
+    """Return the clusters of `block` in an order in which they can run; None where there is none.
 
     Ops that are `missing` in clusters, in their order, are not stations between these: one that
     stands between two of one cluster may join it.

@@ -53,7 +53,7 @@ def prove_prefix(small: FuncOp, large: FuncOp, parameters: ParameterCheck) -> No
 
 
 def is_prefix(small: Array, large: Array) -> bool:
-    """Whether `small` holds the first elements of `large` in each dim, bit by bit."""
+    """Return whether `small` holds the first elements of `large` in each dim, bit by bit."""
     if small.dtype != large.dtype or small.ndim != large.ndim:
         return False
     first = large[tuple(slice(extent) for extent in small.shape)]
@@ -94,7 +94,7 @@ class _Proof:
             self._proven[a] = b
 
     def _difference(self, small: Operation, large: Operation) -> str | None:
-        """What keeps the results from being proven, given that the operands are."""
+        """Return what keeps the results from being proven, given that the operands are."""
         match small, large:
             case ConstantOp(), ConstantOp():
                 values = numpy_from_dense(small.value), numpy_from_dense(large.value)
@@ -132,7 +132,7 @@ class _Proof:
 
 
 def _cases(op: Operation) -> tuple[object, ...]:
-    """What tells which region of control flow is which."""
+    """Return what tells which region of control flow is which."""
     numbers = op.cases if isinstance(op, scf.IndexSwitchOp) else None
     return numbers, *(len(region.blocks) for region in op.regions)
 
@@ -150,7 +150,7 @@ def _may_be_prefix(small: SSAValue, large: SSAValue) -> bool:
 
 
 def _is_same(small: Operation, large: Operation) -> bool:
-    """Whether both do the same to equal values."""
+    """Return whether both do the same to equal values."""
     types = [(a.type, b.type) for a, b in zip(small.operands, large.operands, strict=True)]
     types += [(a.type, b.type) for a, b in zip(small.results, large.results, strict=False)]
     return (
@@ -211,7 +211,7 @@ def _stages(small: Stage, large: Stage, small_of: _Owner, large_of: _Owner) -> s
 def _loads_prefix(
     load: Load, small_shape: Sequence[int], large_shape: Sequence[int], stage: Stage
 ) -> bool:
-    """Whether all that `stage` loads lies within the small source, wherever that is smaller.
+    """Return whether all that `stage` loads lies within the small source, wherever that is smaller.
 
     There the index is the number of an iteration, or a literal. What is computed may be an index
     from the end, or outside of the small source, where the large one has elements.
@@ -225,7 +225,7 @@ def _loads_prefix(
 
 
 def _common_points(map: AffineMap, stage: Stage) -> AffineMap:
-    """The map where only the first iteration of a dim counts if `stage` has but one."""
+    """Return the map where only the first iteration of a dim counts if `stage` has but one."""
     dims = [
         AffineConstantExpr(0) if extent == 1 else AffineDimExpr(dim)
         for dim, extent in enumerate(stage.extents)
@@ -243,7 +243,7 @@ def _source_shape(access: Access, owner: _Owner) -> tuple[int, ...]:
 def _same_padding(
     small: Access, large: Access, small_shape: Sequence[int], large_shape: Sequence[int]
 ) -> bool:
-    """Whether what stands around the small source also stands there in the large one."""
+    """Return whether what stands around the small source also stands there in the large one."""
     if small.padding is None or large.padding is None:
         return small.padding is large.padding
     a, b = small.padding, large.padding
@@ -254,7 +254,9 @@ def _same_padding(
 
 
 def _reshapes(small: Operation, large: Operation) -> str | None:
-    """The dims before the one that changes must hold as many elements in source and result."""
+    """Return the dims before the one that changes must hold as many elements in source and
+    result.
+    """
     sources = shape_of(small.operands[0]), shape_of(large.operands[0])
     results = shape_of(small.results[0]), shape_of(large.results[0])
     before = [_elements_before_change(*shapes) for shapes in (sources, results)]

@@ -61,7 +61,7 @@ class Tiling:
         return tuple(-(-n // size) for n, size in zip(self.shape, self.extents, strict=True))
 
     def tile(self, numbers: Sequence[int]) -> GroupTile | None:
-        """The tile with these numbers, one per dim."""
+        """Return the tile with these numbers, one per dim."""
         cut = tuple(
             (i * size, min(size, n - i * size))
             for i, size, n in zip(numbers, self.extents, self.shape, strict=True)

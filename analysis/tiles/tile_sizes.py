@@ -61,7 +61,7 @@ class _TileSizeSearch:
         return tiled_shape(self.members, self.result)
 
     def tile(self, extents: Sequence[int]) -> GroupTile | None:
-        """A tile in the middle, if it is legal and not much is computed repeatedly.
+        """Return a tile in the middle, if it is legal and not much is computed repeatedly.
 
         It is not the last along a dim that is cut: that one may be smaller.
         """
@@ -78,7 +78,7 @@ class _TileSizeSearch:
         return math.inf if tile is None else scratch_bytes(tile)
 
     def _are_boxes(self, tiling: Tiling) -> bool:
-        """Whether the first tiles can be made: a reshape may cut some of them in two."""
+        """Return whether the first tiles can be made: a reshape may cut some of them in two."""
         if not any(is_view(op) for op in self.members):
             return True
         return all(
@@ -135,7 +135,7 @@ def internal_bytes(tile: GroupTile) -> int:
 
 
 def _dims_by_need(search: _TileSizeSearch) -> list[int]:
-    """The dims of the result, first those that leave the least when they are cut."""
+    """Return the dims of the result, first those that leave the least when they are cut."""
     shape = search.shape
 
     def left(dim: int) -> float:

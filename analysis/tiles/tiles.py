@@ -75,12 +75,12 @@ class GroupTile:
 
 
 def is_splat(value: SSAValue) -> bool:
-    """Whether a value is one number, of which every part is the same."""
+    """Return whether a value is one number, of which every part is the same."""
     return isinstance(value.owner, ConstantOp) and dense_is_splat(value.owner.value)
 
 
 def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> GroupTile | None:
-    """The tile of the ops `members`, in order, that computes the elements `box` of `result`.
+    """Return the tile of the ops `members`, in order, that computes the elements `box` of `result`.
 
     None where a member cannot be cut as its users need it.
     """
@@ -110,7 +110,7 @@ def group_tile(members: Sequence[Operation], result: SSAValue, box: Box) -> Grou
 
 
 def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ...]:
-    """The shape of `result` in whose dims tiles are counted.
+    """Return the shape of `result` in whose dims tiles are counted.
 
     A dim that a reshape inside of the group made of several is those: a part of a row of an
     image is a box of the image, whatever becomes of its dims later.
