@@ -98,13 +98,13 @@ class KernelMeter(Protocol):
         ...
 
     def seconds(self, made: Any) -> float | None:
-        """What one run takes; None where it crashes or hangs, or cannot run at all."""
+        """Return what one run takes; None where it crashes or hangs, or cannot run at all."""
         ...
 
     def results(
         self, made: Any, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """The results of one run; None as `seconds`.
+        """Return the results of one run; None as `seconds`.
 
         Arrays are as tensors are stored; `results` are what is there before the kernel runs.
         """
@@ -163,7 +163,7 @@ class KernelNeeds:
 
 
 def needs_of(kernel: Kernel) -> KernelNeeds:
-    """What a kernel in upstream dialects declares."""
+    """Return what a kernel in upstream dialects declares."""
     return KernelNeeds(
         kernel.symbol,
         kernel.grid,
@@ -217,7 +217,7 @@ class EmittedKernels(Protocol):
         ...
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The kernels, or `functions` that call them, at one of the backend's `stages`."""
+        """Return the kernels, or `functions` that call them, at one of the backend's `stages`."""
         ...
 
 
@@ -243,18 +243,19 @@ class Backend(ABC):
 
     @abstractmethod
     def families(self, device: Device, installed: Sequence[KernelFamily]) -> Sequence[KernelFamily]:
-        """The kernel families for the machine of `device`, in order of preference among equals.
+        """Return the kernel families for the machine of `device`, in order of preference among
+        equals.
 
         Those that other packages have `installed` are among them, usually first.
         """
 
     @abstractmethod
     def prepare(self, job: Job) -> Preparation:
-        """The passes that functions for this device need."""
+        """Return the passes that functions for this device need."""
 
     @abstractmethod
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> EmittedKernels:
-        """The code of functions that `outline-kernels` made, for the device of `job`.
+        """Return the code of functions that `outline-kernels` made, for the device of `job`.
 
         Raises BraidError where a family fails, and UnsupportedError for an op that it has no code
         for.
@@ -269,7 +270,8 @@ class Backend(ABC):
         return None
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter] | None:
-        """What `braid tune` asks about kernels of the device of `job`, as long as the block runs.
+        """Return what `braid tune` asks about kernels of the device of `job`, as long as the block
+        runs.
 
         None where they are not searched, unless they are those of the host: these are timed on the
         processor of this machine. Raises BraidError where nothing can be said of them here.
@@ -277,7 +279,7 @@ class Backend(ABC):
         return None
 
     def groups(self, function: FuncOp, job: Job) -> Iterable[StandingGroup]:
-        """What kernels are of on the device of `job`, as the pass `selecting` sees it.
+        """Return what kernels are of on the device of `job`, as the pass `selecting` sees it.
 
         Such as streams of instructions, each of all that a chip runs at once. Where `selecting` is
         empty, kernels are of the groups that fusion makes.
@@ -285,7 +287,7 @@ class Backend(ABC):
         return ()
 
     def group_family(self, job: Job) -> KernelFamily:
-        """The family that matches `groups`, and nothing else."""
+        """Return the family that matches `groups`, and nothing else."""
         raise NotImplementedError(f"backend '{self.name}' has 'selecting' and no 'group_family'")
 
     @property
@@ -294,7 +296,8 @@ class Backend(ABC):
         return None
 
     def machine_here(self, device: Device) -> str | None:
-        """The `cpu` of the machine of what is here for `device`; None where nothing is known.
+        """Return the `cpu` of the machine of what is here for `device`; None where nothing is
+        known.
 
         For code that may run on other machines than the target's, whose times are not those of it.
         """

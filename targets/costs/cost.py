@@ -37,7 +37,9 @@ class Cost:
     started: bool = False
 
     def amount(self, resource: str) -> float | None:
-        """How much of `seconds`, `bytes`, `flops`, or of what is declared; None if unknown."""
+        """Return how much of `seconds`, `bytes`, `flops`, or of what is declared; None if
+        unknown.
+        """
         if resource == "seconds":
             return self.seconds
         known = {"bytes": float(self.bytes), "flops": float(self.flops)}

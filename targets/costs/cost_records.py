@@ -18,7 +18,7 @@ COST = "cost"
 
 
 def load_records(store: RecordStore | None = None) -> Mapping[str, float]:
-    """The costs in a store, by default the user's; the last one of a key counts."""
+    """Return the costs in a store, by default the user's; the last one of a key counts."""
     found = (store or default_store()).read(COST)
     return {key: value["seconds"] for key, value in found.items() if holds_seconds(value)}
 
@@ -52,7 +52,7 @@ def withdraw_records(details: Mapping[str, str]) -> None:
 
 
 def withdrawn(detail: str) -> Fields:
-    """The value of a row without seconds."""
+    """Return the value of a row without seconds."""
     return {"what": detail}
 
 

@@ -135,7 +135,9 @@ class DeviceCosts(DeviceRates):
     def _of_kernels(
         self, group: FusedOp, choice: LayoutChoice | None = None
     ) -> dict[LayoutChoice, Cost]:
-        """What the best kernel costs in each choice of layouts, or in one, without a profile."""
+        """Return what the best kernel costs in each choice of layouts, or in one, without a
+        profile.
+        """
         key = self._forms.of(group), choice
         if key in self._known:
             return self._known[key]
@@ -173,11 +175,11 @@ class DeviceCosts(DeviceRates):
         return self._corrected(op, self._by_roofline(op, amounts_of(op, static=True)))
 
     def start_of(self, cost: Cost) -> float:
-        """The seconds of starting the kernel that are not in `cost` yet."""
+        """Return the seconds of starting the kernel that are not in `cost` yet."""
         return 0.0 if cost.started or not cost.seconds else self.launch_seconds
 
     def choices(self, op: Operation) -> list[tuple[LayoutChoice, Cost]]:
-        """The layouts in which `op`, with tensors alone, can run, the preferred ones first.
+        """Return the layouts in which `op`, with tensors alone, can run, the preferred ones first.
 
         What moves nothing costs nothing; open dims count as 1. Where a profile knows how long some
         choices take, predictions of the others are taken to be as far off as theirs.
@@ -196,7 +198,9 @@ class DeviceCosts(DeviceRates):
         ]
 
     def _predicted(self, group: FusedOp) -> Mapping[LayoutChoice, Cost]:
-        """What `group` costs in each choice, by kernels or else by loops, without a profile."""
+        """Return what `group` costs in each choice, by kernels or else by loops, without a
+        profile.
+        """
         known = self._of_kernels(group)
         if not known:  # as long as no family takes it
             estimate = self._estimate(group)
@@ -226,7 +230,7 @@ class DeviceCosts(DeviceRates):
         return min(costs, key=lambda cost: cost.seconds)
 
     def declared(self, op: Operation, cost: DeclaredCost) -> Cost:
-        """What `op` costs by a declaration: a number is seconds.
+        """Return what `op` costs by a declaration: a number is seconds.
 
         Otherwise `seconds`, or the seconds of units by their name or resource, one after the
         other, or the roofline of its `bytes` and `flops`. Other resources stay apart: they are
@@ -243,7 +247,7 @@ class DeviceCosts(DeviceRates):
         return self._by_roofline(op, given, cost)
 
     def _on_units(self, op: Operation, cost: Mapping[str, float]) -> float | None:
-        """The seconds declared for units, which do their parts one after the other.
+        """Return the seconds declared for units, which do their parts one after the other.
 
         None where amounts alone are declared, or what is not a matter of units, such as energy.
         """
@@ -254,7 +258,7 @@ class DeviceCosts(DeviceRates):
         return sum(found) if found else None
 
     def declaration(self, op: OpaqueOp) -> DeclaredCost | None:
-        """What `op` declares for this backend, or for all."""
+        """Return what `op` declares for this backend, or for all."""
         if isinstance(op.backends, DictionaryAttr):
             own = op.backends.data.get(self.backend.name)
             if own is not None:
@@ -276,7 +280,7 @@ class DeviceCosts(DeviceRates):
         return replace(cost, seconds=seconds, source=source, started=True)
 
     def kinds(self, group: FusedOp) -> tuple[str, ...]:
-        """The kinds of `group` by which others that are measured correct its predictions."""
+        """Return the kinds of `group` by which others that are measured correct its predictions."""
         family = first_family(self.kernels.matches.of(group))
         return kinds_of(group, family, is_far=self._measurements.is_far(group))
 
@@ -295,7 +299,7 @@ class DeviceCosts(DeviceRates):
 
 
 def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
-    """A group that stores a tensor of this type in another layout."""
+    """Return a group that stores a tensor of this type in another layout."""
     body = Block(arg_types=[with_layout(tensor, source)])
     op = ReorderOp.to(body.args[0], target)
     body.add_ops([op, YieldOp(op.output)])
@@ -333,7 +337,7 @@ def _profiled(op: Operation, layouts: LayoutChoice | None) -> Cost | None:
 
 
 def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
-    """The seconds of a run in `choice`, if a profile knows them.
+    """Return the seconds of a run in `choice`, if a profile knows them.
 
     One that does not tell layouts tells of those in the types of the op.
     """

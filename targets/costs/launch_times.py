@@ -50,11 +50,11 @@ class LaunchTimes:
         return LaunchTimes(functions, target, CostSource(target), counts)
 
     def callee(self, launch: LaunchOp) -> FuncOp:
-        """The function that `launch` starts."""
+        """Return the function that `launch` starts."""
         return self.functions[launch.callee.string_value()]
 
     def devices_inside(self, op: Operation) -> list[Device]:
-        """The devices that ops in `op` launch on, also by functions of the host."""
+        """Return the devices that ops in `op` launch on, also by functions of the host."""
         found: dict[Device, None] = {}
         for launch in (inner for inner in op.walk() if isinstance(inner, LaunchOp)):
             function = self.callee(launch)
@@ -98,7 +98,7 @@ class LaunchTimes:
 
 
 def is_control(op: Operation) -> bool:
-    """Whether `op` only holds other ops that are on their own."""
+    """Return whether `op` only holds other ops that are on their own."""
     return bool(op.regions) and not isinstance(op, FusedOp)
 
 

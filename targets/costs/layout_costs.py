@@ -49,7 +49,7 @@ class LayoutCosts:
     """Answers for one module; `resource` is what is counted (`seconds`, …)."""
 
     def __init__(self, module: ModuleOp, costs: CostSource, resource: str) -> None:
-        """Raises BraidError for a resource of which nothing is known."""
+        """Raise BraidError for a resource of which nothing is known."""
         self._resource = resource
         self._costs = costs
         self._declared_reorders = _declared_reorders(module)
@@ -57,7 +57,7 @@ class LayoutCosts:
         self._check_resource(module)
 
     def choices(self, op: Operation) -> list[CostedChoice]:
-        """The ways to run `op`, the preferred one first; at least one.
+        """Return the ways to run `op`, the preferred one first; at least one.
 
         Raises `BraidError` where a declared op says nothing about the resource.
         """
@@ -82,7 +82,9 @@ class LayoutCosts:
         return CostedChoice(choice, self._amount(cost, costs), source, cost.family)
 
     def tells_of(self, source: Layout, target: Layout) -> bool:
-        """Whether anything tells of the resource of a reorder; what nothing tells of counts 0."""
+        """Return whether anything tells of the resource of a reorder; what nothing tells of counts
+        0.
+        """
         return self._resource in ESTIMATED or (source, target) in self._declared_reorders
 
     def reorder(
@@ -118,7 +120,7 @@ class LayoutCosts:
     def cheaper_side(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str]
     ) -> str:
-        """The one of `devices`, the first of equals, where the reorder costs least."""
+        """Return the one of `devices`, the first of equals, where the reorder costs least."""
         costs = self._reorder_on(cast(AnyTensor, tensor), source, target, devices)
         return devices[costs.index(min(costs))]
 
@@ -142,7 +144,7 @@ class LayoutCosts:
         return amount
 
     def _check_resource(self, module: ModuleOp) -> None:
-        """Raises `BraidError` for a resource of which nothing is known."""
+        """Raise `BraidError` for a resource of which nothing is known."""
         if self._resource in ESTIMATED:
             return
         declared = [*self._declared_reorders.values(), *_declared_costs(module)]
@@ -184,13 +186,15 @@ class LayoutCosts:
         )
 
     def _amount(self, cost: Cost, costs: DeviceCosts) -> float:
-        """The resource of one kernel, with its start; 0 of what nobody knows."""
+        """Return the resource of one kernel, with its start; 0 of what nobody knows."""
         if self._resource == "seconds":
             return costs.start_of(cost) + cost.seconds
         return cost.amount(self._resource) or 0.0
 
     def _opaque_choices(self, op: OpaqueOp, costs: DeviceCosts) -> list[CostedChoice]:
-        """What is declared of the choice, else of the op; else what was measured of the op."""
+        """Return what is declared of the choice, else of the op; else what was measured of
+        the op.
+        """
         whole = costs.declaration(op)
         if op.layouts is None:
             return [self._opaque_choice(op, as_typed(op), whole, costs)]
@@ -219,7 +223,7 @@ class LayoutCosts:
         return CostedChoice(choice, amount, source)
 
     def _says(self, declared: DeclaredCost) -> bool:
-        """Whether a declaration tells of the resource: a number is seconds."""
+        """Return whether a declaration tells of the resource: a number is seconds."""
         return self._resource == "seconds" or (
             isinstance(declared, Mapping) and self._resource in declared
         )
@@ -249,7 +253,7 @@ def _declared_choice(entry: DictionaryAttr) -> LayoutChoice:
 
 
 def _leads_on(into: npt.NDArray[np.bool_], out: npt.NDArray[np.bool_]) -> bool:
-    """Whether there are a way in from one layout and a way out to a different one."""
+    """Return whether there are a way in from one layout and a way out to a different one."""
     return bool(into.any() and out.any() and (into | out).sum() > 1)
 
 

@@ -59,7 +59,8 @@ class Amounts:
 
 
 def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
-    """What `op` reads and computes, each operand once; a fused group reads only its operands.
+    """Return what `op` reads and computes, each operand once; a fused group reads only its
+    operands.
 
     What computes nothing passes its elements through the unit for vectors. Open dims count as 1;
     raises UnsupportedError for one if the op has to be `static`.
@@ -100,7 +101,9 @@ def _elements(value: SSAValue) -> int:
 
 
 def computed_type(op: Operation) -> str:
-    """What `op` computes with, such as `f32`: the elements of its first operand, or result."""
+    """Return what `op` computes with, such as `f32`: the elements of its first operand, or
+    result.
+    """
     for value in (*op.operands, *op.results):
         if isinstance(value.type, TensorType):
             return str(element_type_of(value))
@@ -108,7 +111,7 @@ def computed_type(op: Operation) -> str:
 
 
 def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple[str, ...]:
-    """The kinds of `op`, a group or what is none, from coarse to fine.
+    """Return the kinds of `op`, a group or what is none, from coarse to fine.
 
     Who makes its kernel and in which type; which op takes most of it, and how often that uses each
     byte of its weights; whether the model's weights stay in caches from run to run or come from
@@ -149,12 +152,14 @@ def model_weight_bytes(op: Operation) -> int:
 
 
 def kind_name(op: Operation) -> str:
-    """The kind of an op: its name, or that of an opaque one."""
+    """Return the kind of an op: its name, or that of an opaque one."""
     return op.kind.data if isinstance(op, OpaqueOp) else op.name
 
 
 def main_op(op: Operation) -> Operation:
-    """The member of a group that computes most, the first of equals; of other ops, themselves."""
+    """Return the member of a group that computes most, the first of equals; of other ops,
+    themselves.
+    """
     members = list(_members(op))
     return max(members, key=flops) if members else op
 

@@ -102,13 +102,13 @@ def stored_probes(store: RecordStore | None = None) -> Mapping[str, Fields]:
 
 
 def probes_in(scope: str, records: Mapping[str, Fields]) -> list[Probe]:
-    """Those of a scope that hold what they should."""
+    """Return the records of a scope that hold what they should."""
     own = (value for value in records.values() if value.get("scope") == scope)
     return [probe for value in own if (probe := probe_of(value)) is not None]
 
 
 def probe_of(value: Fields) -> Probe | None:
-    """The probe that a record holds, None where it holds something else."""
+    """Return the probe that a record holds, None where it holds something else."""
     names = [field.name for field in fields(Probe)]
     if any(name not in value for name in names):
         return None

@@ -53,7 +53,7 @@ class ProbedSupport:
     )
 
     def of(self, op: Operation) -> dict[str, int]:
-        """The backends that run `op`, with the priority of each, 1 is the best.
+        """Return the backends that run `op`, with the priority of each, 1 is the best.
 
         Raises BraidError for an entry of a list that asks for what such ops do not have.
         """
@@ -76,7 +76,7 @@ class ProbedSupport:
         return refused if refused is not None else _failure(op, self._tried.get(backend, {}))
 
     def runs_on(self, op: Operation, device: Device) -> bool:
-        """Whether `device` runs `op`, whose backend does: not where it alone failed to."""
+        """Return whether `device` runs `op`, whose backend does: not where it alone failed to."""
         backend = self.target.backend_of(device)
         entry = entry_for(op, backend)
         is_named = entry is not None and entry.operation != EVERY_OP
@@ -85,7 +85,7 @@ class ProbedSupport:
         return _failure(op, self._tried_on.get(device.name, {})) is None
 
     def _refusal(self, op: Operation, name: str) -> str | None:
-        """What the backend says of `op`, if it is one that says anything.
+        """Return what the backend says of `op`, if it is one that says anything.
 
         Of an opaque op only the mapping list knows.
         """
@@ -111,14 +111,16 @@ class ProbedSupport:
         return listed if self.failure(op, backend.name) is None else None
 
     def _is_written(self, op: Operation, backends: Iterable[str]) -> bool:
-        """Whether somebody gave one of `backends` a number for this op."""
+        """Return whether somebody gave one of `backends` a number for this op."""
         if isinstance(op, GroupOp) or _says_itself(op):
             return True
         entries = (entry_for(op, self.target.backend(name)) for name in backends)
         return any(e is not None and e.operation != EVERY_OP and e.is_own for e in entries)
 
     def _ranks(self, op: Operation, backends: Sequence[str]) -> dict[str, int] | None:
-        """The places of `backends` by time, equal where they are as fast; None if not measured."""
+        """Return the places of `backends` by time, equal where they are as fast; None if not
+        measured.
+        """
         if not all(self._tried.get(name) for name in backends):
             return None
         worked = [{t for t, p in self._tried[name].items() if p.works} for name in backends]
@@ -159,7 +161,7 @@ class ProbedSupport:
 
 
 def places(seconds: Mapping[str, float]) -> dict[str, int]:
-    """The priorities of who takes so many seconds, equal for those who are as fast."""
+    """Return the priorities of who takes so many seconds, equal for those who are as fast."""
     taken = {name: max(own, _LEAST) for name, own in seconds.items()}
     return {
         name: BEST_PRIORITY + sum(other < _FASTER * own for other in taken.values())
@@ -184,7 +186,7 @@ def _of_kind(op: Operation, tried: Mapping[str, Probe]) -> list[Probe]:
 
 
 def _says_itself(op: Operation) -> bool:
-    """Whether `op` names its backends."""
+    """Return whether `op` names its backends."""
     is_given = isinstance(op.attributes.get(CANDIDATES), DictionaryAttr)
     return is_given or (isinstance(op, OpaqueOp) and op.backends is not None)
 

@@ -80,13 +80,13 @@ def _read_from(store: RecordStore) -> _Loaded:
 
 
 def append_tuned(key: str, kernel: TunedKernel, store: RecordStore | None = None) -> None:
-    """Adds a row. Raises BraidError where the store cannot be written."""
+    """Add a row. Raises BraidError where the store cannot be written."""
     value = fields_of(kernel)
     (store or default_store()).append([Record(SCHEDULE_KIND, key, value, processor_name())])
 
 
 def fields_of(kernel: TunedKernel) -> Fields:
-    """The value of a row that says what `kernel` does."""
+    """Return the value of a row that says what `kernel` does."""
     chosen = kernel.chosen
     return {
         "family": None if chosen is None else chosen.family,
@@ -107,7 +107,7 @@ def fields_of(kernel: TunedKernel) -> Fields:
 
 
 def tuned_kernel(value: Fields) -> TunedKernel | None:
-    """What a row of this value says; None where it does not hold."""
+    """Return what a row of this value says; None where it does not hold."""
     family, schedule = value.get("family"), value.get("schedule")
     seconds, baseline = value.get("seconds"), value.get("baseline")
     if not (

@@ -48,7 +48,7 @@ _FEATURE_MAPS = (3, 4, 5)
 
 
 def as_typed(op: Operation) -> LayoutChoice:
-    """The layouts that the types of `op`, which has only tensors, say."""
+    """Return the layouts that the types of `op`, which has only tensors, say."""
     return LayoutChoice(
         tuple(layout_of(value.type) for value in op.operands),
         tuple(layout_of(value.type) for value in op.results),
@@ -106,7 +106,7 @@ def _choice_of(group: FusedOp, layout: Layout) -> LayoutChoice:
 
 
 def _divides_channels(block: int, group: FusedOp, inner: Sequence[Operation]) -> bool:
-    """Whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
+    """Return whether every tensor has whole blocks of channels and no op cuts one or adds it up."""
     values = [*group.operands, *group.results, *(r for op in inner for r in op.results)]
     channels = [shape_of(value)[1] for value in values]
     return all(count != DYNAMIC and count % block == 0 for count in channels)

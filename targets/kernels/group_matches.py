@@ -161,7 +161,7 @@ class GroupMatches:
         self._numbers = AttributeNumbers()
 
     def of(self, group: FusedOp) -> tuple[Match, ...]:
-        """The candidates of all families that take `group`."""
+        """Return the candidates of all families that take `group`."""
         state = tuple(_state(group, self._numbers.of))
         if state not in self._matches:
             # The kernel of a stream is the stream.
@@ -171,7 +171,7 @@ class GroupMatches:
         return self._matches[state]
 
     def _asked(self, group: FusedOp) -> list[KernelFamily]:
-        """Those that may take `group`."""
+        """Return the families that may take `group`."""
         kinds = {kind for op in group.body.block.ops for kind in type(op).__mro__}
         return [
             family
@@ -180,7 +180,8 @@ class GroupMatches:
         ]
 
     def any_takes(self, group: FusedOp) -> bool:
-        """Whether some family takes `group`: those that take most, the last ones, are asked first.
+        """Return whether some family takes `group`: those that take most, the last ones, are asked
+        first.
 
         None where a family prefers its parts. Nothing is remembered: for a group that is made for
         the question.
@@ -195,7 +196,9 @@ class GroupMatches:
         return any(map(_Question(group).answer_of, families))
 
     def is_made_for(self, group: FusedOp, kind: type[Operation]) -> bool:
-        """Whether a family that is anchored at ops of this kind takes `group`; as `any_takes`."""
+        """Return whether a family that is anchored at ops of this kind takes `group`; as
+        `any_takes`.
+        """
         question = _Question(group)
         return any(
             anchors is not None and kind in anchors and question.answer_of(family)
@@ -203,7 +206,7 @@ class GroupMatches:
         )
 
     def in_choice(self, group: FusedOp, choice: LayoutChoice) -> list[Match]:
-        """Those that take it in `choice`, strides included."""
+        """Return the matches that take the group in `choice`, strides included."""
         return [match for match in self.of(group) if match.offers(choice)]
 
 
@@ -226,7 +229,9 @@ def _state(
 
 
 def _is_available(choice: LayoutChoice, group: FusedOp, known: ParameterExpressions) -> bool:
-    """Whether all that is to be transformed is known at compile time, or transformed already."""
+    """Return whether all that is to be transformed is known at compile time, or transformed
+    already.
+    """
     return all(
         not layout.is_transformed or layout_of(value.type) == layout or known.is_known(value)
         for value, layout in zip(group.operands, choice.operands, strict=True)

@@ -115,7 +115,8 @@ class Candidate(ABC, Generic[S]):
         """Return the predicted time of one run on one core in these layouts."""
 
     def space(self, level: int) -> Iterator[S]:
-        """The schedules of one level, those of coarser levels left out; for the group's types.
+        """Yield the schedules of one level, those of coarser levels left out; for the group's
+        types.
 
         Level 0 has few, of which the first is the default: a good one without measuring. Levels
         from `LEVELS` on have none, nor do others that would add nothing. All are of one class.
@@ -129,7 +130,9 @@ class Candidate(ABC, Generic[S]):
 
     @abstractmethod
     def emit(self, symbol: str, schedule: S) -> Kernel:
-        """The kernel under this symbol, for the layouts and strides in the types of the group."""
+        """Return the kernel under this symbol, for the layouts and strides in the types of the
+        group.
+        """
 
     def makes(self, choice: LayoutChoice) -> bool:
         """Return whether `emit` makes a kernel in these layouts, for a group with open dims.
@@ -140,7 +143,7 @@ class Candidate(ABC, Generic[S]):
         return self.offers(choice)
 
     def overlap(self) -> Overlap | None:
-        """The operand over which `emit` can write the result, for the types and strides.
+        """Return the operand over which `emit` can write the result, for the types and strides.
 
         `emit` does so where the group says `braid.overlap`, and declares it on the kernel.
         """
@@ -181,10 +184,13 @@ class KernelFamily(ABC):
 
     @abstractmethod
     def match(self, group: FusedOp) -> Candidate[Any] | None:
-        """How the family makes `group`; None where it cannot. Asked for every group: be quick."""
+        """Return how the family makes `group`; None where it cannot. Asked for every group: be
+        quick.
+        """
 
     def match_open(self, group: FusedOp) -> OpenCandidate | None:
-        """How the family makes `group`, with open dims whose sizes its types say; None: it cannot.
+        """Return how the family makes `group`, with open dims whose sizes its types say; None: it
+        cannot.
 
         Asked for groups that it takes at likely sizes.
         """

@@ -28,7 +28,7 @@ class KernelSchedule:
 
     @staticmethod
     def of(family: str, schedule: Entries) -> "KernelSchedule":
-        """The schedule, as what can be compared and hashed."""
+        """Return the schedule, as what can be compared and hashed."""
         return KernelSchedule(family, tuple(sorted(schedule.items())))
 
     @property
@@ -42,7 +42,7 @@ class KernelSchedule:
 
 
 def schedule_of(op: Operation) -> KernelSchedule | None:
-    """What `braid.schedule` says; None where it does not stand.
+    """Return what `braid.schedule` says; None where it does not stand.
 
     Raises InvalidIRError where it is not a family's name and a dictionary of integers.
     """
@@ -70,7 +70,7 @@ def schedule_of(op: Operation) -> KernelSchedule | None:
 
 
 def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
-    """Writes `braid.schedule`."""
+    """Write `braid.schedule`."""
     entries = {name: IntegerAttr(value, i64) for name, value in chosen.items}
     op.attributes[SCHEDULE] = DictionaryAttr(
         {"family": StringAttr(chosen.family), "schedule": DictionaryAttr(entries)}
@@ -78,7 +78,7 @@ def set_schedule(op: Operation, chosen: KernelSchedule) -> None:
 
 
 def find_match(matches: Iterable[Match], chosen: KernelSchedule) -> Match | None:
-    """The one among `matches` that takes the schedule; None where none does."""
+    """Return the one among `matches` that takes the schedule; None where none does."""
     for match in matches:
         if match.family.name == chosen.family and match.takes(chosen.schedule):
             return match

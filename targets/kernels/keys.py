@@ -41,7 +41,7 @@ _OWN = frozenset({"braid", "builtins", "xdsl"})
 
 
 def canonical_kernel_text(group: FusedOp) -> str:
-    """The body of `group`, equal for groups that compute the same in whatever layouts.
+    """Return the body of `group`, equal for groups that compute the same in whatever layouts.
 
     Names of layers, and what passes have noted on the ops, are left out.
     """
@@ -51,7 +51,7 @@ def canonical_kernel_text(group: FusedOp) -> str:
 
 
 def stored_text(group: FusedOp, choice: LayoutChoice | None = None, body: str | None = None) -> str:
-    """What a kernel of `group` computes, and where its tensors lie.
+    """Return what a kernel of `group` computes, and where its tensors lie.
 
     That are the canonical text, the layouts of operands and results, with strides where these are
     not dense, and which operands lie in the result or may begin where it does. Layouts are by
@@ -88,7 +88,7 @@ class GroupKey:
         threads: int = 1,
         likely: Mapping[str, int] = MappingProxyType({}),
     ) -> "GroupKey":
-        """The key of a group on `machine`."""
+        """Return the key of a group on `machine`."""
         values = tuple(sorted(likely.items()))
         return GroupKey(stored, machine_text(machine), threads, likely=values)
 
@@ -121,7 +121,7 @@ class KernelKey:
         *,
         fallback_version: int = 0,
     ) -> "KernelKey":
-        """The key of what `family` makes of `group`; None is the fallback of the backend."""
+        """Return the key of what `family` makes of `group`; None is the fallback of the backend."""
         name = "fallback" if family is None else family.name
         version = fallback_version if family is None else family.version
         packages = tuple(map(distribution_version, sorted({*_packages(group, family)} - _OWN)))
@@ -173,7 +173,7 @@ def choice_digest(
 
 
 def dense_choice(choice: LayoutChoice) -> LayoutChoice:
-    """The same layouts, of tensors on their own."""
+    """Return the same layouts, of tensors on their own."""
     return LayoutChoice(
         tuple(layout.with_strides(None) for layout in choice.operands),
         tuple(layout.with_strides(None) for layout in choice.results),

@@ -46,12 +46,14 @@ class Calibration:
 
 
 def flops_fact(element_type: str) -> str:
-    """The fact about the operations of this type, by its MLIR name; those of f32 are `flops`."""
+    """Return the fact about the operations of this type, by its MLIR name; those of f32 are
+    `flops`.
+    """
     return "flops" if element_type == "f32" else f"flops_{element_type}"
 
 
 def is_rate(name: str) -> bool:
-    """Whether the fact of this name is one per second."""
+    """Return whether the fact of this name is one per second."""
     return name in RATES or name.startswith("flops_")
 
 
@@ -79,7 +81,7 @@ def keep_calibration(
 
 
 def load_calibration(machine: Machine, store: RecordStore | None = None) -> Calibration | None:
-    """What a store, by default the user's, knows of `machine`.
+    """Return what a store, by default the user's, knows of `machine`.
 
     None for another machine than that which this process runs on, and where nothing was kept.
     """
@@ -100,7 +102,7 @@ def calibrated(machine: Machine) -> Machine:
 
 
 def calibration_of(value: Fields) -> Calibration | None:
-    """The calibration that a record holds, None where it holds something else."""
+    """Return the calibration that a record holds, None where it holds something else."""
     facts, details = value.get("facts"), value.get("details", {})
     if not isinstance(facts, dict) or not isinstance(details, dict) or not facts:
         return None
@@ -112,7 +114,7 @@ def calibration_of(value: Fields) -> Calibration | None:
 
 
 def _is_plausible(name: str, figure: object) -> bool:
-    """Whether this is a figure that a calibration makes; also says no to NaN."""
+    """Return whether this is a figure that a calibration makes; also says no to NaN."""
     if not isinstance(figure, float):
         return False
     if name in TIMES:

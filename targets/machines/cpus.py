@@ -35,7 +35,7 @@ def cpu_machine(text: str) -> Machine:
 
 
 def check_cpu(text: str) -> None:
-    """Raises as `cpu_machine`, without asking LLVM about the machine this process runs on."""
+    """Raise as `cpu_machine`, without asking LLVM about the machine this process runs on."""
     if text != NATIVE:
         cpu_machine(text)
 

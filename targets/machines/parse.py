@@ -23,7 +23,7 @@ _INSTRUCTIONS = frozenset({"load", "store", "matrix", "vector"})
 
 
 def parse_target(table: Table, default: Target | None) -> Target:
-    """The target that the outermost table describes.
+    """Return the target that the outermost table describes.
 
     A file without a host has that of `default`, with its backend; one without devices has one for
     each backend. Raises `BraidError` if it is malformed.
@@ -80,7 +80,7 @@ def _backend(table: Table) -> BackendDescription:
 
 
 def _check_chip(table: Table, units: Sequence[Unit]) -> None:
-    """What programs by instructions need: units for kinds of instructions, and a way in and out."""
+    """Check that a chip programmed by instructions has units for them, and a way in and out."""
     for entry, unit in zip(table.tables("unit"), units, strict=True):
         entry.require_known("kind of instruction", unit.resource, _INSTRUCTIONS)
         entry.require_known("kind of instruction", unit.only_with, {*_INSTRUCTIONS, ""})

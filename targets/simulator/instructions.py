@@ -150,7 +150,7 @@ class Stream:
         return all(i.kind is Kind.SYNC or i.access is not None for i in self.instructions)
 
     def require_target(self, name: str) -> None:
-        """Raises BraidError unless the stream is for the target of this name, or says for none."""
+        """Raise BraidError unless the stream is for the target of this name, or says for none."""
         if self.target not in ("", name):
             raise BraidError(
                 f"the stream was made for target '{self.target}', not for '{name}'",
@@ -234,7 +234,9 @@ def _access(text: str, kind: Kind) -> Access | None:
 
 
 def from_text(text: str) -> Stream:
-    """The stream that `text` writes out. Raises BraidError naming the line that is malformed."""
+    """Return the stream that `text` writes out. Raises BraidError naming the line that is
+    malformed.
+    """
     ops: dict[str, int] = {}
     instructions: list[Instruction] = []
     buffers: list[Buffer] = []

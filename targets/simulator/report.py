@@ -38,7 +38,7 @@ class Report:
 
 
 def report(timeline: Timeline, stream: Stream, backend: BackendDescription) -> Report:
-    """The timeline of `stream` with the names of units and ops."""
+    """Return the timeline of `stream` with the names of units and ops."""
     bars = tuple(
         Bar(
             backend.units[span.unit].name,
@@ -52,7 +52,7 @@ def report(timeline: Timeline, stream: Stream, backend: BackendDescription) -> R
 
 
 def unit_times(timeline: Timeline, backend: BackendDescription) -> tuple[UnitTime, ...]:
-    """The times of every unit, in the order of the backend."""
+    """Return the times of every unit, in the order of the backend."""
     return tuple(
         UnitTime(unit.name, busy, stalled, timeline.seconds - busy - stalled)
         for unit, busy, stalled in zip(backend.units, timeline.busy, timeline.stalled, strict=True)

@@ -36,7 +36,7 @@ _RECORD = struct.Struct("<BBxxIQd")
 
 
 def to_bytes(stream: Stream) -> bytes:
-    """The stream in binary."""
+    """Return the stream in binary."""
     ops = "\n".join(stream.ops).encode()
     kernels = kernels_of(stream.instructions)
     names = "\n".join((*kernels, "", *(tensor.name for tensor in stream.tensors))).encode()
@@ -74,7 +74,7 @@ def _access_words(access: Access | None, number: dict[str, int]) -> list[int]:
 
 
 def from_bytes(data: bytes) -> Stream:
-    """The stream in `data`. Raises BraidError for another format, version, or a cut file."""
+    """Return the stream in `data`. Raises BraidError for another format, version, or a cut file."""
     if len(data) < HEADER.size or data[:4] != MAGIC:
         raise BraidError("this is not an instruction stream: it does not begin with 'BRDI'")
     _, version, target_bytes, count, op_bytes, words, buffers, tensors, name_bytes = (

@@ -60,7 +60,7 @@ class StreamObject:
     sizes: tuple[int, ...]
 
     def to_bytes(self) -> bytes:
-        """The object as a file."""
+        """Return the object as a file."""
         fields = {
             "format": FORMAT,
             "events": [[e.action, e.op, e.subject, *e.after] for e in self.events],
@@ -74,7 +74,7 @@ class StreamObject:
 
     @staticmethod
     def from_bytes(data: bytes) -> "StreamObject":
-        """The object in a file. Raises ValueError where it has another form."""
+        """Return the object in a file. Raises ValueError where it has another form."""
         try:
             fields = cast(dict[str, Any], json.loads(data))
             if fields["format"] != FORMAT:
