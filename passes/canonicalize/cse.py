@@ -37,7 +37,7 @@ class _Scopes:
             self._available[self._log.pop()].pop()
 
     def find(self, key: _Key) -> Operation | None:
-        """The op that was added last."""
+        """Return the op that was added last."""
         ops = self._available.get(key)
         return ops[-1] if ops else None
 
@@ -104,7 +104,7 @@ class _Eliminator:
         self._scopes.add(key, op)
 
     def _still_valid(self, earlier: Operation, op: Operation) -> bool:
-        """Whether nothing can have overwritten what `earlier` read before `op` reads it."""
+        """Return whether nothing can have overwritten what `earlier` read before `op` reads it."""
         writes = self._writes_before_read.get(earlier)
         return writes is None or (earlier.parent is op.parent and writes == self._writes)
 

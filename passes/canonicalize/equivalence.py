@@ -10,7 +10,7 @@ _Numbers = dict[SSAValue | Block, int]
 
 
 def op_key(op: Operation) -> tuple[object, ...]:
-    """A hashable key that two ops have in common exactly where they compute the same.
+    """Return a hashable key that two ops have in common exactly where they compute the same.
 
     Values and blocks inside the op's regions are numbered in the order of their definition, so
     that equal regions have equal keys; values from outside count by identity. The key is valid

@@ -64,14 +64,14 @@ def drop_identity(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def drop_zero_padding(op: Operation, rewriter: PatternRewriter) -> None:
-    """A pad by nothing is its operand."""
+    """Replace a padding by nothing by its operand."""
     assert isinstance(op, PadOp)
     if not any((*op.low.get_values(), *op.high.get_values())):
         drop_identity(op, rewriter)
 
 
 def drop_whole_slice(op: Operation, rewriter: PatternRewriter) -> None:
-    """A slice of everything, in order, is its operand."""
+    """Replace a slice of everything, in order, by its operand."""
     assert isinstance(op, SliceOp | SizedSliceOp)
     in_order = {*op.offsets.get_values()} <= {0} and {*op.strides.get_values()} <= {1}
     if in_order and op.input.type == op.output.type:
@@ -166,14 +166,14 @@ def drop_neutral_operand(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def _is_number(value: float | int | bool | None, number: float) -> bool:
-    """Whether `value` is `number`; of a float zero the sign counts too."""
+    """Return whether `value` is `number`; of a float zero the sign counts too."""
     if isinstance(value, float) and value == 0.0:
         return number == 0 and math.copysign(1, value) == math.copysign(1, number)
     return value == number
 
 
 def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
-    """An elementwise op repeats dims itself: a broadcast that feeds it is not needed."""
+    """Drop a broadcast that feeds an elementwise op, which repeats dims itself."""
     assert isinstance(op, ElementwiseOp)
     for index, operand in enumerate(op.operands):
         inner = operand.owner
@@ -192,7 +192,7 @@ def repeat_implicitly(op: Operation, rewriter: PatternRewriter) -> None:
 
 
 def pick_branch(op: Operation, rewriter: PatternRewriter) -> None:
-    """A select whose condition is known to be the same everywhere is one of its operands."""
+    """Replace a select whose condition is the same known value everywhere by the chosen operand."""
     assert isinstance(op, ElementwiseOp)
     condition, chosen, other = op.operands
     known = repeated_number(condition)
@@ -261,7 +261,9 @@ def _patterns_for(op: Operation) -> tuple[_Pattern, ...]:
 
 
 def _is_logical(op: Operation) -> bool:
-    """Whether no layout was decided for the results; patterns would lose it (reorders keep it)."""
+    """Return whether no layout was decided for the results; patterns would lose it (reorders keep
+    it).
+    """
     return isinstance(op, ReorderOp) or all(layout_of(r.type).is_row_major for r in op.results)
 
 

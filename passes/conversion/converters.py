@@ -41,7 +41,9 @@ class Converters(Generic[NodeT]):
         self._converters: dict[str, Converter[NodeT]] = {}
 
     def register(self, *names: str) -> Callable[[Converter[NodeT]], Converter[NodeT]]:
-        """The function converts the ops of these names, given without that of the dialect."""
+        """Return the function converts the ops of these names, given without that of the
+        dialect.
+        """
 
         def register(function: Converter[NodeT]) -> Converter[NodeT]:
             self._converters.update(dict.fromkeys(names, function))
@@ -59,7 +61,7 @@ class Converters(Generic[NodeT]):
             import_module(module)
 
     def convert(self, ops: Iterable[ForeignOp]) -> None:
-        """Replaces `ops`, each of which stands before those in its regions.
+        """Replace `ops`, each of which stands before those in its regions.
 
         A region is moved with what it contains, which is converted later, or is gone with its op.
         Raises UnsupportedNodesError for ops that have no counterpart, and BraidError for one that

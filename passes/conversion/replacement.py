@@ -172,11 +172,11 @@ class Replacement(Generic[OpT]):
         return self._builder.insert(op).results
 
     def constant(self, array: Array) -> SSAValue:
-        """A constant."""
+        """Return a constant."""
         return self.emit(ConstantOp.of(array))
 
     def scalar(self, number: Any, like: SSAValue) -> SSAValue:
-        """A number in the element type of `like`, with its rank and extents of 1.
+        """Return a number in the element type of `like`, with its rank and extents of 1.
 
         What is out of the range of a float is infinite.
         """
@@ -312,11 +312,11 @@ class Replacement(Generic[OpT]):
         return value
 
     def fail(self, message: str) -> NoReturn:
-        """The op is not valid."""
+        """Return the op is not valid."""
         raise BraidError(f"'{self.op.name}': {message}", location=source_location(self.op))
 
     def unsupported(self, message: str, *, hint: str) -> NoReturn:
-        """The op is valid, and cannot be converted; `hint` is the way out."""
+        """Return the op is valid, and cannot be converted; `hint` is the way out."""
         raise UnsupportedError(
             f"'{self.op.name}': {message}", location=source_location(self.op), hint=hint
         )

@@ -69,7 +69,9 @@ class _Legality:
     _answers: dict[Hashable, bool] = field(default_factory=dict[Hashable, bool])
 
     def members(self, joined: Sequence[Operation]) -> list[Operation]:
-        """These ops in the order of their block if they can be computed by tiles, else none."""
+        """Return these ops in the order of their block if they can be computed by tiles,
+        else none.
+        """
         members = sorted(joined, key=lambda op: self.position[op])
         result = joined[0].results[0]
         key = structure_of(members, result)
@@ -83,7 +85,8 @@ class _Legality:
 
 
 def structure_of(members: Sequence[Operation], result: SSAValue) -> Hashable:
-    """What `members` compute of what, with values by numbers; names and notes of passes left out.
+    """Return what `members` compute of what, with values by numbers; names and notes of passes left
+    out.
 
     What is computed elsewhere counts by its type, the kind of its op, and the value of a constant.
     """
@@ -186,7 +189,7 @@ def _grow(
 
 
 def _producers(op: Operation) -> Iterator[tuple[Operation, list[Operation]]]:
-    """What computes the operands of `op`, each with the views between, in order."""
+    """Yield what computes the operands of `op`, each with the views between, in order."""
     if is_view(op):
         return
     for operand in dict.fromkeys(op.operands):
@@ -202,7 +205,9 @@ def _producers(op: Operation) -> Iterator[tuple[Operation, list[Operation]]]:
 def _may_join(
     producer: Operation, views: Sequence[Operation], growth: _Growth, rules: FusionRules
 ) -> bool:
-    """Whether only members read it, now or through these views, and every one of them may."""
+    """Return whether only members read it, now or through these views, and every one of
+    them may.
+    """
     if producer in growth.joined or not _is_candidate(producer):
         return False
     root = next(iter(growth.joined))
@@ -227,7 +232,8 @@ def _result_bytes(op: Operation) -> int:
 
 
 def _largest_legal(growth: _Growth, least: int, legality: _Legality) -> list[Operation]:
-    """The members in order, without those that joined last and cannot be cut like the others.
+    """Return the members in order, without those that joined last and cannot be cut like the
+    others.
 
     At least the first `least` remain, else none. Where many have to go, their number is found
     by bisection, as if fewer members could be cut whenever more can.

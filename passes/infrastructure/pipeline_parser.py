@@ -152,7 +152,7 @@ def _loaded(name: str, passes: Mapping[str, PassFactory]) -> type[ModulePass]:
 
 
 def _mlir_opt_pass(text: str, element: _Element, pass_class: type[ModulePass]) -> ModulePass:
-    """xDSL's `mlir-opt[…]`, whose brackets hold a pipeline for the real mlir-opt."""
+    """XDSL's `mlir-opt[…]`, whose brackets hold a pipeline for the real mlir-opt."""
     spec = text[element.start : element.stop]
     try:
         return pass_class.from_spec(parse_spec(spec))

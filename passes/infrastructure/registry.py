@@ -20,7 +20,7 @@ PassFactory = Callable[[], type[ModulePass]]
 
 
 def braid_passes() -> dict[str, PassFactory]:
-    """The passes of this package."""
+    """Return the passes of this package."""
     return {name: partial(_load, name) for name in pass_table()}
 
 
@@ -34,7 +34,7 @@ def pass_table() -> dict[str, str]:
 
 
 def braid_only_passes() -> dict[str, PassFactory]:
-    """The passes of this package whose names xDSL has not taken.
+    """Return the passes of this package whose names xDSL has not taken.
 
     A universe with a name that another one has makes `xdsl-opt` refuse to start.
     """
@@ -50,7 +50,7 @@ def available_passes() -> dict[str, PassFactory]:
 
 @cache
 def installed_universe() -> Universe:
-    """What the `xdsl.universe` entry points of all installed packages offer.
+    """Return what the `xdsl.universe` entry points of all installed packages offer.
 
     Raises `BraidError` where one of them cannot be loaded or two of them clash.
     """

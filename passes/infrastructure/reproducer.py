@@ -45,7 +45,7 @@ def write_reproducer(path: Path | None, ir: str, crash: PassCrashError) -> Path:
 
 
 def reproducer_text(ir: str, passes: Sequence[ModulePass]) -> str:
-    """The text of `ir` with the pipeline that `braid-opt --run-reproducer` runs on it."""
+    """Return the text of `ir` with the pipeline that `braid-opt --run-reproducer` runs on it."""
     pipeline = f"builtin.module({','.join(map(pass_text, passes))})"
     return (
         f"{ir.rstrip()}\n\n"

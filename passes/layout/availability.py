@@ -40,7 +40,7 @@ class LayoutSets:
 
     @staticmethod
     def of(layouts: Sequence[Layout], cost: ReorderCost) -> "LayoutSets":
-        """The sets of `layouts`, whose reorders cost `cost`.
+        """Return the sets of `layouts`, whose reorders cost `cost`.
 
         Of more than `MAX_LAYOUTS`, those of one or two, and all that can be made of each.
         """
@@ -60,7 +60,8 @@ class LayoutSets:
         return shortest_paths(self.reorder)
 
     def path(self, source: int, target: int) -> list[tuple[int, int]]:
-        """The reorders (from, to) that lead from one layout to another at least cost, in order.
+        """Return the reorders (from, to) that lead from one layout to another at least cost, in
+        order.
 
         Raises ValueError if there is no way.
         """
@@ -84,7 +85,7 @@ class LayoutSets:
         return steps[::-1]
 
     def steps(self, have: frozenset[int], want: frozenset[int]) -> list[tuple[int, int]]:
-        """The reorders (from, to) that extend `have` to `want` at least cost, in order.
+        """Return the reorders (from, to) that extend `have` to `want` at least cost, in order.
 
         Raises ValueError if there is no way.
         """
@@ -182,7 +183,9 @@ _Extensions = dict[tuple[frozenset[int], frozenset[int]], tuple[float, tuple[tup
 
 
 def block_tree(home: Block, users: Iterable[Block]) -> dict[Block, Block | None]:
-    """The blocks from `home` down to every user's block, each with its parent, parents first."""
+    """Return the blocks from `home` down to every user's block, each with its parent, parents
+    first.
+    """
     parents: dict[Block, Block | None] = {home: None}
     for user in users:
         path: list[Block] = []

@@ -88,7 +88,9 @@ class LayoutProblem:
         return replace(solution, lower_bound=min(bound, solution.cost), proven=False)
 
     def reorders(self, assignment: Sequence[int]) -> list[Reorder]:
-        """The reorders of an assignment; for each value, outer blocks and sources come first."""
+        """Return the reorders of an assignment; for each value, outer blocks and sources come
+        first.
+        """
         result: list[Reorder] = []
         for item in self.available:
             sets = item.sets
@@ -115,7 +117,7 @@ class LayoutProblem:
         return replace(reorder, device=device)
 
     def _before(self, item: Available, assignment: Sequence[int]) -> frozenset[int]:
-        """The layouts available before the reorders of `item`'s block."""
+        """Return the layouts available before the reorders of `item`'s block."""
         if item.parent is not None:
             return item.sets.sets[assignment[item.parent.node]]
         flow = self.values[item.value]
@@ -139,7 +141,7 @@ class LayoutProblemBuilder:
         self._sets: dict[tuple[object, tuple[Layout, ...], tuple[str, ...]], LayoutSets] = {}
 
     def build(self, memory_limit: int | None = None) -> LayoutProblem:
-        """The problem of the whole function; with a limit in bytes, see `memory_rows`."""
+        """Return the problem of the whole function; with a limit in bytes, see `memory_rows`."""
         memory = None if memory_limit is None else MemoryRows(self._func, self._builder)
         values: dict[SSAValue, _Value] = {}
         for index, variable in enumerate(self._flow.variables):
@@ -211,7 +213,7 @@ class LayoutProblemBuilder:
     def _layout_sets(
         self, value: SSAValue, layouts: tuple[Layout, ...], block: Block
     ) -> LayoutSets:
-        """What reorders of `value` cost in `block`."""
+        """Return what reorders of `value` cost in `block`."""
         devices = sides(value, block)
         key = (value.type, layouts, devices)
         if key not in self._sets:

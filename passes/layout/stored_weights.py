@@ -31,7 +31,7 @@ class StoredWeights:
             self._layouts.setdefault(weight, set()).add(layout)
 
     def copies(self, op: Operation, choice: LayoutChoice) -> float:
-        """What the weights cost that `op` would read in layouts that no other function does.
+        """Return what the weights cost that `op` would read in layouts that no other function does.
 
         That is what it takes to store them so once: caches hold fewer weights with each copy, and
         what gains less than that is not worth the memory.

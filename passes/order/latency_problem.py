@@ -37,7 +37,7 @@ class ChipProblem:
 def latency_problem(
     block: BlockGraph, backend: BackendDescription, inner: Mapping[Block, float]
 ) -> LatencyProblem:
-    """The problem of ordering `block` for the least time on `backend`.
+    """Return the problem of ordering `block` for the least time on `backend`.
 
     This is the fast estimate: every step runs alone on its unit at the unit's rate. Against the
     simulation of the instruction stream it leaves out the fetching of instructions and the

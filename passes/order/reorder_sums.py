@@ -56,7 +56,9 @@ def sums_of(function: func.FuncOp) -> Iterator[Sum]:
 
 
 def _is_addition(op: object) -> bool:
-    """Whether `op` adds tensors of one type; 16-bit sums would lose more digits in other orders."""
+    """Return whether `op` adds tensors of one type; 16-bit sums would lose more digits in other
+    orders.
+    """
     if not isinstance(op, ElementwiseOp) or op.ROW.name != "add":
         return False
     element_type = element_type_of(op.output)
@@ -66,7 +68,7 @@ def _is_addition(op: object) -> bool:
 
 
 def _is_inner(value: SSAValue) -> bool:
-    """Whether `value` is part of a larger sum, and of nothing else."""
+    """Return whether `value` is part of a larger sum, and of nothing else."""
     use = value.get_user_of_unique_use()
     return (
         use is not None
@@ -79,7 +81,7 @@ def _is_inner(value: SSAValue) -> bool:
 
 
 def reorder(function: func.FuncOp, place: dict[Operation, int]) -> int:
-    """Adds the terms of each sum as their ops stand in `place`; returns how many sums changed."""
+    """Add the terms of each sum as their ops stand in `place`; returns how many sums changed."""
 
     def key(value: SSAValue) -> int:
         return place.get(value.owner, -1) if isinstance(value.owner, Operation) else -1

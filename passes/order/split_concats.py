@@ -20,7 +20,7 @@ from braid.support.byte_sizes import format_size
 
 
 def split_all(function: func.FuncOp) -> int:
-    """Splits every concatenation that need not exist; returns how many those are."""
+    """Split every concatenation that need not exist, and return how many there were."""
     splitting = ConcatSplitting()
     count = 0
     # Splitting one may move another one behind what reads it, which then may be split as well.

@@ -34,7 +34,7 @@ class MergePreparedParametersPass(ModulePass):
     name = "merge-prepared-parameters"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Merges in `@prepare`, then renames the keys everywhere."""
+        """Merge in `@prepare`, then rename the keys everywhere."""
         CSEPass().apply(ctx, op)
         for function in op.ops:
             if isinstance(function, FuncOp) and function.sym_name.data == PREPARE:

@@ -164,7 +164,7 @@ def _escaping(members: Sequence[Operation]) -> list[SSAValue]:
 def _launch(
     members: Sequence[Operation], placement: Placement, symbol: str, module: ModuleOp
 ) -> LaunchOp:
-    """Adds the function of a cluster to the module; the launch of it, not inserted yet."""
+    """Add the function of a cluster to the module; the launch of it, not inserted yet."""
     inside = {result for op in members for result in op.results}
     read = dict.fromkeys(operand for op in members for operand in op.operands)
     outside = [value for value in read if value not in inside]
@@ -195,7 +195,7 @@ def _launch(
 
 
 def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> None:
-    """Moves the streams of the cluster from the function that it was in to its own."""
+    """Move the streams of the cluster from the function that it was in to its own."""
     around = member.parent_op()
     while around is not None and not isinstance(around, FuncOp):
         around = around.parent_op()
@@ -211,7 +211,7 @@ def _take_streams(member: Operation, placement: Placement, function: FuncOp) -> 
 
 
 def _tokens(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """What tells that the launches have ended that make `values`."""
+    """Return what tells that the launches have ended that make `values`."""
     owners = dict.fromkeys(value.owner for value in values)
     return [owner.token for owner in owners if isinstance(owner, LaunchOp)]
 
@@ -226,7 +226,7 @@ def _replace(members: Sequence[Operation], launch: LaunchOp) -> None:
 
 
 def _await(launch: LaunchOp) -> None:
-    """Waits for `launch` before the first reader that is not a launch beside it."""
+    """Wait for `launch` before the first reader that is not a launch beside it."""
     block = launch.parent
     outside = {
         use
@@ -253,7 +253,9 @@ def _await(launch: LaunchOp) -> None:
 
 
 def _first_reader(launch: LaunchOp, readers: set[Operation]) -> Operation:
-    """The first op behind `launch` that is among `readers` or has one nested, or the last op."""
+    """Return the first op behind `launch` that is among `readers` or has one nested, or the last
+    op.
+    """
     block = launch.parent
     around: set[Operation] = set()
     for reader in readers:

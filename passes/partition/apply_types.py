@@ -64,7 +64,7 @@ class ApplyTypesPass(ModulePass):
     target: str | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Converts block by block."""
+        """Convert block by block."""
         target, blocks = target_of(op, self.target), list(clustered_blocks(op))
         counts: dict[str, int] = {}
         worst = 0.0
@@ -104,7 +104,7 @@ class _Conversions:
     """Conversions to the types that results had."""
 
     def convert(self, op: Operation, wanted: Attribute) -> Operation | None:
-        """The op that replaces `op`; None where that has nothing of another type."""
+        """Return the op that replaces `op`; None where that has nothing of another type."""
         operands = [self._in_type(value, wanted, op) for value in op.operands]
         if operands == list(op.operands) or isinstance(op, OpaqueOp):
             return None
@@ -155,7 +155,7 @@ class _Conversions:
         return count
 
     def _other_clusters(self, back: Operation) -> Iterator[Operation]:
-        """The ops of other clusters of the block that read it, on devices that convert."""
+        """Yield the ops of other clusters of the block that read it, on devices that convert."""
         for reader in dict.fromkeys(use.operation for use in back.results[0].uses):
             placement = placement_of(reader)
             if reader.parent is not self.block or placement in (None, placement_of(back)):
@@ -178,7 +178,9 @@ class _Conversions:
         return self._cast(value, wanted, reader, self._side(value, wanted, reader)).results[0]
 
     def _side(self, value: SSAValue, wanted: Attribute, reader: Operation) -> Placement | None:
-        """The cluster that converts `value`: its maker's where that makes less to transfer."""
+        """Return the cluster that converts `value`: its maker's where that makes less to
+        transfer.
+        """
         own, maker = placement_of(reader), value.owner
         if not isinstance(maker, Operation) or maker.parent is not self.block:
             return own
@@ -196,7 +198,7 @@ class _Conversions:
     def _cast(
         self, value: SSAValue, to: Attribute, near: Operation, where: Placement | None
     ) -> Operation:
-        """A conversion in this cluster, the one that there is or a new one before `near`."""
+        """Return a conversion in this cluster, the one that there is or a new one before `near`."""
         key = (value, to, where)
         if key not in self._made:
             op = elementwise("cast", value, element_type=to)

@@ -106,7 +106,7 @@ class AssignDevicesPass(DecisionPass):
             raise ValueError(f"rounds is {self.rounds}, expected a number from 0 on")
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Assigns the ops of each function on its own."""
+        """Assign the ops of each function on its own."""
         target = target_of(op, self.target)
         pins = [Pin.parse(text, target) for text in self.pin]
         for function in runtime_functions(op):
@@ -197,7 +197,9 @@ class _Assignment:
         return replica_sets(self._target, devices, graph.ops, able, of_kinds=of_kinds)
 
     def _names(self, device: Sequence[int]) -> dict[Operation, Sequence[str]]:
-        """The names of the devices of each op, by the numbers of `device`, those of sets last."""
+        """Return the names of the devices of each op, by the numbers of `device`, those of sets
+        last.
+        """
         known = [(own.name,) for own in self._devices]
         known += [tuple(self._devices[k].name for k in own.members) for own in self._sets]
         return {op: known[device[node]] for node, op in self._graph.placed}
@@ -225,7 +227,7 @@ class _Assignment:
         return found.device
 
     def _best_together(self, name: str, places: Sequence[int]) -> set[str]:
-        """The devices that run all of these ops, with the least sum of priorities."""
+        """Return the devices that run all of these ops, with the least sum of priorities."""
         common = set[str].intersection(*(self._allowed[place] for place in places))
         if not common:
             ops = [self._graph.placed[place][1] for place in places]
@@ -276,7 +278,7 @@ class _Assignment:
         return best.found.device
 
     def _replicated(self, seconds: Seconds, objective: Objective) -> PartitionProblem:
-        """The problem for these seconds of devices, where devices may take turns."""
+        """Return the problem for these seconds of devices, where devices may take turns."""
         problem = self._problem(seconds + self._free(self._allowed), objective)
         return self._graph.with_replicas(problem, seconds, self._sets)
 
@@ -378,7 +380,7 @@ class _Assignment:
         )
 
     def _place(self, name: str) -> int:
-        """Where a device, or the first of several, stands in the target."""
+        """Return where a device, or the first of several, stands in the target."""
         names = [device.name for device in self._devices]
         return names.index(name.partition(" and ")[0])
 

@@ -53,7 +53,7 @@ class Trial:
         devices: Mapping[Operation, Sequence[str]],
         target: str | None,
     ) -> "Trial":
-        """Runs `passes` on a copy in which `originals` are on `devices`, without any said.
+        """Run `passes` on a copy in which `originals` are on `devices`, without any said.
 
         Of several devices of an op, the first is its own, and the others take turns with it.
         Backends prepare nothing where those of some devices are not installed. Remarks and warnings
@@ -77,7 +77,7 @@ class Trial:
         return Trial(copy, originals)
 
     def groups(self) -> Iterator[tuple[Operation, list[int]]]:
-        """The ops that run, and the numbers of the originals that each is made of."""
+        """Yield the ops that run, and the numbers of the originals that each is made of."""
         numbers = {str(number): number for number in range(len(self.originals))}
         for function in runtime_functions(self.module):
             for op in ops_outside_groups(function):
@@ -126,7 +126,7 @@ class Trial:
     def _shares(
         self, members: Sequence[int], costs: CostSource, device: Device
     ) -> NDArray[np.float64]:
-        """The parts of members in what their group takes, by the roofline of each alone."""
+        """Return the parts of members in what their group takes, by the roofline of each alone."""
         if len(members) == 1:
             return np.ones(1)
         rates = costs.on(device)

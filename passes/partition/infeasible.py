@@ -17,7 +17,7 @@ from braid.targets.machines.target import Device
 def infeasible(
     function: FuncOp, problem: PartitionProblem, devices: Sequence[Device], strategy: str
 ) -> BraidError:
-    """The error for a problem without an answer, whose first devices are `devices`."""
+    """Return the error for a problem without an answer, whose first devices are `devices`."""
     location = source_location(function)
     if problem.devices > MOST_DEVICES:
         return BraidError(
@@ -42,7 +42,9 @@ def infeasible(
 
 
 def _too_small(problem: PartitionProblem, devices: Sequence[Device]) -> list[str]:
-    """What is seen at once: the ops that only some devices run, which hold more than these have."""
+    """Return what is seen at once: the ops that only some devices run, which hold more than these
+    have.
+    """
     runs = np.isfinite(problem.seconds[:, : len(devices)])
     found: list[str] = []
     for pattern in np.unique(runs, axis=0):

@@ -103,7 +103,7 @@ class InsertChannelsPass(ModulePass):
         seconds: Sequence[float],
         workers: Sequence[Sequence[str]],
     ) -> None:
-        """Writes the depths, and says what they are."""
+        """Write the depths, and say what they are."""
         pipeline = _pipeline(function, graph, seconds, workers)
         found = channel_depths(pipeline, time_limit=self.time_limit)
         least = found.of[: len(graph.channels)]
@@ -146,7 +146,7 @@ def _pipeline(
     seconds: Sequence[float],
     workers: Sequence[Sequence[str]],
 ) -> Pipeline:
-    """The stages behind the caller; the last channel is the caller's, of whole requests.
+    """Return the stages behind the caller; the last channel is the caller's, of whole requests.
 
     What is in buffers of the caller, and read by other stages, is a channel without bytes.
     """

@@ -53,7 +53,7 @@ class Gains:
         clusters: Sequence[Sequence[Operation]],
         least: float,
     ) -> tuple[Sequence[Operation], str] | None:
-        """The cluster that saves least, and where its ops cost least instead.
+        """Return the cluster that saves least, and where its ops cost least instead.
 
         `devices` are those of each op: of one request the first one. None where all save at least
         `least` seconds in a run of the function, or none can move.

@@ -69,7 +69,9 @@ class PartitionGraph:
 
     @staticmethod
     def of(function: FuncOp, target: Target, counts: ExecutionCounts) -> PartitionGraph:
-        """The graph of a function whose clusters are not applied yet; open dims count as 1."""
+        """Return the graph of a function whose clusters are not applied yet; open dims
+        count as 1.
+        """
         graph = PartitionGraph(function, target)
         builder = _Builder(graph, counts)
         for block in function.body.blocks:
@@ -87,7 +89,7 @@ class PartitionGraph:
         seconds: NDArray[np.float64],
         objective: Objective,
     ) -> PartitionProblem:
-        """The problem on `devices`, of which the host is one.
+        """Return the problem on `devices`, of which the host is one.
 
         `seconds` is node × device, for one run of each; what the host does is free there, and runs
         nowhere else.
@@ -167,7 +169,7 @@ class PartitionGraph:
         return self.function.body.block
 
     def colocated(self) -> dict[str, list[int]]:
-        """The nodes that run together, by the name of each colocation."""
+        """Return the nodes that run together, by the name of each colocation."""
         together: dict[str, list[int]] = {}
         for node, op in self.placed:
             name = op.attributes.get(COLOCATE)
@@ -208,7 +210,7 @@ class _Builder:
         self._node: dict[tuple[SSAValue, Block], int] = {}
 
     def add_block(self, block: Block, entered: list[int]) -> list[int]:
-        """Adds a block that is `entered` with values of nodes; returns the node of its last op."""
+        """Add a block that is `entered` with values of nodes; return the node of its last op."""
         for argument in block.args:
             self._add_values(block, None, [argument], entered)
         last: list[int] = []
@@ -231,7 +233,9 @@ class _Builder:
         return list(dict.fromkeys(node for node in nodes if node is not None))
 
     def _value(self, value: SSAValue, block: Block) -> int | None:
-        """The node that makes `value` in `block`; None for what is known before the model runs."""
+        """Return the node that makes `value` in `block`; None for what is known before the model
+        runs.
+        """
         if (value, block) in self._node:
             return self._node[value, block]
         if self._expressions.is_known(value):

@@ -125,7 +125,7 @@ class SelectClustersPass(DecisionPass):
         target: Target,
         found: list["_BlockClusters"],
     ) -> int:
-        """Moves clusters that save less than `min_gain`, one by one; how many there were."""
+        """Move clusters that save less than `min_gain`, one by one; how many there were."""
         if not self.min_gain:
             return 0
         count = 0
@@ -187,7 +187,7 @@ class _BlockClusters:
 
 
 def _copy_paddings(block: Block) -> None:
-    """Those that other clusters read: what they pad is read instead."""
+    """Replace paddings that other clusters read: these read what is padded instead."""
     for op in [op for op in block.ops if isinstance(op, PadOp)]:
         own, copies = placement_of(op), dict[Placement, SSAValue]()
         for use in list(op.results[0].uses):
@@ -240,7 +240,8 @@ def _function_of(block: Block) -> FuncOp:
 def _graph_of(
     block: Block, devices: dict[Operation, Devices], known: set[Operation]
 ) -> ColoredGraph:
-    """The ops of `block` by device, in order; arguments, control flow and all else stay alone.
+    """Return the ops of `block` by device, in order; arguments, control flow and all else stay
+    alone.
 
     What is `known` before the model runs has a copy wherever it is read.
     """
@@ -271,12 +272,12 @@ def _graph_of(
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether `value` is defined in a region of `op`."""
+    """Return whether `value` is defined in a region of `op`."""
     owner = value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     return owner is not None and op.is_ancestor(owner)
 
 
 def _node(value: SSAValue, block: Block) -> _Node:
-    """The op of `block` that makes `value`, or `value` where it comes from outside."""
+    """Return the op of `block` that makes `value`, or `value` where it comes from outside."""
     owner = value.owner
     return owner if isinstance(owner, Operation) and owner.parent is block else value

@@ -93,7 +93,8 @@ class _Rounding:
 
 
 def _computes(op: TensorOp, kind: Attribute) -> bool:
-    """Whether results are as close as the type is: no numbers, indices or truths that are others.
+    """Return whether results are as close as the type is: no numbers, indices or truths that are
+    others.
 
     Conversions to the type itself are what rounds.
     """
@@ -113,7 +114,7 @@ def _cast(value: SSAValue, kind: Attribute, owner: Operation | Block) -> SSAValu
 
 
 def _moved(op: Operation, operands: Iterable[SSAValue], kind: Attribute) -> SSAValue:
-    """The result of `op` on operands of another type; `op` stays for its other readers."""
+    """Return the result of `op` on operands of another type; `op` stays for its other readers."""
     attributes = {name: _number(value, kind) for name, value in op.attributes.items()}
     types = [_with(op.results[0], kind)]
     new = type(op).create(operands=list(operands), result_types=types, attributes=attributes)
@@ -124,7 +125,7 @@ def _moved(op: Operation, operands: Iterable[SSAValue], kind: Attribute) -> SSAV
 
 
 def _number(attribute: Attribute, kind: Attribute) -> Attribute:
-    """What is padded with, in another type."""
+    """Return what is padded with, in another type."""
     if not isinstance(attribute, FloatAttr):
         return attribute
     number = cast(FloatAttr[AnyFloat], attribute)

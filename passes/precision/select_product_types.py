@@ -84,7 +84,7 @@ def _can_be_narrow(product: ConvOp | MatmulOp, known: ParameterExpressions) -> b
 
 
 def _seconds(costs: CostSource, product: Operation, kind: Attribute) -> float:
-    """What the best kernel of the product alone costs, of operands of this type."""
+    """Return what the best kernel of the product alone costs, of operands of this type."""
     types = {operand: TensorType(kind, shape_of(operand)) for operand in product.operands}
     group = single_op_group(product, types, {} if kind == f32 else {"accumulator": f32})
     choices = costs.of(product).choices(group)

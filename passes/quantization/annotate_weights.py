@@ -64,7 +64,7 @@ def _is_of_bytes(product: ConvOp | MatmulOp) -> bool:
 
 
 def _is_pairable(product: ConvOp | MatmulOp, weight: Array) -> bool:
-    """Whether there are orders for the weight of one group, or of all batches."""
+    """Return whether there are orders for the weight of one group, or of all batches."""
     if not weight.size:
         return False
     if isinstance(product, ConvOp):

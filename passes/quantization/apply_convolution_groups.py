@@ -58,7 +58,7 @@ def _merge(conv: ConvOp, count: int) -> None:
 
 
 def _merged_weight(conv: ConvOp, groups: int, count: int) -> SSAValue:
-    """`[outputs, inputs of a group, window…]` with `count` times as many inputs.
+    """Return `[outputs, inputs of a group, window…]` with `count` times as many inputs.
 
     The groups that become one are padded one by one to the inputs of all.
     """
@@ -78,7 +78,7 @@ def _merged_weight(conv: ConvOp, groups: int, count: int) -> SSAValue:
 
 
 def _made(conv: ConvOp, op: Operation) -> SSAValue:
-    """The result of `op`, which makes the weight of `conv`."""
+    """Return the result of `op`, which makes the weight of `conv`."""
     op.location = conv.location
     Rewriter.insert_op(op, InsertPoint.before(conv))
     derive_names(op, conv, "merged-groups")

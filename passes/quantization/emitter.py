@@ -31,7 +31,7 @@ class Emitter:
     rewriter: PatternRewriter
 
     def insert(self, op: TensorOp) -> SSAValue:
-        """The first result of `op`, as a constant where its operands are.
+        """Return the first result of `op`, as a constant where its operands are.
 
         Constants among the operands that are in no block yet are inserted, too.
         """
@@ -57,7 +57,7 @@ class Emitter:
         return value
 
     def apply(self, name: str, *operands: SSAValue) -> SSAValue:
-        """An elementwise op of the table."""
+        """Return an elementwise op of the table."""
         return self.insert(elementwise(name, *operands))
 
     def cast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
@@ -67,13 +67,15 @@ class Emitter:
         return self.insert(elementwise("cast", value, element_type=element_type))
 
     def bitcast(self, value: SSAValue, element_type: Attribute) -> SSAValue:
-        """The bits of `value` as another element type of the same size; itself if it has that."""
+        """Return the bits of `value` as another element type of the same size; itself if it has
+        that.
+        """
         if element_type_of(value) == element_type:
             return value
         return self.insert(elementwise("bitcast", value, element_type=element_type))
 
     def number(self, value: float, like: SSAValue) -> SSAValue:
-        """A number in the element type of `like`, with its rank and extents of 1."""
+        """Return a number in the element type of `like`, with its rank and extents of 1."""
         dtype = to_numpy(element_type_of(like))
         return self.insert(ConstantOp.of(np.full([1] * len(shape_of(like)), value, dtype)))
 
@@ -89,13 +91,13 @@ class Emitter:
 
 
 def constant_of(value: SSAValue) -> Array | None:
-    """The array of a `braid.constant`, None for other values."""
+    """Return the array of a `braid.constant`, None for other values."""
     owner = value.owner
     return numpy_from_dense(owner.value) if isinstance(owner, ConstantOp) else None
 
 
 def number_of(value: SSAValue) -> float | int | None:
-    """The number that all elements of a `braid.constant` are, None for other values."""
+    """Return the number that all elements of a `braid.constant` are, None for other values."""
     array = constant_of(value)
     if array is None or array.size == 0 or (array != array.reshape(-1)[0]).any():
         return None
@@ -103,12 +105,12 @@ def number_of(value: SSAValue) -> float | int | None:
 
 
 def is_single(value: SSAValue) -> bool:
-    """Whether this is one number for the whole of a tensor."""
+    """Return whether this is one number for the whole of a tensor."""
     return all(extent == 1 for extent in shape_of(value))
 
 
 def equal(left: SSAValue, right: SSAValue) -> bool:
-    """Whether two values are the same, or constants of the same elements and shape."""
+    """Return whether two values are the same, or constants of the same elements and shape."""
     if left is right:
         return True
     a, b = constant_of(left), constant_of(right)
@@ -144,6 +146,6 @@ def fixed_point(emit: Emitter, scale: SSAValue) -> tuple[SSAValue, SSAValue]:
 
 
 def quotient(emit: Emitter, scale: SSAValue, other: SSAValue) -> SSAValue:
-    """The f32 scale that numbers of one scale have in another one."""
+    """Return the f32 scale that numbers of one scale have in another one."""
     assert element_type_of(scale) == f32, "scales are f32"
     return emit.apply("div", scale, other)

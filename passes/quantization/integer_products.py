@@ -84,7 +84,7 @@ def _is_per_row(op: ConvOp | MatmulOp, zero: SSAValue) -> bool:
 def integer_product(
     emit: Emitter, op: ConvOp | MatmulOp, left: Quantized, right: Quantized, is_known: bool
 ) -> SSAValue:
-    """The i32 sums of products of centered numbers, where `is_sum_of_bytes`.
+    """Return the i32 sums of products of centered numbers, where `is_sum_of_bytes`.
 
     Both are of the kinds that kernels multiply if the right operand `is_known`, else as they are.
     """
@@ -135,7 +135,9 @@ def as_type(emit: Emitter, value: SSAValue, kind: Attribute) -> SSAValue:
 
 
 def unsigned_of(value: SSAValue) -> SSAValue | None:
-    """The `ui8` numbers of which `as_type` made `value`, which is i8; None where it did not."""
+    """Return the `ui8` numbers of which `as_type` made `value`, which is i8; None where it
+    did not.
+    """
     cast, turn = value.owner, None
     if isinstance(cast, ELEMENTWISE["bitcast"]) and element_type_of(value) == i8:
         turn = cast.operands[0].owner
@@ -180,7 +182,7 @@ def _convolution(emit: Emitter, op: ConvOp, x: SSAValue, a: SSAValue, w: SSAValu
 
 
 def centered_operand(value: SSAValue) -> Quantized | None:
-    """The 8-bit numbers that `value`, in i32, is after their zero point was taken off.
+    """Return the 8-bit numbers that `value`, in i32, is after their zero point was taken off.
 
     What is new among them is not in a block yet.
     """
@@ -203,7 +205,7 @@ def centered_operand(value: SSAValue) -> Quantized | None:
 
 
 def _widened(value: SSAValue) -> SSAValue | None:
-    """The 8-bit numbers that were cast to i32."""
+    """Return the 8-bit numbers that were cast to i32."""
     owner = value.owner
     if not isinstance(owner, ELEMENTWISE["cast"]) or element_type_of(value) != i32:
         return None
@@ -211,7 +213,7 @@ def _widened(value: SSAValue) -> SSAValue | None:
 
 
 def _narrow(value: SSAValue, kind: Attribute) -> SSAValue | None:
-    """A constant as one of 8 bits, None where it does not fit."""
+    """Return a constant as one of 8 bits, None where it does not fit."""
     array, limits = constant_of(value), limits_of(kind)
     if array is None or array.size == 0 or array.min() < limits[0] or array.max() > limits[1]:
         return None

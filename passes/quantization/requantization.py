@@ -100,7 +100,9 @@ def _requantized(
 
 
 def _are_one_point(left: SSAValue, right: SSAValue) -> bool:
-    """Whether two zero points are the same, one maybe 128 further up in the unsigned type."""
+    """Return whether two zero points are the same, one maybe 128 further up in the unsigned
+    type.
+    """
     if equal(left, right):
         return True
     if not (has_bytes(left) and has_bytes(right)) or extents_of(left) != extents_of(right):
@@ -113,7 +115,7 @@ def _are_one_point(left: SSAValue, right: SSAValue) -> bool:
 
 
 def centered(emit: Emitter, source: DequantizeOp) -> SSAValue:
-    """The numbers of `source` less the zero point, in i32."""
+    """Return the numbers of `source` less the zero point, in i32."""
     numbers, _, zero = source.operands
     wide = emit.cast(numbers, i32)
     return wide if number_of(zero) == 0 else emit.apply("sub", wide, emit.cast(zero, i32))
@@ -181,7 +183,7 @@ def _joined(emit: Emitter, source: ConcatOp, scale: SSAValue, zero: SSAValue) ->
 
 
 def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> SSAValue | None:
-    """What is only moved before it is quantized may be moved afterwards."""
+    """Return what is only moved before it is quantized may be moved afterwards."""
     result = source.results[0]
     if not (is_single(scale) and is_single(zero) and result.has_one_use()):
         return None
@@ -194,7 +196,9 @@ def _moved(emit: Emitter, source: TensorOp, scale: SSAValue, zero: SSAValue) -> 
 def _combined(
     emit: Emitter, source: ElementwiseOp, scale: SSAValue, zero: SSAValue, known: KnownNumbers
 ) -> SSAValue | None:
-    """Sums in a unit that both scales are nearly whole numbers of; products in that of both."""
+    """Return sums in a unit that both scales are nearly whole numbers of; products in that
+    of both.
+    """
     operands = dequantized_operands(source)
     if operands is None or not all(has_bytes(operand.operands[0]) for operand in operands):
         return None

@@ -87,7 +87,7 @@ def _link(op: Operation, expressions: ParameterExpressions) -> _Link | None:
 
 
 def _chain(last: _Link, expressions: ParameterExpressions) -> list[_Link]:
-    """The links up to `last`, first one first; values between them have no other use."""
+    """Return the links up to `last`, first one first; values between them have no other use."""
     links = [last]
     while True:
         owner = links[-1].input.owner

@@ -65,7 +65,7 @@ def _calls(function: FuncOp) -> list[CallOp]:
 
 
 def _callees_first(functions: dict[str, FuncOp], calls: dict[str, list[CallOp]]) -> list[str]:
-    """The names of all functions, each behind those that it calls; without recursion."""
+    """Return the names of all functions, each behind those that it calls; without recursion."""
     order: list[str] = []
     done: set[str] = set()
     for root in functions:
@@ -121,7 +121,7 @@ def _clusters(module: ModuleOp) -> Iterator[int]:
 
 
 def _inline(call: CallOp, function: FuncOp, free: Iterator[int]) -> None:
-    """Copies the body in front of the call, its clusters with `free` numbers, and erases it."""
+    """Copy the body in front of the call, its clusters with `free` numbers, and erase it."""
     block, outer = function.body.block, call.parent
     assert outer is not None
     mapping: dict[SSAValue, SSAValue] = dict(zip(block.args, call.operands, strict=True))

@@ -78,7 +78,7 @@ def _is_open(product: MatmulOp) -> bool:
 
 
 def _scale_result(product: MatmulOp) -> MatmulOp:
-    """Applies scales of operands to the result; the product then.
+    """Apply scales of operands to the result; the product then.
 
     That of the right operand, where the result is smaller; both, where both are scaled, since one
     number behind the product takes the place of two passes over what it reads.
@@ -117,7 +117,7 @@ class _Scaled:
     views: list[Operation]
 
     def again(self, product: MatmulOp) -> SSAValue:
-        """The operand as it would be without the scale."""
+        """Return the operand as it would be without the scale."""
         return _again(self.views, self.scale.operands[0], product)
 
 
@@ -141,7 +141,7 @@ def _elements(value: SSAValue) -> int:
 
 
 def _as_row(product: MatmulOp) -> MatmulOp:
-    """Makes a product of floats by one column one of a row by the transpose; the product then."""
+    """Make a product of floats by one column one of a row by the transpose; the product then."""
     left, right = shape_of(product.lhs), shape_of(product.rhs)
     if right[-1] != 1 or left[-2] == 1 or element_type_of(product.lhs) not in _FLOATS:
         return product
@@ -153,7 +153,7 @@ def _as_row(product: MatmulOp) -> MatmulOp:
 
 
 def _convert_first(product: MatmulOp) -> MatmulOp:
-    """Moves the right operand behind its conversion from 16 bits, not before; the product then.
+    """Move the right operand behind its conversion from 16 bits, not before; the product then.
 
     Products read what is moved where it lies, and convert it as they load it.
     """
@@ -176,7 +176,7 @@ def _convert_first(product: MatmulOp) -> MatmulOp:
 
 
 def _moved(value: SSAValue) -> tuple[SSAValue, list[Operation]]:
-    """What `value` is moved from for one reader, and what moves it, in order."""
+    """Return what `value` is moved from for one reader, and what moves it, in order."""
     views: list[Operation] = []
     while isinstance(owner := value.owner, _VIEWS) and value.has_one_use():
         views.insert(0, owner)
@@ -202,7 +202,7 @@ def _erase_unread(ops: Sequence[Operation]) -> None:
 
 
 def _number(factor: float, product: MatmulOp) -> SSAValue:
-    """A number, behind a product, with as many dims as its result."""
+    """Return a number, behind a product, with as many dims as its result."""
     shape = [1] * len(shape_of(product.output))
     new = ConstantOp.of(np.full(shape, factor, to_numpy(element_type_of(product.output))))
     Rewriter.insert_op(new, InsertPoint.after(product))
@@ -210,7 +210,7 @@ def _number(factor: float, product: MatmulOp) -> SSAValue:
 
 
 def _merge_groups(product: MatmulOp) -> None:
-    """Makes batches that share their right operand rows of one batch."""
+    """Make batches that share their right operand rows of one batch."""
     turn = product.rhs.owner if isinstance(product.rhs.owner, TransposeOp) else None
     repeated = product.rhs if turn is None else turn.input
     shared = _shared(repeated)
@@ -231,7 +231,9 @@ def _merge_groups(product: MatmulOp) -> None:
 
 
 def _shared(value: SSAValue) -> SSAValue | None:
-    """What `value` repeats for groups of its last batch dim: `[…, groups, 1, rows, columns]`."""
+    """Return what `value` repeats for groups of its last batch dim:
+    `[…, groups, 1, rows, columns]`.
+    """
     joined = value.owner
     repeat = joined.input.owner if isinstance(joined, ReshapeOp) else None
     if not isinstance(repeat, BroadcastOp):
@@ -251,7 +253,7 @@ def _swap(rank: int) -> list[int]:
 
 
 def _makers(product: MatmulOp) -> list[Operation]:
-    """The views that make the right operand."""
+    """Return the views that make the right operand."""
     found: list[Operation] = []
     value = product.rhs
     while isinstance(owner := value.owner, _VIEWS):
@@ -261,7 +263,7 @@ def _makers(product: MatmulOp) -> list[Operation]:
 
 
 def _made(op: ReshapeOp | TransposeOp, product: MatmulOp) -> SSAValue:
-    """The result of `op`, which stands before the product, for it."""
+    """Return the result of `op`, which stands before the product, for it."""
     union_placements(op, product)
     op.location = product.location
     Rewriter.insert_op(op, InsertPoint.before(product))
@@ -269,7 +271,9 @@ def _made(op: ReshapeOp | TransposeOp, product: MatmulOp) -> SSAValue:
 
 
 def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:
-    """The product of other operands, before `product`; it has its attributes, but no names."""
+    """Return the product of other operands, before `product`; it has its attributes, but no
+    names.
+    """
     new = MatmulOp.on(left, right, accumulator=product.accumulator)
     new.attributes |= {k: v for k, v in product.attributes.items() if k != NAME}
     new.location = product.location
@@ -278,7 +282,7 @@ def _product(product: MatmulOp, left: SSAValue, right: SSAValue) -> MatmulOp:
 
 
 def _replace(product: MatmulOp, last: TensorOp) -> None:
-    """Puts `last`, which ends what is made of another product, into the place of `product`."""
+    """Put `last`, which ends what is made of another product, into the place of `product`."""
     Rewriter.insert_op(last, InsertPoint.before(product))
     inherit_names(product, [last.results[0]], inserted=[last])
     product.output.replace_all_uses_with(last.results[0])

@@ -64,7 +64,7 @@ class SinkReshapesPass(ModulePass):
 
 
 def _sink_all(func: Operation) -> int:
-    """How many ops moved; operands come before their readers."""
+    """Return how many ops moved; operands come before their readers."""
     # Results of products, and what was computed with one in its shape.
     made, count = set[SSAValue](), 0
     for op in list(func.walk()):
@@ -79,7 +79,7 @@ def _sink_all(func: Operation) -> int:
 
 
 def _follows(op: ElementwiseOp, made: Set[SSAValue]) -> bool:
-    """Whether `op` has the shape of a product that it reads."""
+    """Return whether `op` has the shape of a product that it reads."""
     shape = shape_of(op.output)
     return not made.isdisjoint(each for each in op.inputs if shape_of(each) == shape)
 
@@ -98,7 +98,7 @@ def _sink(op: ElementwiseOp, made: Container[SSAValue]) -> ElementwiseOp | None:
 
 
 def _moved(op: ElementwiseOp, shape: Shape, shapes: Sequence[Shape]) -> ElementwiseOp:
-    """Replaces `op` by one of result `shape` and its reshape; `shapes` are those of operands."""
+    """Replace `op` by one of result `shape` and its reshape; `shapes` are those of operands."""
     moved = op.clone()
     moved.operands = [
         _reshaped(operand, wanted, op) for operand, wanted in zip(op.inputs, shapes, strict=True)
@@ -114,14 +114,14 @@ def _moved(op: ElementwiseOp, shape: Shape, shapes: Sequence[Shape]) -> Elementw
 
 
 def _reshapes_of(value: SSAValue) -> Iterator[ReshapeOp]:
-    """The reshapes that make `value` of another one, the last one first."""
+    """Yield the reshapes that make `value` of another one, the last one first."""
     while isinstance(value.owner, ReshapeOp):
         yield value.owner
         value = value.owner.input
 
 
 def _product_behind(value: SSAValue, made: Container[SSAValue]) -> SSAValue | None:
-    """What a product, or what follows one, has made, and `value` is reshaped from."""
+    """Return what a product, or what follows one, has made, and `value` is reshaped from."""
     sources = (reshape.input for reshape in _reshapes_of(value))
     found = next((source for source in sources if source in made), None)
     if found is None or {0, DYNAMIC} & {*shape_of(found), *shape_of(value)}:
@@ -154,7 +154,7 @@ _PATTERNS = TensorPatterns()
 
 
 def _canonicalize_reshapes(func: Operation) -> None:
-    """Merges and folds those that are left, and drops what is not read any more."""
+    """Merge and fold those that are left, and drop what is not read any more."""
     names = PatternRewriterListener(operation_replacement_handler=[inherit_names])
     walker = PatternRewriteWalker(_Reshapes(), post_walk_func=erase_dead_ops, listener=names)
     for region in func.regions:
@@ -162,7 +162,8 @@ def _canonicalize_reshapes(func: Operation) -> None:
 
 
 def _shape_before(operand: Shape, source: Shape, result: Shape) -> list[int] | None:
-    """An operand's shape, which is repeated along dims of `result`, beside one of shape `source`.
+    """Return an operand's shape, which is repeated along dims of `result`, beside one of shape
+    `source`.
 
     None where it is repeated along a part only of dims that are one.
     """

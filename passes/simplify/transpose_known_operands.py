@@ -111,7 +111,7 @@ def _move_to_table(transpose: TransposeOp, known: ParameterExpressions) -> bool:
 
 
 def _is_from_known(product: MatmulOp, known: ParameterExpressions) -> bool:
-    """Whether the matrix of `product` is known, or gathered from a known table for it alone.
+    """Return whether the matrix of `product` is known, or gathered from a known table for it alone.
 
     What another device gathers would have to be transposed whenever the model runs.
     """
@@ -125,13 +125,13 @@ def _is_from_known(product: MatmulOp, known: ParameterExpressions) -> bool:
 
 
 def _swapped(value: SSAValue) -> tuple[int, ...]:
-    """The permutation that exchanges the last two dims."""
+    """Return the permutation that exchanges the last two dims."""
     rank = len(shape_of(value))
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _named(op: _OpT, source: Operation, what: str) -> _OpT:
-    """Inserts `op`, a part of `source`, before it."""
+    """Insert `op`, a part of `source`, before it."""
     derive_names(op, source, what)
     op.location = source.location
     Rewriter.insert_op(op, InsertPoint.before(source))

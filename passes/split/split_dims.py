@@ -83,7 +83,9 @@ class SplitDim:
         return [Part(self.dim, begin, end - begin) for begin, end in itertools.pairwise(cuts)]
 
     def tile(self, part: Part) -> PartTile | None:
-        """How a part is computed; None where it cannot be, or needs an operand cut in two dims."""
+        """Return how a part is computed; None where it cannot be, or needs an operand cut in two
+        dims.
+        """
         if part not in self._tiles:
             self._tiles[part] = self._find_tile(part)
         return self._tiles[part]
@@ -132,7 +134,9 @@ class SplitDim:
         )
 
     def largest(self, count: int) -> Largest | None:
-        """What the largest of `count` parts takes; None where not all of them can be made."""
+        """Return what the largest of `count` parts takes; None where not all of them can be
+        made.
+        """
         if count not in self._largest:
             self._largest[count] = self._find_largest(count)
         return self._largest[count]
@@ -171,7 +175,8 @@ class SplitDim:
 def split_dims(
     op: Operation, reductions: bool = False, among: Collection[int] | None = None
 ) -> list[SplitDim]:
-    """The dims along which `op` may be split, the most preferred first; empty if it cannot be.
+    """Return the dims along which `op` may be split, the most preferred first; empty if it cannot
+    be.
 
     Convolutions, pooling, resizes: batch, channels, then spatial dims. Transposes: first the dims
     that stay in place. Others: outermost in storage first, but those with a halo last. Reduced
@@ -239,7 +244,7 @@ def part_bytes(op: Operation, dims: Sequence[SplitDim], counts: Mapping[int, int
 
 
 def _bytes(op: Operation, cut: Mapping[int, Extents], made: Extents) -> int:
-    """An operand that is read twice counts once if both reads need the same part."""
+    """Return an operand that is read twice counts once if both reads need the same part."""
     distinct = {
         (operand, tuple(sorted(cut.get(index, {}).items())))
         for index, operand in enumerate(op.operands)

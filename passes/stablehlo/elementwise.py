@@ -197,7 +197,9 @@ def exponential_minus_one(t: StablehloNode) -> SSAValue:
 
 @converter("cbrt")
 def cube_root(t: StablehloNode) -> SSAValue:
-    """The real root, which has the sign of its operand; of 16-bit floats with a third in f32."""
+    """Return the real root, which has the sign of its operand; of 16-bit floats with a third in
+    f32.
+    """
     element_type = element_type_of(t.value(0))
     x = t.cast(t.value(0), f32) if bytes_of(element_type) < bytes_of(f32) else t.value(0)
     root = t.apply("pow", t.apply("abs", x), t.scalar(1 / 3, x))

@@ -77,7 +77,7 @@ def _in_dims(
 
 @converter("broadcast")
 def broadcast(t: StablehloNode) -> SSAValue:
-    """New dims stand in front."""
+    """Return new dims stand in front."""
     x = t.value(0)
     sizes = t.integers("broadcast_sizes")
     extents = t.extents(x)
@@ -86,7 +86,7 @@ def broadcast(t: StablehloNode) -> SSAValue:
 
 @converter("reshape")
 def reshape(t: StablehloNode) -> SSAValue:
-    """The shape is that of the result's type."""
+    """Return the shape is that of the result's type."""
     return t.reshape_as_declared(t.value(0))
 
 
@@ -116,7 +116,7 @@ def transpose(t: StablehloNode) -> SSAValue:
 
 @converter("concatenate")
 def concatenate(t: StablehloNode) -> SSAValue:
-    """The operands one after the other."""
+    """Return the operands one after the other."""
     return t.emit(ConcatOp.get(list(t.op.operands), t.integer("dimension")))
 
 
@@ -167,7 +167,7 @@ def _distances(t: StablehloNode) -> list[Extent] | None:
 
 @converter("reverse")
 def reverse(t: StablehloNode) -> SSAValue:
-    """The elements of some dims, the last one first."""
+    """Return the elements of some dims, the last one first."""
     return t.reverse(t.value(0), t.integers("dimensions"))
 
 

@@ -19,7 +19,9 @@ from braid.support.sizes.operators import product_of
 
 @converter("dot_general")
 def dot_general(t: StablehloNode) -> SSAValue:
-    """The result has the batch dims, then the free ones of the left and of the right operand."""
+    """Return the result has the batch dims, then the free ones of the left and of the right
+    operand.
+    """
     batch, contracted = (
         [t.dims("dot_dimension_numbers", f"{side}_{kind}_dimensions") for side in ("lhs", "rhs")]
         for kind in ("batching", "contracting")
@@ -60,7 +62,7 @@ def _extents(t: StablehloNode, index: int, dims: Sequence[int]) -> list[Extent]:
 
 
 def _matrices(t: StablehloNode, index: int, groups: Sequence[Sequence[int]]) -> SSAValue:
-    """An operand with one dim for each group of dims, in the type of the result.
+    """Return an operand with one dim for each group of dims, in the type of the result.
 
     Bools are counted, since their sum is not an `or`.
     """

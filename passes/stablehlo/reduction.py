@@ -70,7 +70,7 @@ def called_combination(t: StablehloNode) -> str:
 
 
 def _only_op(block: Block) -> StablehloOp | None:
-    """The op that the block combines its arguments by, None if there are others."""
+    """Return the op that the block combines its arguments by, None if there are others."""
     ops = list(block.ops)
     if len(ops) != 2 or not isinstance(ops[0], StablehloOp) or not isinstance(ops[1], ReturnOp):
         return None

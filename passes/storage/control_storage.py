@@ -31,7 +31,7 @@ def bind_branches(table: StorageTable, op: scf.IfOp | scf.IndexSwitchOp, visit: 
 
 
 def bind_for(table: StorageTable, op: scf.ForOp, visit: Visit) -> None:
-    """What the loop carries is in one storage from the first iteration to the result."""
+    """Keep what the loop carries in one storage from the first iteration to the result."""
     block = op.body.block
     _carry(table, op, op.iter_args, block.args[1:], op.results)
     visit(block)
@@ -95,7 +95,7 @@ def _share_carried(table: StorageTable, block: Block, arguments: Sequence[SSAVal
 
 
 def _is_read_before(table: StorageTable, storage: Storage, value: OpResult, block: Block) -> bool:
-    """Whether the loop reads `storage` no more when it is written for `value`.
+    """Return whether the loop reads `storage` no more when it is written for `value`.
 
     The last read may be that of the kernel that makes `value`, if it may do so in place.
     """
@@ -110,7 +110,7 @@ def _is_read_before(table: StorageTable, storage: Storage, value: OpResult, bloc
 
 
 def _last_read(table: StorageTable, storage: Storage, block: Block) -> int:
-    """The last number inside the loop of `block` at which `storage` is read."""
+    """Return the last number inside the loop of `block` at which `storage` is read."""
     loop = block.parent_op()
     assert loop is not None
     span = table.numbering.span(loop)

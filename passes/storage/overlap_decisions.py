@@ -19,7 +19,7 @@ from braid.targets.kernels.kernel_family import Overlap
 
 
 def select_overlaps(function: FuncOp, costs: DeviceCosts, memories: MemorySpaces) -> int:
-    """Writes `braid.overlap` on groups of `function`; returns by how many bytes the arena shrinks.
+    """Write `braid.overlap` on groups of `function`; returns by how many bytes the arena shrinks.
 
     Only where the operand is live at the peak of what has no place in an output, and without it
     the peak is lower, the scratch memory of the kernel counted: writing over operands costs
@@ -71,7 +71,7 @@ class _Choices:
         return storages
 
     def take_at_peak(self, storages: list[Storage]) -> list[FusedOp]:
-        """Takes what is left and has its operand at the peak of `storages`, the last plan."""
+        """Take what is left that has its operand at the peak of `storages`, the last plan."""
         peak = live_at_peak(storages)
         found = [
             group

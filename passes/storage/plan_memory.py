@@ -91,7 +91,7 @@ class Plan:
         return list(dict.fromkeys((*self.values.of.values(), *self.scratch.values(), *staging)))
 
     def _accesses(self) -> dict[Storage, set[Operation]]:
-        """The ops of the function's body that access each storage."""
+        """Return the ops of the function's body that access each storage."""
         order = self.values.order
         values: dict[Storage, list[SSAValue]] = {}
         for value, storage in self.values.of.items():
@@ -121,7 +121,7 @@ class Plan:
 
 
 def targets_of(terminator: Operation) -> Sequence[SSAValue]:
-    """The values that become what `terminator` hands on, one for each."""
+    """Return the values that become what `terminator` hands on, one for each."""
     parent = terminator.parent_op()
     if isinstance(parent, scf.ForOp):
         return parent.body.block.args[1:]
@@ -131,7 +131,7 @@ def targets_of(terminator: Operation) -> Sequence[SSAValue]:
 
 
 def record(plan: Plan) -> None:
-    """Writes the buffers as attributes of the ops."""
+    """Write the buffers as attributes of the ops."""
 
     def buffers(values: Sequence[SSAValue]) -> ArrayAttr[Attribute]:
         places = [plan.values.place_of(value) for value in values]
@@ -155,7 +155,7 @@ def record_sections(
     sections: Mapping[str | None, WeightsSection],
     homes: Mapping[str | None, str | None],
 ) -> None:
-    """Writes where the weights of each device are, the model's own first, and their bytes."""
+    """Write where the weights of each device are, the model's own first, and their bytes."""
     begins: dict[str | None, int] = {}
     size = 0
     for device, section in sections.items():
@@ -184,7 +184,7 @@ def _homes(module: ModuleOp) -> dict[str | None, str | None]:
 
 
 def _leave_open(function: func.FuncOp, storages: Sequence[Storage]) -> None:
-    """Number the buffers of the arena, and write what is needed to place them for each run."""
+    """Give the buffers of the arena numbers, and record what placing them in each run needs."""
     movable = [storage for storage in storages if storage.place is None]
     for number, storage in enumerate(movable):
         if storage.memory != MAIN:
@@ -242,7 +242,7 @@ class PlanMemoryPass(ModulePass):
         self.plan(op, MemorySpaces(target_of(op, self.target)))
 
     def plan(self, module: ModuleOp, memories: MemorySpaces) -> None:
-        """The same with `memories`, whatever the target."""
+        """Plan each function that is a program with `memories`, whatever the target."""
         sections: dict[str | None, WeightsSection] = {
             None: WeightsSection(narrow_parameters(module))
         }

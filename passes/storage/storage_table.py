@@ -29,15 +29,15 @@ class StorageTable:
         self.offset: dict[SSAValue, int] = {}
 
     def memory_of(self, op: Operation) -> str:
-        """The memory in which the results of `op` are."""
+        """Return the memory in which the results of `op` are."""
         return self._memories.of(op)
 
     def kernel_of(self, call: CallOp) -> FuncOp | None:
-        """What `call` calls, if it is in the module."""
+        """Return what `call` calls, if it is in the module."""
         return self._functions.get(call.callee.root_reference.data)
 
     def place_of(self, value: SSAValue) -> BufferAttr | None:
-        """Where `value` begins; None for what is not a tensor."""
+        """Return where `value` begins; None for what is not a tensor."""
         storage = self.of.get(value)
         if storage is None or storage.place is None:
             return None
@@ -59,7 +59,7 @@ class StorageTable:
         return result
 
     def new(self, value: SSAValue, op: Operation, place: BufferAttr | None = None) -> Storage:
-        """Gives `value`, a result or an argument of `op`, a storage of its own."""
+        """Give `value`, a result or an argument of `op`, a storage of its own."""
         number = self.numbering.definition(value)
         size, memory = tensor_bytes(value.type, op), self._memories.of(op)
         storage = Storage(size, number, number, element_bytes(value.type), memory, place)
@@ -67,7 +67,7 @@ class StorageTable:
         return storage
 
     def bind(self, value: SSAValue, storage: Storage) -> None:
-        """Puts `value` into `storage`, which is live for it as well."""
+        """Put `value` into `storage`, which is live for it as well."""
         storage.lower = min(storage.lower, self.numbering.definition(value))
         storage.upper = max(storage.upper, self.numbering.last_use(value))
         self.of[value] = storage
@@ -82,7 +82,7 @@ class StorageTable:
         self.offset[view] = self.offset.get(source, 0) + begin
 
     def values_in(self, storage: Storage) -> list[SSAValue]:
-        """The values that are in `storage`."""
+        """Return the values that are in `storage`."""
         return [value for value, other in self.of.items() if other is storage]
 
     def move_into(self, box: SSAValue, whole: SSAValue, begin: int) -> None:
@@ -96,7 +96,7 @@ class StorageTable:
             self.offset[value] = self.offset.get(value, 0) + begin
 
     def share(self, value: SSAValue, storage: Storage, block: Block) -> None:
-        """Makes `value` live in `storage` if it is computed in `block` and nowhere else bound."""
+        """Make `value` live in `storage` if it is computed in `block` and nowhere else bound."""
         source = self.of[value]
         written = self.values_in(source)
         movable = (

@@ -54,7 +54,7 @@ for _name, _same_name in _SAME.items():
 
 @converter("identity")
 def identity(t: TosaNode) -> SSAValue:
-    """The operand."""
+    """Return the operand."""
     return t.value(0)
 
 

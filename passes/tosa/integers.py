@@ -12,7 +12,7 @@ from braid.passes.tosa.node import TosaNode, converter
 
 @converter("arithmetic_right_shift")
 def arithmetic_right_shift(t: TosaNode) -> SSAValue:
-    """Rounding adds the last bit that is shifted out."""
+    """Convert an arithmetic shift; with `round`, the last bit that is shifted out is added."""
     x, distance = t.value(0), t.value(1)
     shifted = t.apply("shift_right", x, distance)
     if not t.flag("round"):
@@ -87,7 +87,7 @@ def saturated(t: TosaNode, x: SSAValue, target: Attribute) -> SSAValue:
 
 @converter("table")
 def table(t: TosaNode) -> SSAValue:
-    """An entry for each of the 256 values of an 8-bit integer."""
+    """Return an entry for each of the 256 values of an 8-bit integer."""
     x = t.value(0)
     if to_numpy(element_type_of(x)) != np.int8:
         t.unsupported(

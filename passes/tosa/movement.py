@@ -17,7 +17,7 @@ def constant(t: TosaNode) -> SSAValue:
 
 @converter("reshape")
 def reshape(t: TosaNode) -> SSAValue:
-    """The shape is that of the result's type, of which one dim may be open."""
+    """Return the shape is that of the result's type, of which one dim may be open."""
     return t.reshape_as_declared(t.value(0))
 
 
@@ -29,7 +29,7 @@ def transpose(t: TosaNode) -> SSAValue:
 
 @converter("concat")
 def concat(t: TosaNode) -> SSAValue:
-    """The operands one after the other."""
+    """Return the operands one after the other."""
     return t.emit(ConcatOp.get(list(t.op.operands), t.integer("axis")))
 
 
@@ -45,13 +45,13 @@ def slice_(t: TosaNode) -> SSAValue:
 
 @converter("reverse")
 def reverse(t: TosaNode) -> SSAValue:
-    """The elements of one dim, the last one first."""
+    """Return the elements of one dim, the last one first."""
     return t.reverse(t.value(0), [t.integer("axis")])
 
 
 @converter("pad")
 def pad(t: TosaNode) -> SSAValue:
-    """Pads are pairs, one for each dim; the value is a constant."""
+    """Convert a padding, whose pads are pairs, one for each dim, and whose value is a constant."""
     pads = t.known_integers(1)
     return t.emit(PadOp.get(t.value(0), pads[::2], pads[1::2], t.known_number(2)))
 

@@ -103,14 +103,14 @@ def _with_bias(t: TosaNode, value: SSAValue) -> SSAValue:
 
 @converter("max_pool2d")
 def max_pool(t: TosaNode) -> SSAValue:
-    """The largest element of every window."""
+    """Return the largest element of every window."""
     t.require_nan_propagation()
     return channels_last(t, _pool(t, "max", channels_first(t, t.value(0))))
 
 
 @converter("avg_pool2d")
 def average_pool(t: TosaNode) -> SSAValue:
-    """The mean of the elements of every window, without its padding."""
+    """Return the mean of the elements of every window, without its padding."""
     x = channels_first(t, t.value(0))
     element_type = element_type_of(x)
     if not is_float(element_type):

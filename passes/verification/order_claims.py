@@ -48,7 +48,7 @@ from braid.targets.simulator.steps import step_seconds, steps_of, transfers_of
 def check_order(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where value before, value, bound or gap of a block are wrong."""
+    """Raise WrongClaimError where value before, value, bound or gap of a block are wrong."""
     assert isinstance(pass_, SearchOrderPass)
     copy = AppliedCopy(module)
     try:
@@ -74,13 +74,15 @@ def check_order(
 
 
 def _searched(owner: Operation) -> list[Block]:
-    """The blocks of `owner` in which ops can change places, and of which there is a remark."""
+    """Return the blocks of `owner` in which ops can change places, and of which there is a
+    remark.
+    """
     blocks = (block for region in owner.regions for block in region.blocks)
     return [block for block in blocks if len(list(movable_ops(block))) > 1]
 
 
 def movable_ops(block: Block) -> Iterator[Operation]:
-    """The ops that have a place in an order: neither constants nor the terminator."""
+    """Yield the ops that have a place in an order: neither constants nor the terminator."""
     for op in block.ops:
         fixed = isinstance(op, ConstantOp | ParameterOp | arith.ConstantOp)
         if not fixed and not op.has_trait(IsTerminator):
@@ -112,7 +114,7 @@ def _check_seconds(remark: Remark, ordered: Block, backend: BackendDescription) 
 
 
 def _launches(op: Operation) -> bool:
-    """Whether the function that `op` is or is in launches others."""
+    """Return whether the function that `op` is or is in launches others."""
     while not isinstance(op, FuncOp) and (around := op.parent_op()) is not None:
         op = around
     return any(isinstance(inner, LaunchOp) for inner in op.walk())
@@ -168,7 +170,7 @@ def run_launches(block: Block, target: Target) -> float:
 
 
 def _launched_on(op: Operation, times: LaunchTimes) -> set[str]:
-    """The devices that get launches while the host is at `op`."""
+    """Return the devices that get launches while the host is at `op`."""
     if not isinstance(op, LaunchOp):
         return {
             name for inner in op.walk() if inner is not op for name in _launched_on(inner, times)
@@ -231,13 +233,13 @@ def _work(op: Operation, backend: BackendDescription) -> Iterator[tuple[int, flo
 
 
 def _alike(number: int, backend: BackendDescription) -> list[int]:
-    """The units that share the work of one."""
+    """Return the units that share the work of one."""
     facts = replace(backend.units[number], name="")
     return [n for n, unit in enumerate(backend.units) if replace(unit, name="") == facts]
 
 
 def _runs(block: Block, op: Operation) -> float:
-    """How often `block` is expected to run each time that `op`, which it is in, does."""
+    """Return how often `block` is expected to run each time that `op`, which it is in, does."""
     module = op
     while (around := module.parent_op()) is not None:
         module = around

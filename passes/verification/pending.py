@@ -19,21 +19,23 @@ class Pending:
         self._writes: dict[SSAValue, list[Place]] = {}
 
     def begin(self, op: LaunchOp, reads: Sequence[Place], writes: Sequence[Place]) -> None:
-        """From here on `op` runs, until a wait for its token or for one behind it."""
+        """Note that `op` runs from here on, until a wait for its token or for one that depends on
+        it.
+        """
         self._reads[op.token], self._writes[op.token] = list(reads), list(writes)
 
     def end(self, tokens: Iterable[SSAValue]) -> None:
-        """What the tokens are of has ended, and what that waited for."""
+        """Note that the ops of `tokens` have ended, and all that they waited for."""
         for token in _behind(tokens):
             self._reads.pop(token, None)
             self._writes.pop(token, None)
 
     def require_no_writer(self, op: Operation, place: Place, memory: Memory) -> None:
-        """Raises WrongClaimError where what `op` reads may still be written."""
+        """Raise WrongClaimError where what `op` reads may still be written."""
         self._require(op, place, memory, (self._writes,))
 
     def require_unused(self, op: Operation, place: Place, memory: Memory) -> None:
-        """Raises WrongClaimError where what `op` writes may still be read or written."""
+        """Raise WrongClaimError where what `op` writes may still be read or written."""
         self._require(op, place, memory, (self._reads, self._writes))
 
     def _require(
@@ -50,7 +52,7 @@ class Pending:
 
 
 def _behind(tokens: Iterable[SSAValue]) -> set[SSAValue]:
-    """The tokens, and those that their launches waited for."""
+    """Return the tokens, and those that their launches waited for."""
     found: set[SSAValue] = set()
     todo = list(tokens)
     while todo:

@@ -39,7 +39,7 @@ from braid.targets.machines.resolve import target_of
 def check_selection(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
+    """Raise WrongClaimError where peaks, times or counts of what is recomputed are wrong."""
     assert isinstance(pass_, SelectRematerializationPass)
     copy = AppliedCopy(module)
     _apply(context, copy.module)
@@ -65,7 +65,7 @@ def check_selection(
 def check_application(
     context: Context, pass_: ModulePass, module: ModuleOp, remarks: Sequence[Remark]
 ) -> None:
-    """Raises WrongClaimError where the peak that is left is another one."""
+    """Raise WrongClaimError where the peak that is left is another one."""
     for remark in claims_about(remarks, pass_, "peak_bytes"):
         assert isinstance(remark.op, FuncOp)
         require_equal(remark, "peak_bytes", block_peak(remark.op.body.block, COUNT))
@@ -88,7 +88,7 @@ def _apply(context: Context, module: ModuleOp) -> None:
 
 
 def _check_counts(remark: Remark) -> None:
-    """The sets and their members, as the attributes of ops have them."""
+    """Check the numbers of sets and members that the attributes of ops have."""
     numbers: set[int] = set()
     members = 0
     for op in remark.op.walk():
