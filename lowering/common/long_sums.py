@@ -23,18 +23,18 @@ them add 4e-6 to the error."""
 
 
 def is_long(steps: int, added: int) -> bool:
-    """Whether a loop of so many steps, each with `added` numbers, is done in parts."""
+    """Return whether a loop of so many steps, each with `added` numbers, is done in parts."""
     return steps * added > LONGEST
 
 
 def part_steps(steps: int, added: int) -> int:
-    """How many of these steps are a part: all parts but the last have as many."""
+    """Return how many of these steps are a part: all parts but the last have as many."""
     parts = -(-steps // max(1, _PART // added))
     return -(-steps // parts)
 
 
 def additions_of(extents: Sequence[Extent]) -> int:
-    """What loops of these extents, the outermost first, add one by one to the sum of all."""
+    """Return what loops of these extents, the outermost first, add one by one to the sum of all."""
     added = 1
     for extent in reversed(extents):
         if not isinstance(extent, int):

@@ -74,7 +74,7 @@ def materialize_layouts(module: ModuleOp, kept: Container[Operation] = ()) -> No
 
 
 def check_no_encodings(module: ModuleOp) -> None:
-    """Raises BraidError naming the first value whose tensor type has an encoding left."""
+    """Raise BraidError naming the first value whose tensor type has an encoding left."""
     for op in module.walk():
         arguments = (a for region in op.regions for block in region.blocks for a in block.args)
         for value in (*op.results, *arguments):
@@ -91,7 +91,7 @@ def _has_layout(op: Operation) -> bool:
 
 
 def _needs_rewriting(op: Operation) -> bool:
-    """A generic op without layouts still gets its loops ordered."""
+    """Return a generic op without layouts still gets its loops ordered."""
     return isinstance(op, linalg.GenericOp) or _has_layout(op)
 
 
@@ -116,7 +116,7 @@ def _materialize(op: Operation) -> None:
 
 
 def _keep(op: Operation) -> None:
-    """The types of the values say everything."""
+    """Leave `op` as it is: the types of its values say everything."""
 
 
 def _generic(op: Operation) -> None:

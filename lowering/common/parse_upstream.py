@@ -24,7 +24,7 @@ _DIALECTS = (
 
 
 def parse_upstream(text: str) -> ModuleOp:
-    """A module in upstream's generic form; ops that xDSL does not know stay unregistered."""
+    """Return a module in upstream's generic form; ops that xDSL does not know stay unregistered."""
     context = Context(allow_unregistered=True)
     dialects = get_all_dialects()
     for name in _DIALECTS:

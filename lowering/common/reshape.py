@@ -15,7 +15,8 @@ Groups = list[list[int]]
 
 
 def reshaped(builder: Builder, source: SSAValue, result_type: AnyTensor) -> SSAValue:
-    """The row-major tensor `source` under another shape, collapsed and expanded in groups of dims.
+    """Return the row-major tensor `source` under another shape, collapsed and expanded in groups of
+    dims.
 
     The shapes have common products at the group's ends: [2, 3, 4] to [6, 2, 2] collapses to
     [6, 4] and expands from there.

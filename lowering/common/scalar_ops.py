@@ -19,7 +19,7 @@ from braid.support.errors import UnsupportedError
 
 
 def shift_left(builder: Builder, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
-    """The first value shifted left by the second; 0 from the width on."""
+    """Return the first value shifted left by the second; 0 from the width on."""
     value, distance = values
     inside = _is_below_width(builder, distance, element_type)
     shifted = builder.insert(arith.ShLIOp(value, _or_zero(builder, inside, distance))).result
@@ -27,7 +27,9 @@ def shift_left(builder: Builder, values: Sequence[SSAValue], element_type: Attri
 
 
 def shift_right(builder: Builder, values: Sequence[SSAValue], element_type: Attribute) -> SSAValue:
-    """The first value shifted right by the second; from the width on 0, or -1 for negatives."""
+    """Return the first value shifted right by the second; from the width on 0, or -1 for
+    negatives.
+    """
     value, distance = values
     inside = _is_below_width(builder, distance, element_type)
     if is_unsigned(element_type) or element_type == i1:
@@ -51,7 +53,7 @@ def _or_zero(builder: Builder, condition: SSAValue, value: SSAValue) -> SSAValue
 def integer_power(
     builder: Builder, base: SSAValue, exponent: SSAValue, element_type: Attribute
 ) -> SSAValue:
-    """base to the power of exponent, wrapped; the part before the point if that is negative.
+    """Return base to the power of exponent, wrapped; the part before the point if that is negative.
 
     By squaring: Knuth, "The Art of Computer Programming", volume 2, section 4.6.3.
     """

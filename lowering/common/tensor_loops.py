@@ -18,7 +18,7 @@ LoopBody = Callable[[Builder, SSAValue, Sequence[SSAValue]], Sequence[SSAValue]]
 
 
 def index_constant(builder: Builder, value: int) -> SSAValue:
-    """A constant of type index."""
+    """Return a constant of type index."""
     return builder.insert(arith.ConstantOp(IntegerAttr(value, IndexType()))).result
 
 
@@ -34,13 +34,13 @@ def for_loop(
 
 
 def apply_map(builder: Builder, expr: AffineExpr, dims: Sequence[SSAValue]) -> SSAValue:
-    """The value of an affine expression of index values."""
+    """Return the value of an affine expression of index values."""
     map = AffineMapAttr(AffineMap(len(dims), 0, (expr,)))
     return builder.insert(affine.ApplyOp(dims, map)).result
 
 
 def delinearized(builder: Builder, index: SSAValue, extents: Sequence[int]) -> list[SSAValue]:
-    """The indices of dims of these extents at number `index` in row-major order."""
+    """Return the indices of dims of these extents at number `index` in row-major order."""
     result: list[SSAValue] = []
     for position, extent in enumerate(extents):
         expr: AffineExpr = AffineExpr.dimension(0)
@@ -53,7 +53,7 @@ def delinearized(builder: Builder, index: SSAValue, extents: Sequence[int]) -> l
 
 
 def element(builder: Builder, source: SSAValue, index: Sequence[SSAValue]) -> SSAValue:
-    """The element of a tensor at `index`."""
+    """Return the element of a tensor at `index`."""
     element_type = cast(AnyTensor, source.type).element_type
     return builder.insert(tensor.ExtractOp(source, index, element_type)).result
 

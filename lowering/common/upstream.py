@@ -24,7 +24,7 @@ class _Session(threading.local):
         self._read = 0
 
     def context(self, text: str) -> Any:
-        """The context for a module of this text."""
+        """Return the context for a module of this text."""
         self._read += len(text)
         if self._context is None or self._read > _TEXT_OF_A_CONTEXT:
             self._managers.clear()
@@ -34,7 +34,7 @@ class _Session(threading.local):
         return self._context
 
     def manager(self, passes: Sequence[str], verifies: bool) -> Any:
-        """What runs the passes in the context of this thread, which is entered."""
+        """Return what runs the passes in the context of this thread, which is entered."""
         key = (tuple(passes), verifies)
         if key not in self._managers:
             manager = passmanager.PassManager.parse(f"builtin.module({','.join(passes)})")
@@ -47,7 +47,7 @@ _session = _Session()
 
 
 def run_upstream_passes(text: str, passes: Sequence[str]) -> str:
-    """The module `text` after the upstream `passes`, again as text.
+    """Return the module `text` after the upstream `passes`, again as text.
 
     Raises BraidError with upstream's diagnostics if it does not parse or a pass fails.
     """

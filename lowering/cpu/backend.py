@@ -78,7 +78,7 @@ class CpuBackend(Backend):
         )
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> BuiltKernels:
-        """Emits those that were not compiled before."""
+        """Emit those that were not compiled before."""
         machine, cache = job.device.machine, default_cache()
         jobs = jobs_for(map(outlined_group, kernels), job.jobs)
         return BuiltKernels(

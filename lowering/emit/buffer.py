@@ -31,7 +31,7 @@ class Buffer:
 
     @staticmethod
     def of(e: Emitter, argument: Value) -> "Buffer":
-        """The elements of a memref argument of any rank, with those between its own."""
+        """Return the elements of a memref argument of any rank, with those between its own."""
         type = cast(MemRefType[Any], argument.type)
         strides = type.get_strides()
         assert strides is not None and None not in strides
@@ -42,7 +42,7 @@ class Buffer:
         return Buffer(e.insert(cast_op), type.element_type)
 
     def load(self, e: Emitter, offset: Index, mask: Value | None = None) -> Value:
-        """A vector from `offset` on; lanes that the mask turns off are 0 and not read."""
+        """Return a vector from `offset` on; lanes that the mask turns off are 0 and not read."""
         type = e.vector_type(self.element_type)
         if mask is None:
             return e.make(vector.LoadOp, [self.ref, e.index(offset)], type)
@@ -72,12 +72,12 @@ class Buffer:
         return e.add(base, e.mul(offset, bytes_of(self.element_type)))
 
     def pointer(self, e: Emitter, offset: Index) -> Value:
-        """An LLVM pointer to the element at `offset`."""
+        """Return an LLVM pointer to the element at `offset`."""
         bits = e.insert(arith.IndexCastOp(e.index(self.address(e, offset)), i64))
         return e.insert(IntToPtrOp(bits))
 
     def stream(self, e: Emitter, value: Value, offset: Index) -> None:
-        """Writes a vector past the caches, to an address that is a multiple of its size.
+        """Write a vector past the caches, to an address that is a multiple of its size.
 
         Other threads see it after a fence.
         """
@@ -95,7 +95,7 @@ class Buffer:
         return e.broadcast(self.load_scalar(e, offset))
 
     def store(self, e: Emitter, value: Value, offset: Index, mask: Value | None = None) -> None:
-        """Writes a vector from `offset` on, without the lanes that the mask turns off."""
+        """Write a vector from `offset` on, without the lanes that the mask turns off."""
         if mask is None:
             e.effect(vector.StoreOp.create(operands=[value, self.ref, e.index(offset)]))
         else:

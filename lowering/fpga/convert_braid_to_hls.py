@@ -12,7 +12,7 @@ from braid.support.errors import BraidError
 
 
 def function_named(module: ModuleOp, name: str) -> FuncOp:
-    """The function of this name. Raises BraidError where there is none."""
+    """Return the function of this name. Raises BraidError where there is none."""
     functions = [op for op in module.ops if isinstance(op, FuncOp) and op.body.blocks]
     for function in functions:
         if function.sym_name.data == name:
@@ -46,7 +46,7 @@ class ConvertBraidToHlsPass(ModulePass):
     function: str = "main"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Puts the design in the place of the function."""
+        """Put the design in the place of the function."""
         function = function_named(op, self.function)
         converted = design_of(function, {})
         block = function.parent

@@ -26,7 +26,7 @@ Bar = dict[str, Any]
 
 
 def timeline(circuit: Circuit, machine: Machine) -> str:
-    """A line of JSON: two timelines, of stages and of channels, over the time of two images.
+    """Return a line of JSON: two timelines, of stages and of channels, over the time of two images.
 
     Each has `title`, `summary`, `lanes`, `unit`, `bars` of `lane`, `start`, `end`, `label` and
     `colour`, and a table of `columns` and `rows`, in which what limits the rate is marked.

@@ -68,7 +68,7 @@ class GpuBackend(Backend):
         return Preparation(before_fusion=("expand-padding", "simplify"))
 
     def meter(self, job: Job) -> AbstractContextManager[KernelMeter]:
-        """A static model's time, and what the emulator computes; see `gpu_meter`."""
+        """Return a static model's time, and what the emulator computes; see `gpu_meter`."""
         return gpu_meter(job)
 
     def machine_here(self, device: Device) -> str | None:
@@ -77,7 +77,7 @@ class GpuBackend(Backend):
         return wanted if here == wanted.rstrip("a") else here
 
     def emit(self, kernels: Sequence[FuncOp], job: Job) -> "GpuKernels":
-        """Emits all of them for each architecture; what was compiled before is found later."""
+        """Emit all of them for each architecture; what was compiled before is found later."""
         _require_architecture(job.device)
         job = replace(job, jobs=jobs_for(map(outlined_group, kernels), job.jobs))
         return GpuKernels(
@@ -99,7 +99,7 @@ class ArchitectureKernels:
     kernels: tuple[GpuKernel, ...]
 
     def kind(self, kind: str) -> str:
-        """The kind of a code that is for this architecture."""
+        """Return the kind of a code that is for this architecture."""
         return f"{kind}-{self.machine.cpu}"
 
     def compiled(self, job: Job) -> list[Compiled]:
@@ -184,7 +184,7 @@ class GpuKernels:
         return [Code(OBJECT, (*emulated, emulator_object(host))), *codes]
 
     def at(self, stage: str, functions: Sequence[FuncOp]) -> Sequence[str | bytes]:
-        """The kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
+        """Return the kernels in the `gpu` or `nvvm` dialect, a module each; or all of them as code.
 
         One architecture after the other. Raises BraidError where there is no assembler, it rejects
         the code, or a `cubin` is wanted of several architectures.
@@ -235,7 +235,7 @@ def _for_architecture(
 
 
 def _emitted(function: FuncOp, selection: KernelChoice, is_first: bool) -> GpuKernel:
-    """The kernel of a function. Raises BraidError for a family that makes none of a GPU.
+    """Return the kernel of a function. Raises BraidError for a family that makes none of a GPU.
 
     Schedules are for the first architecture; others have their default ones.
     """

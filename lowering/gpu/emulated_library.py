@@ -48,7 +48,7 @@ define i32 @standin_status(ptr %text, i64 %size) {{
 
 
 def keep_emulated_library(ptx: bytes, compiled: Sequence[Compiled], host: Machine) -> None:
-    """Writes the library of a module where the environment asks for it.
+    """Write the library of a module where the environment asks for it.
 
     Raises BraidError where it cannot be linked or written.
     """

@@ -42,7 +42,7 @@ class Place:
 
     @staticmethod
     def of(buffer: BufferAttr, function: FuncOp) -> "Place":
-        """Where a buffer is. The device aligns inputs and outputs, and has one arena.
+        """Return where a buffer is. The device aligns inputs and outputs, and has one arena.
 
         Raises UnsupportedError for a memory that the device has not.
         """
@@ -60,7 +60,8 @@ class Place:
 
 
 def plan_bytes(functions: Sequence[FuncOp], kernels: Mapping[str, Launches]) -> bytes:
-    """The plan of functions whose memory is planned; `kernels` are those they call, by symbol.
+    """Return the plan of functions whose memory is planned; `kernels` are those they call, by
+    symbol.
 
     Raises UnsupportedError for a function with control flow, which is the host's affair.
     """
@@ -122,7 +123,7 @@ class _Steps:
             yield _launch(launch, kernel, places)
 
     def _returns(self, op: func.ReturnOp) -> Iterator[bytes]:
-        """Copies results that are not where the caller wants them."""
+        """Copy results that are not where the caller wants them."""
         for index, value in enumerate(op.operands):
             target, source = Place(_SPACES["output"], index, 0), self._places[value]
             if source != target:

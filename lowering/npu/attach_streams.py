@@ -120,7 +120,7 @@ class AttachStreamsPass(ModulePass):
 
 
 def _known(function: func.FuncOp, devices: Collection[str]) -> list[DictionaryAttr]:
-    """The streams that it has already, of other devices or of clusters that are groups."""
+    """Return the streams that it has already, of other devices or of clusters that are groups."""
     known = function.attributes.get(STREAMS)
     if known is None:
         return []
@@ -151,7 +151,7 @@ def _entry(text: str, seconds: float, executions: float, part: StreamPart) -> Di
 def _group(
     part: StreamPart, program: StreamProgram, stream: Stream, seconds: float, executions: float
 ) -> None:
-    """Makes one group of a part that its stream can compute; else says what will."""
+    """Make one group of a part that its stream can compute; else says what will."""
     members = part.members
     if not stream.executes or not all(isinstance(op, TensorOp) for op in members):
         if program.homeless:

@@ -66,7 +66,7 @@ def build_stream(
     *,
     jobs: int = 1,
 ) -> BuiltStream:
-    """The stream of `block`, its subgraphs compiled one by one by `jobs` processes.
+    """Return the stream of `block`, its subgraphs compiled one by one by `jobs` processes.
 
     What crosses from a subgraph to the next stays on the chip. In contrast to a block that is
     lowered as a whole, nothing of a subgraph is issued before the last of another, and inputs and
@@ -92,7 +92,7 @@ def _lowered(
     options: SubgraphOptions,
     jobs: int,
 ) -> BuiltStream:
-    """The stream, with addresses on a chip with `capacity` bytes."""
+    """Return the stream, with addresses on a chip with `capacity` bytes."""
     graph, chip, transfers = lowered_block(block, backend)
     pieces = pieces_of(graph.graph, options.key_nodes_per_subgraph, options.min_nodes)
     cut = Cut(graph, chip, backend, pieces)
@@ -106,7 +106,7 @@ def _lowered(
 def _build(
     sources: Sequence[SubgraphSource], cache: ObjectCache, jobs: int
 ) -> tuple[list[StreamObject], int]:
-    """The objects of all sources, and how many were compiled."""
+    """Return the objects of all sources, and how many were compiled."""
     keys = [source.key for source in sources]
     found = {key: part for key in dict.fromkeys(keys) if (part := _cached(key, cache))}
     missing = {key: source for key, source in zip(keys, sources, strict=True) if key not in found}

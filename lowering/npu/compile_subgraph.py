@@ -60,7 +60,7 @@ def _sources() -> str:
 
 
 def compile_subgraph(source: SubgraphSource) -> StreamObject:
-    """The object of a subgraph whose ops and values fit the chip.
+    """Return the object of a subgraph whose ops and values fit the chip.
 
     What is read several times stays on the chip while there is room, as in a stream of one piece.
     """
@@ -100,24 +100,24 @@ class _Recorder:
         self.current = 0
 
     def record(self, action: Action, subject: int, after: Events) -> Events:
-        """Adds an event; its token."""
+        """Add an event; its token."""
         self.events.append(Event(action, self.current, subject, after))
         return (len(self.events) - 1,)
 
     def begin(self, op: int) -> None:
-        """What follows belongs to `op`."""
+        """Count the instructions that follow as those of `op`."""
         self.current = op
 
     def join(self, first: Events, second: Events) -> Events:
-        """When both have ended."""
+        """Return when both have ended."""
         return tuple(sorted({*first, *second})) if first and second else first or second
 
     def load(self, value: int, after: Events) -> Events:
-        """Loads a value."""
+        """Load a value."""
         return self.record(Action.LOAD, value, after)
 
     def store(self, value: int, after: Events) -> Events:
-        """Stores a value."""
+        """Store a value, and return when that has ended."""
         return self.record(Action.STORE, value, after)
 
     def overwrite(self, value: int, after: Events) -> Events:
@@ -125,14 +125,14 @@ class _Recorder:
         return self.record(Action.OVERWRITE, value, after)
 
     def compute(self, op: int, after: Events) -> Events:
-        """Runs an op; those of other subgraphs only enter and leave."""
+        """Run an op; those of other subgraphs only enter and leave."""
         if op == self.last:
             return after
         action = Action.ENTER if op < self.imports else Action.COMPUTE
         return self.record(action, op, after)
 
     def release(self, value: int, after: Events) -> None:
-        """Notes that a value is no longer read."""
+        """Note that a value is no longer read."""
         self.record(Action.RELEASE, value, after)
 
 

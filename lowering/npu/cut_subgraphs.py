@@ -61,7 +61,7 @@ class Cut:
         return frozenset(kept)
 
     def source(self, piece: int, search_seconds: float = 0.0) -> SubgraphSource:
-        """What a piece is compiled from."""
+        """Return what a piece is compiled from."""
         imports, inner = self._imports[piece], self.pieces[piece]
         local = {op: place for place, op in enumerate((*imports, *inner))}
         predecessors = self.block.graph.predecessors
@@ -91,7 +91,7 @@ class Cut:
         return SubgraphSource(problem, steps, len(imports), search_seconds)
 
     def placement(self, piece: int) -> Placement:
-        """Which ops and values of the whole those of a piece are."""
+        """Return which ops and values of the whole those of a piece are."""
         ops = (*self._imports[piece], *self.pieces[piece])
         values = self._values[piece]
         return Placement(
@@ -148,7 +148,9 @@ class Cut:
 
 
 def label(op: Operation) -> str:
-    """A name for reports: that of the model's layer, or the op's own and `#` for a number."""
+    """Return a name for reports: that of the model's layer, or the op's own and `#` for a
+    number.
+    """
     if names := names_of(op):
         return "+".join(names)
     kind = op.kind.data if isinstance(op, OpaqueOp) else op.name.removeprefix("braid.")

@@ -43,7 +43,7 @@ def link(
     backend: BackendDescription,
     transfers: Transfers,
 ) -> Linked:
-    """The stream that runs `objects` one after the other.
+    """Return the stream that runs `objects` one after the other.
 
     Instructions get their numbers and waits their syncs, also across objects: one waits for
     what it needs of an earlier one and for room on the chip, not for the end of all of it. Of
@@ -161,13 +161,13 @@ class _Linker:
         return Linked(stream, tuple(uses))
 
     def _fill(self, value: int) -> None:
-        """A buffer for a value, unless it lies over another one."""
+        """Give a value the next buffer, unless it overlays another one."""
         if value not in self.holds:
             self.holds[value] = self.filled_buffers
             self.filled_buffers += 1
 
     def _use(self, number: int, reads: Iterable[int], writes: Iterable[int]) -> Use | None:
-        """What an instruction uses, by the names of buffers; None where values have none."""
+        """Return what an instruction uses, by the names of buffers; None where values have none."""
         try:
             read, written = (tuple(self.holds[v] for v in values) for values in (reads, writes))
         except KeyError:
@@ -188,7 +188,9 @@ class _Linker:
         return after
 
     def _reserve(self, size: int) -> Token:
-        """When `size` bytes are free, for what is issued next; the oldest room goes first."""
+        """Return when `size` bytes are free, for what is issued next; the oldest room goes
+        first.
+        """
         while self.credit < size:
             freed, after = self.released.popleft()
             self.credit += freed
@@ -197,14 +199,14 @@ class _Linker:
         return self.space
 
     def _release(self, value: int, size: int, after: Token) -> None:
-        """Notes from which instruction until which a buffer is taken."""
+        """Note from which instruction until which a buffer is taken."""
         last = tuple(place for place in after if place >= 0)
         self.buffers.append(Buffer(size, self.filled[value], last))
         self.released_buffers.append(self.holds.pop(value))
         self.released.append((size, after))
 
     def _join(self, tokens: Iterable[Token]) -> Token:
-        """When all have ended."""
+        """Return when all have ended."""
         joined = self.start
         for token in tokens:
             joined = token if joined == self.start else tuple(map(max, joined, token))

@@ -69,7 +69,7 @@ def _searched(sizes: Sequence[int], together: NDArray[np.bool_], capacity: int) 
 
 
 def _together(stream: Stream) -> NDArray[np.bool_]:
-    """Which two buffers may be on the chip at once."""
+    """Return which two buffers may be on the chip at once."""
     count = len(stream.buffers)
     if count == 0:
         return np.zeros((0, 0), np.bool_)

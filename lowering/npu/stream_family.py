@@ -39,7 +39,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         return (stored_choice(self.group),)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """What the busiest unit takes if nothing is loaded twice, and nothing waits."""
+        """Return what the busiest unit takes if nothing is loaded twice, and nothing waits."""
         rates, busy = DeviceRates(self.chip), dict[int, float]()
         transfers = transfers_of(self.chip)
         steps = [step for op in self.group.body.block.ops for step in steps_of(op, self.chip)]
@@ -59,7 +59,7 @@ class StreamCandidate(Candidate[StreamSchedule]):
         return schedule.is_sensible
 
     def emit(self, symbol: str, schedule: StreamSchedule) -> StreamKernel:
-        """What the stream is made of."""
+        """Return what the stream is made of."""
         return StreamKernel(symbol, group_module(self.group), schedule=schedule)
 
 

@@ -46,7 +46,7 @@ class Played:
 def plan_bytes(
     functions: Sequence[FuncOp], chip: BackendDescription, streams: Mapping[str, Played]
 ) -> bytes:
-    """The plan of functions whose memory is planned.
+    """Return the plan of functions whose memory is planned.
 
     `streams` are those of the kernels that are streams, by symbol; other kernels are the host's.
     Raises UnsupportedError for a function with control flow, which is the host's affair.
@@ -131,7 +131,7 @@ class _Steps:
         return b"".join(parts)
 
     def _returns(self, op: func.ReturnOp) -> Iterator[bytes]:
-        """Copies results that are not where the caller wants them."""
+        """Copy results that are not where the caller wants them."""
         for index, value in enumerate(op.operands):
             target, source = (_SPACES["output"], index, 0), self._places[value]
             if source != target:

@@ -58,7 +58,9 @@ class StreamedGroup:
 
     @staticmethod
     def of(op: Operation) -> "StreamedGroup | None":
-        """What `op`, a group or the function of its kernel, says; None where it has no stream."""
+        """Return what `op`, a group or the function of its kernel, says; None where it has no
+        stream.
+        """
         attribute = op.attributes.get(STREAM)
         if not isinstance(attribute, DictionaryAttr):
             return None
@@ -106,7 +108,7 @@ class StreamedGroup:
 
 
 def group_members(part: StreamPart, about: StreamedGroup) -> FusedOp:
-    """Puts the members of `part`, which stand together, into one group, computed by a stream."""
+    """Put the members of `part`, which stand together, into one group, computed by a stream."""
     function = part.alone.parent_op()
     assert function is not None
     body = function.clone().regions[0].detach_block(0)
@@ -132,7 +134,7 @@ def group_members(part: StreamPart, about: StreamedGroup) -> FusedOp:
 
 @cache
 def all_dialects() -> Context:
-    """Those of installed packages too: kernels have ops of any."""
+    """Return a context with the dialects of installed packages too: kernels may have any op."""
     context = Context()
     for name, dialect in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, dialect)

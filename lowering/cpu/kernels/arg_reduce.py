@@ -72,7 +72,7 @@ class ArgReduce(VectorCandidate):
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of memory traffic and the cycles of all vectors."""
+        """Return the larger of memory traffic and the cycles of all vectors."""
         rows, extent, _ = self.nest.lines.known
         cycles = rows * (-(-extent // self.unit.lanes) * _CYCLES + _ROW_CYCLES)
         clock = self.unit.fma_rate / self.unit.multiply_adds
@@ -147,7 +147,7 @@ class ArgReduce(VectorCandidate):
         return best
 
     def _better(self, e: Emitter, a: Best, b: Best) -> Best:
-        """The better of two in each lane, of equal ones the first or the last."""
+        """Return the better of two in each lane, of equal ones the first or the last."""
         is_before = compare(e, "sgt" if self.nest.is_last else "slt", b[1], a[1])
         is_equal = e.apply(arith.AndIOp, compare(e, "eq", b[0], a[0]), is_before)
         is_better = e.apply(arith.OrIOp, compare(e, "slt", b[0], a[0]), is_equal)

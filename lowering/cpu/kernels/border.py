@@ -43,7 +43,7 @@ class _Border(VectorCandidate):
     nest: PadNest
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The layouts in which that was decided."""
+        """Return the layouts in which that was decided."""
         return [stored_choice(self.group)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:

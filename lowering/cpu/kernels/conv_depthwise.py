@@ -57,14 +57,14 @@ class _Depthwise(ProductCandidate):
         return WindowSchedule(-(-width // -(-width // limit)), 1)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
-        """A multiply-add for every step, at the part of the peak that was measured."""
+        """Return a multiply-add for every step, at the part of the peak that was measured."""
         efficiency = _EFFICIENCY[_vectors_of(choice.operands[self.op.input.index])]
         efficiency *= _STRIDED_EFFICIENCY if self.is_strided else 1.0
         return 2 * self.op.steps / (self.unit.flops * efficiency)
 
 
 def _vectors_of(layout: Layout) -> str:
-    """What vectors hold, by the layout of the input."""
+    """Return what vectors hold, by the layout of the input."""
     if layout.is_row_major:
         return "lines"
     return "channels" if layout.is_permutation else "blocks"

@@ -74,7 +74,7 @@ class _Grouped(ProductCandidate):
         return WindowSchedule(-(-width // -(-width // limit)), vectors)
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
-        """A multiply-add for every step and input of a group."""
+        """Return a multiply-add for every step and input of a group."""
         is_near = self.op.groups.outputs * self.unit.element_bytes <= _NEAR_BYTES
         efficiency = _EFFICIENCY if is_near else _FAR_EFFICIENCY
         return 2 * self.op.steps * self.op.groups.inputs / (self.unit.flops * efficiency)

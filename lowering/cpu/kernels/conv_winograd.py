@@ -106,7 +106,7 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         return results_alike(choice) and self.makes(choice)
 
     def makes(self, choice: LayoutChoice) -> bool:
-        """Where vectors are contiguous, and there is a transformed weight."""
+        """Return where vectors are contiguous, and there is a transformed weight."""
         is_transformed = choice.operands[self.found.right.index].winograd > 0
         return is_transformed and self._found_nest(choice) is not None
 
@@ -140,7 +140,7 @@ class _Convolution(ScheduledCandidate[WinogradSchedule]):
         return max(best, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: WinogradSchedule) -> Kernel:
-        """A block of tiles per grid iteration."""
+        """Return a block of tiles per grid iteration."""
         # Imported where kernels are emitted: families are asked in every compilation.
         from braid.lowering.cpu.kernels.winograd.kernel import WinogradKernel
 

@@ -91,7 +91,7 @@ class ElementwiseCandidate(ScheduledCandidate[LoopSchedule]):
         return 1 <= schedule.unroll <= _MOST_UNROLLED
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of memory traffic and arithmetic."""
+        """Return the larger of memory traffic and arithmetic."""
         points = self.points
         arithmetic = points.flops * math.prod(points.shape) / (self.unit.flops / 2)
         return max(arithmetic, self.moving_seconds(choice))

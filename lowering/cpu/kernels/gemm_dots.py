@@ -55,7 +55,7 @@ class _Dots(VectorCandidate):
     product: MatrixProduct
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Return the one choice."""
         return [by_columns(self.group, self.product)]
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
@@ -70,7 +70,7 @@ class _Dots(VectorCandidate):
         return max(dot_cycles(size, self.unit) / self.unit.fma_rate, moved)
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """A run of columns per grid iteration."""
+        """Return a run of columns per grid iteration."""
         lanes = self.unit.lanes
         nest = matmul_contraction(self.product, stored_choice(self.group), lanes, lanes)
         kernel = DotKernel(nest, lanes)

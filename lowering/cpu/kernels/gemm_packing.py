@@ -95,7 +95,7 @@ class _Packing(ScheduledCandidate[TileSchedule]):
         return best + cycles / unit.fma_rate
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:
-        """A block of rows and a part of the columns per grid iteration."""
+        """Return a block of rows and a part of the columns per grid iteration."""
         kernel = self._kernel(stored_choice(self.group), schedule)
         if (few := self._unpacked(kernel)) is not None:
             in_place = few.nest.in_place
@@ -121,7 +121,7 @@ class _Packing(ScheduledCandidate[TileSchedule]):
         return PackedContraction(nest, tile, self.unit, words)
 
     def _unpacked(self, kernel: PackedContraction) -> ContractionKernel | None:
-        """The kernel that packs nothing, if rows are few."""
+        """Return the kernel that packs nothing, if rows are few."""
         unit = self.unit
         return unpacked_kernel(kernel.nest, unit.lanes, unit.registers // 2, kernel.arithmetic)
 

@@ -93,7 +93,9 @@ class _Generic(VectorCandidate):
         return not any(isinstance(op, ReshapeOp) for op in self.members)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic, that of the buffers inside included."""
+        """Return the larger of arithmetic and memory traffic, that of the buffers inside
+        included.
+        """
         moved = self.moved_bytes(choice) + 2 * self.inside_bytes
         blocked = any(not x.is_permutation for x in (*choice.operands, *choice.results))
         copies = all(isinstance(op, PadOp | ConcatOp) for op in self.members)

@@ -43,7 +43,7 @@ class KnownGatherFamily(SizedFamily):
     anchors: ClassVar = (GatherOp,)
 
     def match(self, group: FusedOp, extents_of: ExtentsOf = shape_of) -> "KnownGather | None":
-        """A chain from the operand to the result, of few runs along each dim."""
+        """Return a chain from the operand to the result, of few runs along each dim."""
         nest = known_gather_nest(group, extents_of)
         return None if nest is None else KnownGather(group, self.unit, nest)
 
@@ -83,7 +83,7 @@ class KnownGather(VectorCandidate):
 
 
 def _position(e: Emitter, index: Index, runs: Sequence[Run]) -> Index:
-    """What is read for an index of the result."""
+    """Return what is read for an index of the result."""
 
     def within(run: Run) -> Index:
         return e.add(e.mul(index, run.step), run.first - run.step * run.begin)

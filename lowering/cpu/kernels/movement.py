@@ -108,7 +108,7 @@ class Copy(ScheduledCandidate[LoopSchedule]):
         return _factor(nest) * self.moving_seconds(choice)
 
     def emit(self, symbol: str, schedule: LoopSchedule) -> Kernel:
-        """The outer dims, and pieces of the innermost one, in the grid."""
+        """Return the outer dims, and pieces of the innermost one, in the grid."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = self._loops(nest, schedule.unroll)
@@ -129,17 +129,19 @@ class Copy(ScheduledCandidate[LoopSchedule]):
 
 
 def _factor(nest: Sequence[LoopDim[Extent]]) -> float:
-    """How much longer than a plain copy it takes."""
+    """Return how much longer than a plain copy it takes."""
     return 1.0 if _is_plain(nest) else _TURNING
 
 
 def _is_plain(nest: Sequence[LoopDim[Extent]]) -> bool:
-    """Whether neighbours stay neighbours."""
+    """Return whether neighbours stay neighbours."""
     return nest[-1].strides == (1, 1)
 
 
 def _candidates(group: FusedOp) -> list[LayoutChoice]:
-    """A reorder's layouts are its meaning; what else moves elements may meet its neighbours'."""
+    """Return a reorder's layouts are its meaning; what else moves elements may meet its
+    neighbours'.
+    """
     if any(isinstance(op, ReorderOp) for op in group.body.block.ops):
         return [stored_choice(group)]
     sources, targets = _layouts(group.inputs[0]), _layouts(group.outputs[0])

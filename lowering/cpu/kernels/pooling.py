@@ -94,7 +94,7 @@ class _Pool(WindowCandidate):
         return self.op.windows.strides[-1] == 1 and self.op.windows.size[-1] >= _WIDE
 
     def arithmetic_seconds(self, choice: LayoutChoice) -> float:
-        """A vector operation for every step, fewer where columns are shared."""
+        """Return a vector operation for every step, fewer where columns are shared."""
         seconds = self.op.steps / (self.unit.flops * _PART_OF_PEAK)
         columns, windows = self._columns, self.op.windows
         pixels = pixels_to_share(windows, columns)

@@ -85,7 +85,7 @@ class ReductionCandidate(VectorCandidate):
         return results_alike(choice) and self._nest(choice) is not None
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic."""
+        """Return the larger of arithmetic and memory traffic."""
         op, reads = self.found.op, self.found.reads
         kind = element_type_of(op.output)
         is_extremum = isinstance(kind, AnyFloat) and op.kind.data in ("maximum", "minimum")
@@ -97,7 +97,7 @@ class ReductionCandidate(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """A block of neighbouring results per grid iteration."""
+        """Return a block of neighbouring results per grid iteration."""
         nest = self._nest(stored_choice(self.group))
         assert nest is not None, "the family was asked for layouts it did not offer"
         loops = ReductionLoops(self.found, nest, self.unit)

@@ -71,7 +71,7 @@ class Scan(VectorCandidate):
         return flexible_choices(self.group)[:1]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of memory traffic and the steps of all blocks."""
+        """Return the larger of memory traffic and the steps of all blocks."""
         outer, extent, inner = self.nest.lines.known
         lines = outer * -(-inner // self.unit.lanes)
         together = min(lines, _TOGETHER)
@@ -109,7 +109,7 @@ class Scan(VectorCandidate):
         return grid_kernel(self.group, symbol, self.unit, grid, iteration, in_place)
 
     def _lines(self, e: Emitter, begin: Index, count: Extent) -> Sequence["_Line"]:
-        """Those of a block of `count` rows, or of so many elements of one row."""
+        """Return the vectors of a block: of `count` rows, or of `count` elements of one row."""
         extent, inner = self.nest.lines.extent, self.nest.lines.inner
         if isinstance(inner, int) and inner < e.lanes:
             assert isinstance(count, int)
@@ -144,7 +144,7 @@ class _Walk:
     lines: Sequence[_Line]
 
     def emit(self) -> None:
-        """The first elements as they are, then what each adds to those before it."""
+        """Copy the first elements, then add each later one to the sum before it."""
         self.e.branch(0, self.scan.nest.lines.extent, self._whole, lambda: None)
 
     def _whole(self) -> None:
@@ -180,7 +180,7 @@ class _Walk:
         return signless(element_type) if self._is_single else self.e.vector_type(element_type)
 
     def _at(self, line: _Line, place: Index) -> Index:
-        """Where in memory a line has the element that comes at this place of the scan."""
+        """Return where in memory a line has the element that comes at this place of the scan."""
         lines = self.scan.nest.lines
         if self.scan.nest.is_reverse:
             place = self.e.sub(lines.extent - 1, place)

@@ -79,7 +79,7 @@ class TiledFamily(VectorFamily):
         object.__setattr__(self, "version", version)
 
     def match(self, group: FusedOp) -> "_Tiles | None":
-        """A result that can be cut into tiles that are small inside."""
+        """Return a result that can be cut into tiles that are small inside."""
         members = tuple(_members(group))
         if not _needs_tiles(group, members) or any(map(_reads_slabs, members)):
             return None
@@ -102,7 +102,7 @@ class TiledFamily(VectorFamily):
         )
 
     def _extents(self, group: FusedOp, members: tuple[Operation, ...]) -> tuple[int, ...] | None:
-        """The default extents of tiles, searched once for equal groups."""
+        """Return the default extents of tiles, searched once for equal groups."""
         key = stored_text(group)
         if key not in self._sizes:
             result = group.terminator.arguments[0]
@@ -129,12 +129,13 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
     machine: Machine
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """The one choice."""
+        """Return the one choice."""
         return [row_major_choice(self.group)]
 
     def space(self, level: int) -> Iterator[TiledSchedule]:
         """Tiles whose values fit a second-level cache, where the members stay efficient so; then
-        smaller ones, first along one dim, and then along two."""
+        smaller ones, first along one dim, and then along two.
+        """
         if level == 0:
             yield TiledSchedule(self.extents)
         dims = range(len(self.extents))
@@ -148,7 +149,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
                     yield TiledSchedule(extents)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic; what is inside stays in the cache."""
+        """Return the larger of arithmetic and memory traffic; what is inside stays in the cache."""
         operations = sum(
             2 * work(op, whole(shape_of(op.results[0])))
             for op in self.members
@@ -191,7 +192,7 @@ class _Tiles(ScheduledCandidate[TiledSchedule]):
 
 
 def _is_weighted_sum(op: Operation) -> TypeGuard[MatmulOp]:
-    """Whether `op` is the last product of an attention."""
+    """Return whether `op` is the last product of an attention."""
     if not isinstance(op, MatmulOp):
         return False
     weights = op.lhs
@@ -232,14 +233,14 @@ def _is_one_matrix(op: MatmulOp) -> bool:
 
 
 def _reads_slabs(op: Operation) -> bool:
-    """Whether `op` gathers matrices from outside: every tile would copy all of the table."""
+    """Return whether `op` gathers matrices from outside: every tile would copy all of the table."""
     if not isinstance(op, GatherBase) or not isinstance(op.data, BlockArgument):
         return False
     return (slab_rank(op.output) or 0) > 1
 
 
 def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:
-    """Whether more than elementwise ops read what is computed inside of the group."""
+    """Return whether more than elementwise ops read what is computed inside of the group."""
     if len(group.outputs) != 1 or isinstance(group.terminator.arguments[0], BlockArgument):
         return False
     return any(
@@ -259,6 +260,6 @@ def _needs_tiles(group: FusedOp, members: Sequence[Operation]) -> bool:
 
 
 def _members(group: FusedOp) -> list[Operation]:
-    """The ops that compute: constants are part of those that read them."""
+    """Return the ops that compute: constants are part of those that read them."""
     ops = group.body.block.ops
     return [op for op in ops if op is not group.terminator and not isinstance(op, ConstantOp)]

@@ -107,7 +107,7 @@ class _LibraryProduct(VectorCandidate):
         return list(dict.fromkeys(found))
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic, at a part of the peak, and memory traffic."""
+        """Return the larger of arithmetic, at a part of the peak, and memory traffic."""
         flops = 2.0 * math.prod(self.points.shape) * shape_of(self.product.lhs)[-1]
         if element_type_of(self.product.output) == Float64Type():
             flops *= 2
@@ -115,7 +115,7 @@ class _LibraryProduct(VectorCandidate):
         return max(arithmetic, self.moving_seconds(choice))
 
     def emit(self, symbol: str, schedule: Schedule) -> Kernel:
-        """Calls of the library; those of a batch are the iterations of the grid."""
+        """Call of the library; those of a batch are the iterations of the grid."""
         grid = math.prod(self.points.shape[:-1]) // self._rows
         kernel = grid_kernel(self.group, symbol, self.unit, grid, self._iteration)
         for name, types in self._declared.items():
@@ -161,7 +161,7 @@ class _LibraryProduct(VectorCandidate):
     def _call(
         self, e: Emitter, buffers: Sequence[Buffer], batch: Sequence[Index], first: Index
     ) -> None:
-        """The product, into the result: rows from `first` on."""
+        """Call the library for the product of the rows from `first` on, into the result."""
         columns, depth = self.points.shape[-1], shape_of(self.product.lhs)[-1]
         number = _number(self.product)
         left, right = self._is_transposed
@@ -181,7 +181,7 @@ class _LibraryProduct(VectorCandidate):
         e.effect(func.CallOp(_FUNCTIONS[number], arguments, []))
 
     def _finish(self, e: Emitter, buffers: Sequence[Buffer], row: Index) -> None:
-        """The elementwise ops, on one row of the product."""
+        """Apply the elementwise ops to one row of the product."""
         points, out = self.points, buffers[-1]
         shape = points.shape
         coordinates = e.coordinates(row, shape[:-1])
@@ -210,7 +210,7 @@ def _number(product: MatmulOp) -> Float32Type | Float64Type:
 
 
 def _transposed(rank: int) -> Layout:
-    """The last two dims exchanged."""
+    """Return the last two dims exchanged."""
     letters = Layout.row_major(rank).tag
     return Layout.parse(f"{letters[:-2]}{letters[-1]}{letters[-2]}")
 

@@ -92,7 +92,7 @@ class _Primitive(VectorCandidate):
         return [choice for choice in plain if is_supported(self.primitive(choice))]
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic, at a part of the peak, and memory traffic."""
+        """Return the larger of arithmetic, at a part of the peak, and memory traffic."""
         arithmetic = _flops(self.found) / (self.unit.flops * _PART_OF_PEAK)
         return max(arithmetic, self.moving_seconds(choice))
 
@@ -127,7 +127,7 @@ class _Primitive(VectorCandidate):
         return isinstance(anchor, ConvOp) and anchor.groups.value.data > 1
 
     def primitive(self, choice: LayoutChoice) -> Primitive:
-        """What the library computes in these layouts."""
+        """Return what the library computes in these layouts."""
         anchor = self.found.anchor
 
         def tensor(value: SSAValue) -> Tensor:
@@ -177,7 +177,8 @@ def _replaced(layouts: Sequence[Layout], index: int, layout: Layout) -> tuple[La
 
 
 def _with_groups(weight: Tensor, groups: int) -> Tensor:
-    """A weight [O, C / groups, …] as the library has it: [groups, O / groups, C / groups, …].
+    """Return a weight [O, C / groups, …] as the library has it: [groups, O / groups, C / groups,
+    …].
 
     The channels that a group makes stand within its dim. Those of depthwise convolutions stand
     beside the ones that it reads, one as well: the library looks for their stride there.
@@ -192,7 +193,7 @@ def _with_groups(weight: Tensor, groups: int) -> Tensor:
 
 
 def _without_groups(tag: str) -> str:
-    """The reverse, for a tag that does not split the channels of a group.
+    """Return the reverse, for a tag that does not split the channels of a group.
 
     Raises ValueError for one that does.
     """

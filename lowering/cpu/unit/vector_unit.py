@@ -39,7 +39,7 @@ class VectorUnit:
 
     @staticmethod
     def of(machine: Machine) -> "VectorUnit":
-        """The unit that the facts of `machine` describe.
+        """Return the unit that the facts of `machine` describe.
 
         Raises BraidError for one that kernels cannot be emitted for.
         """
@@ -68,7 +68,9 @@ class VectorUnit:
         )
 
     def for_elements(self, bytes: int) -> "VectorUnit":
-        """The same for elements of 4 or 8 `bytes`: of wider ones a register has fewer lanes."""
+        """Return the same for elements of 4 or 8 `bytes`: of wider ones a register has
+        fewer lanes.
+        """
         if bytes == self.element_bytes:
             return self
         share = self.element_bytes / bytes

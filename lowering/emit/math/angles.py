@@ -43,7 +43,7 @@ class Angles:
         return self._turned(x, value, self._single.integers(arith.XOrIOp, sign, own))
 
     def cos(self, x: Value) -> Value:
-        """The sine of a quarter of a turn more."""
+        """Return the sine of a quarter of a turn more."""
         return self._turned(x, *self._sine(x, 1))
 
     def tan(self, x: Value) -> Value:

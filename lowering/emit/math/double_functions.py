@@ -65,7 +65,7 @@ class DoubleFunctions(VectorMath):
         super().__init__(e, Float64Type())
 
     def exp(self, x: Value) -> Value:
-        """e to the power of x: 2^n · e^rest."""
+        """E to the power of x: 2^n · e^rest."""
         exponent, power = self._reduced_power(clamp(self.e, x, _UNDERFLOWS, _OVERFLOWS))
         return self._scaled(power, exponent)
 
@@ -75,7 +75,7 @@ class DoubleFunctions(VectorMath):
         return self._scaled(power, exponent)
 
     def tanh(self, x: Value) -> Value:
-        """m / (m + 2) with m = e^2|x| - 1, and the sign of x."""
+        """M / (m + 2) with m = e^2|x| - 1, and the sign of x."""
         size = at_most(self.e, self.size(x), self.number(_ONE_FROM))
         exponent, power = self._reduced_power(self.add(size, size))
         scale = self._power_of_two(exponent)
@@ -83,7 +83,7 @@ class DoubleFunctions(VectorMath):
         return self.signed(self.div(m, self.add(m, self.number(2.0))), x)
 
     def log(self, x: Value) -> Value:
-        """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa between √½ and √2."""
+        """N · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa between √½ and √2."""
         one, zero = self.number(1.0), self.number(0.0)
         tiny = self.compare("olt", x, self.number(_LEAST_NORMAL))
         scaled = self.choose(tiny, self.mul(x, self.number(2.0**MANTISSA_BITS)), x)
@@ -111,14 +111,14 @@ class DoubleFunctions(VectorMath):
         return self._wave(x, 1, math.CosOp)
 
     def _reduced_power(self, x: Value) -> tuple[Value, Value]:
-        """n and e^rest - 1 with x = n · ln 2 + rest."""
+        """N and e^rest - 1 with x = n · ln 2 + rest."""
         exponent = self.rounded(self.mul(x, self.number(coefficients.LOG2_E)))
         rest, low = self._without(x, exponent, _LN2)
         series = self.polynomial(_POWERS, rest)
         return exponent, self.add(rest, self.fma(self.mul(rest, rest), series, low))
 
     def _without(self, x: Value, count: Value, parts: Sequence[float]) -> tuple[Value, Value]:
-        """x less so many times the sum of `parts`, and what that lacks of the exact difference.
+        """X less so many times the sum of `parts`, and what that lacks of the exact difference.
 
         Products with all parts but the last are exact, and so is the first difference.
         """
@@ -147,7 +147,7 @@ class DoubleFunctions(VectorMath):
         return self.bits(self.add(x, self.number(_WHOLE)))
 
     def _wave(self, x: Value, quarter: int, exactly: type[Operation]) -> Value:
-        """sin x, or of |x| and a `quarter` turn; `exactly` where angles are large or NaN."""
+        """Sin x, or of |x| and a `quarter` turn; `exactly` where angles are large or NaN."""
         size = self.size(x)
         count = self.rounded(self.mul(size, self.number(1 / sum(_HALF_PI))))
         rest, low = self._without(size, count, _HALF_PI)

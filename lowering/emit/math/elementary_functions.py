@@ -30,7 +30,7 @@ class Functions(VectorMath):
         super().__init__(e, Float32Type())
 
     def exp(self, x: Value) -> Value:
-        """e to the power of x: 2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2."""
+        """E to the power of x: 2^n times a polynomial in the rest, |rest| ≤ ln 2 / 2."""
         if self.e.unit.scaling is not None:
             return self._exp_inside(clamp(self.e, x, _EXP_UNDERFLOWS, _EXP_OVERFLOWS))
         value = self._exp_inside(clamp(self.e, x, coefficients.EXP_LOWEST, _EXP_HIGHEST))
@@ -127,7 +127,7 @@ class Functions(VectorMath):
         return self.number(_HALF_PI)
 
     def _asin_of_size(self, size: Value, low: float) -> tuple[Value, Value]:
-        """asin of `size`, and whether that is above ½; there `low` + asin √((1 - size) / 2)."""
+        """Asin of `size`, and whether that is above ½; there `low` + asin √((1 - size) / 2)."""
         beyond = self.compare("ogt", size, self.number(0.5))
         halved = self.fma(size, self.number(-0.5), self.number(0.5))
         square = self.choose(beyond, halved, self.mul(size, size))
@@ -151,7 +151,7 @@ class Functions(VectorMath):
         return self.number(float("nan"))
 
     def _scaled(self, value: Value, exponent: Value) -> Value:
-        """value · 2^exponent, for values around 1 and normal results where nothing scales."""
+        """Value · 2^exponent, for values around 1 and normal results where nothing scales."""
         e, scaling = self.e, self.e.unit.scaling
         if scaling is not None:
             lanes = IntegerType(max(e.lanes, 8))

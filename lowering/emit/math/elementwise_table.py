@@ -230,7 +230,9 @@ _WITHOUT_SIGN: dict[str, Emit] = {
 
 
 def emitter_of(operation: str, operands: Sequence[Attribute], result: Attribute) -> Emit | None:
-    """How an operation of the table is written on vectors of these element types, or None."""
+    """Return how an operation of the table is written on vectors of these element types, or
+    None.
+    """
     if not all(type == i1 or is_number(type) for type in (*operands, result)):
         return None
     if operation == "select":
@@ -263,7 +265,7 @@ def _cast(source: Attribute, target: Attribute) -> Emit | None:
 
 
 def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
-    """The same bits; those of vectors of integers need no op."""
+    """Return the same bits; those of vectors of integers need no op."""
     if i1 in (source, target):
         return None
     if signless(source) == signless(target):
@@ -272,7 +274,7 @@ def _bitcast(source: Attribute, target: Attribute) -> Emit | None:
 
 
 def conversion(source: Attribute, target: Attribute) -> type[Operation] | None:
-    """The op that converts between element types of numbers that are not the same bits.
+    """Return the op that converts between element types of numbers that are not the same bits.
 
     None for floats to integers, which have no op of a result that is always defined, and to and
     from f16 and bf16 for others than f32, by which these are rounded.

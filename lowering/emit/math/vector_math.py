@@ -29,11 +29,11 @@ class VectorMath(FloatArithmetic):
         return self.e.constant(value, self._integers)
 
     def do(self, op: Operation) -> Value:
-        """The result of an op."""
+        """Return the result of an op."""
         return self.e.insert(op)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        """a · b + c."""
+        """Return a · b + c."""
         return self.e.fma(a, b, c)
 
     def polynomial(self, coefficients: Sequence[float], x: Value) -> Value:
@@ -44,7 +44,7 @@ class VectorMath(FloatArithmetic):
         return value
 
     def odd(self, coefficients: Sequence[float], x: Value, square: Value) -> Value:
-        """x + x³ times a polynomial in x²."""
+        """X + x³ times a polynomial in x²."""
         return self.fma(self.mul(x, square), self.polynomial(coefficients, square), x)
 
     def size(self, x: Value) -> Value:
@@ -52,7 +52,7 @@ class VectorMath(FloatArithmetic):
         return self.do(math.AbsFOp(x))
 
     def root(self, x: Value) -> Value:
-        """The square root."""
+        """Return the square root."""
         return self.do(math.SqrtOp(x))
 
     def signed(self, size: Value, like: Value) -> Value:
@@ -64,23 +64,23 @@ class VectorMath(FloatArithmetic):
         return self.do(math.RoundEvenOp(x))
 
     def compare(self, predicate: str, a: Value, b: Value) -> Value:
-        """An i1 for each lane; predicates as `arith` names them."""
+        """Return an i1 for each lane; predicates as `arith` names them."""
         return compare(self.e, predicate, a, b)
 
     def choose(self, condition: Value, a: Value, b: Value) -> Value:
-        """a where the condition holds, else b."""
+        """Return a where the condition holds, else b."""
         return choose(self.e, condition, a, b)
 
     def both(self, a: Value, b: Value) -> Value:
-        """Where two conditions hold."""
+        """Return where two conditions hold."""
         return self.integers(arith.AndIOp, a, b)
 
     def invert(self, condition: Value) -> Value:
-        """Where a condition does not hold."""
+        """Return where a condition does not hold."""
         return self.integers(arith.XOrIOp, condition, 1)
 
     def bits(self, x: Value) -> Value:
-        """The bits of floats as integers."""
+        """Return the bits of floats as integers."""
         return self.do(arith.BitcastOp(x, self._integers))
 
     def float_of(self, bits: Value) -> Value:
@@ -88,11 +88,11 @@ class VectorMath(FloatArithmetic):
         return self.do(arith.BitcastOp(bits, self._floats))
 
     def integers(self, op: type[Operation], a: Value, b: Value | int) -> Value:
-        """An op of `arith` on integers of any width."""
+        """Return an op of `arith` on integers of any width."""
         if isinstance(b, int):
             b = self.e.constant(b, a.type)
         return self.e.apply(op, a, b)
 
     def converted(self, op: type[Operation], x: Value, element_type: Attribute) -> Value:
-        """A conversion op of `arith`."""
+        """Return a conversion op of `arith`."""
         return self.e.convert(op, x, element_type)

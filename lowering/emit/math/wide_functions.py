@@ -96,7 +96,7 @@ class WideFunctions:
         return f.choose(small, x, f.signed(self._narrow(value), x))
 
     def _exp(self, x: Value) -> Value:
-        """e to the power of f64, |x| ≤ `_OVERFLOWS`, or NaN."""
+        """E to the power of f64, |x| ≤ `_OVERFLOWS`, or NaN."""
         d = self._double
         exponent = d.rounded(d.mul(x, d.number(coefficients.LOG2_E)))
         rest = d.fma(exponent, d.number(-_LN2), x)

@@ -52,7 +52,9 @@ class Head:
         return self.taps.shape[1]
 
     def emit(self, builder: BodyBuilder, window: SSAValue) -> Lanes:
-        """The ops for a group of channels. Raises UnsupportedError where sums exceed 32 bits."""
+        """Return the ops for a group of channels. Raises UnsupportedError where sums exceed 32
+        bits.
+        """
         limits = type_limits(element_type_of(self.input))
         low, high = min(limits[0], self.pad_value), max(limits[1], self.pad_value)
         value = Lanes(builder.select(window, self.taps.reshape(1, 1, -1)), (low, high))
@@ -81,7 +83,7 @@ class Head:
 def head_of(
     op: Operation, weights: Integers | None, input: SSAValue, pads: tuple[Pair, Pair], pad: int
 ) -> Head:
-    """The head of an op that reads `input` with `pads` before and behind, filled with `pad`.
+    """Return the head of an op that reads `input` with `pads` before and behind, filled with `pad`.
 
     Raises UnsupportedError for what windows of two spatial dims do not cover.
     """

@@ -67,7 +67,7 @@ class BodyBuilder:
         self._made: dict[Hashable, SSAValue] = {}
 
     def add(self, op: ScheduledOp) -> SSAValue:
-        """The op's result; that of one before that is the same."""
+        """Return the op's result; that of one before that is the same."""
         key = (type(op), tuple(op.operands), op.output.type, frozenset(op.attributes.items()))
         if key in self._made:
             op.erase()
@@ -77,7 +77,7 @@ class BodyBuilder:
         return self._made[key]
 
     def _folded(self, rows: Integers) -> tuple[Integers, str]:
-        """[groups, parts, lanes] without the folds in which nothing changes."""
+        """Return [groups, parts, lanes] without the folds in which nothing changes."""
         by_group = bool((rows != rows[:1]).any())
         by_part = bool((rows != rows[:, :1]).any())
         chosen = rows if by_group else rows[:1]
@@ -102,11 +102,11 @@ class BodyBuilder:
         return self.add(SelectOp(input, indices, by, ready_cycle(input)))
 
     def join(self, windows: list[SSAValue]) -> SSAValue:
-        """The lanes of windows behind each other."""
+        """Return the lanes of windows behind each other."""
         return self.add(JoinOp(windows, max(ready_cycle(window) for window in windows)))
 
     def lanes(self, value: Value, count: int, needed: int) -> SSAValue:
-        """A value as lanes; known numbers are there in cycle `needed`."""
+        """Return a value as lanes; known numbers are there in cycle `needed`."""
         if isinstance(value, Lanes):
             return value.value
         numbers = np.broadcast_to(value.numbers, (self.groups * count,))
@@ -128,7 +128,7 @@ class BodyBuilder:
         return Lanes(self.combined(kind, lanes.value, count, bits_for(*limits)), limits)
 
     def combined(self, kind: str, value: SSAValue, count: int, bits: int) -> SSAValue:
-        """The same of a value, in so many bits."""
+        """Return the same of a value, in so many bits."""
         if lanes_of(value) > count:
             value = self.add(CombineOp(kind, value, count, bits, ready_cycle(value)))
         if self.parts > 1 or self.over_image:

@@ -145,7 +145,7 @@ class BodyText:
 
 
 def computed(kind: str, *operands: str, bits: int) -> str:
-    """An expression over numbers that are extended by their sign."""
+    """Return an expression over numbers that are extended by their sign."""
     if kind in _INFIX:
         left, right = (f"ap_int<{bits}>({one})" for one in operands)
         return f"{left} {_INFIX[kind]} {right}"

@@ -53,7 +53,7 @@ class _Names:
 
 
 def design_text(design: DesignOp) -> str:
-    """A file that Vitis HLS and g++ compile; each call of the top function is one image."""
+    """Return a file that Vitis HLS and g++ compile; each call of the top function is one image."""
     names = _Names.given(design)
     processes = [
         *_sources(design, names),
@@ -73,7 +73,7 @@ def _sources(design: DesignOp, names: _Names) -> Iterator[_Process]:
 
 
 def _reads(design: DesignOp, names: _Names) -> Iterator[_Process]:
-    """What reads weights from memory."""
+    """Yield what reads weights from memory."""
     for at, op in enumerate(weights_of(design)):
         name = names.of[op.output]
         yield _Process(
@@ -112,7 +112,7 @@ def _sinks(design: DesignOp, names: _Names) -> Iterator[_Process]:
 
 
 def declarations(design: DesignOp) -> Iterator[str]:
-    """What the top function and those that call it include, and the types of beats."""
+    """Yield what the top function and those that call it include, and the types of beats."""
     yield from ("#include <ap_int.h>", "#include <hls_stream.h>", "")
     made = (one.output for one in (*workers_of(design), *weights_of(design)))
     for kind in dict.fromkeys(stream_of(one) for one in (*design.body.block.args, *made)):
@@ -158,14 +158,14 @@ def ports_of(design: DesignOp) -> list[tuple[str, StreamType]]:
 
 
 def signature(design: DesignOp) -> str:
-    """The top function without its body: streams of the ports, and memories of weights."""
+    """Return the top function without its body: streams of the ports, and memories of weights."""
     shown = [f"hls::stream<{beat_text(kind)}> &{name}" for name, kind in ports_of(design)]
     shown += [memory_parameter(at, op) for at, op in enumerate(weights_of(design))]
     return f'extern "C" void {top_name(design)}({", ".join(shown)})'
 
 
 def call_text(design: DesignOp) -> str:
-    """A call of the top function with what has the names of its parameters."""
+    """Return a call of the top function with what has the names of its parameters."""
     memories = [memory_name(at) for at in range(len(weights_of(design)))]
     return f"{top_name(design)}({', '.join([*(one for one, _ in ports_of(design)), *memories])})"
 

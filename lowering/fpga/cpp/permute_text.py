@@ -12,7 +12,7 @@ from braid.solvers.hls.banks import Integers, loops_of
 
 
 def memory_declaration(name: str, op: PermuteOp) -> list[str]:
-    """The memory between the two functions, of so many images."""
+    """Return the memory between the two functions, of so many images."""
     kind, banks = stream_of(op.input), op.banks.value.data
     deep = -(-op.words // banks)
     return [
@@ -79,7 +79,7 @@ def _lane(banks: Integers, lane: int, bank: str, which: str, target: str) -> Ite
 
 
 def _numbers(name: str, numbers: Integers) -> tuple[str, list[str]]:
-    """The number of iteration `it` as an expression, and the table that it needs."""
+    """Return the number of iteration `it` as an expression, and the table that it needs."""
     loops = loops_of(numbers)
     if loops is None:
         text = ", ".join(map(str, numbers))

@@ -19,13 +19,13 @@ HEADERS = ("ap_int.h", "hls_stream.h")
 
 
 def header(name: str) -> str:
-    """The text of one of `HEADERS`: enough to compile and run a design without Vitis."""
+    """Return the text of one of `HEADERS`: enough to compile and run a design without Vitis."""
     folder = files("braid.lowering.fpga.cpp") / "include"
     return (folder / name).read_text(encoding="utf-8")
 
 
 def driver_text(design: DesignOp) -> str:
-    """Calls the design for each image, with beats from arrays and to arrays."""
+    """Call the design for each image, with beats from arrays and to arrays."""
     name = top_name(design)
     ports = ports_of(design)
     inputs = [port for port in ports if port[0].startswith("s")]
@@ -124,7 +124,7 @@ def project_texts(
 
 
 def write_texts(texts: Mapping[str, str], folder: Path) -> None:
-    """Writes files into a folder, which is made."""
+    """Write files into a folder, which is made."""
     for file, content in texts.items():
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         (folder / file).write_text(content, encoding="utf-8")

@@ -15,13 +15,13 @@ WEIGHTS = "weights"
 
 
 def element_text(kind: StreamType) -> str:
-    """The C++ type of one lane of a beat."""
+    """Return the C++ type of one lane of a beat."""
     unsigned = kind.element.signedness.data == Signedness.UNSIGNED
     return f"ap_{'u' * unsigned}int<{kind.element.width.data}>"
 
 
 def beat_text(kind: StreamType) -> str:
-    """The name of the struct of a beat."""
+    """Return the name of the struct of a beat."""
     unsigned = kind.element.signedness.data == Signedness.UNSIGNED
     return f"beat_{kind.lanes.data}x{'u' * unsigned}i{kind.element.width.data}"
 
@@ -77,7 +77,7 @@ def _state(stage: StageOp) -> Iterator[str]:
 
 
 def _reads(stage: StageOp, inputs: Sequence[str]) -> Iterator[str]:
-    """The first iteration of a position takes its pixel and moves the window."""
+    """Yield the first iteration of a position takes its pixel and moves the window."""
     loops = stage.loops
     rows, columns = loops.reach
     yield "const int fold = group * " + f"{loops.folds[1]} + part;"
@@ -110,7 +110,7 @@ def _reads(stage: StageOp, inputs: Sequence[str]) -> Iterator[str]:
 
 
 def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
-    """The lanes of each argument: pixels by rows, `pad_value` where there is none."""
+    """Yield the lanes of each argument: pixels by rows, `pad_value` where there is none."""
     loops, pad = stage.loops, stage.pad_value.value.data
     for at, argument in enumerate(stage.windows):
         bits, lanes = bits_of(argument), stream_of(stage.inputs[at]).lanes.data
@@ -143,7 +143,7 @@ def _windows(stage: StageOp, body: BodyText) -> Iterator[str]:
 
 
 def _weights(stage: StageOp, body: BodyText) -> Iterator[str]:
-    """The factors of this iteration."""
+    """Yield the factors of this iteration."""
     if stage.weights is None:
         return
     kind, argument = stream_of(stage.weights), stage.body.block.args[-1]

@@ -16,7 +16,9 @@ def memory_parameter(number: int, op: WeightsOp) -> str:
 
 
 def memory_pragmas(number: int, op: WeightsOp) -> list[str]:
-    """The port: a row is a word, and requests are as long, and as many, as in the circuit."""
+    """Return the port: a row is a word, and requests are as long, and as many, as in the
+    circuit.
+    """
     name = memory_name(number)
     options = {
         "offset": "slave",
@@ -34,7 +36,7 @@ def memory_pragmas(number: int, op: WeightsOp) -> list[str]:
 
 
 def weights_stream(name: str, op: WeightsOp) -> list[str]:
-    """The stream between the memory and its stage; the port has a buffer of its own."""
+    """Return the stream between the memory and its stage; the port has a buffer of its own."""
     kind = stream_of(op.output)
     return [
         f'hls::stream<{beat_text(kind)}> {name}("{name}");',
@@ -58,7 +60,7 @@ def weights_function(name: str, op: WeightsOp) -> str:
 
 
 def memory_content(number: int, op: WeightsOp) -> str:
-    """The rows, for a driver."""
+    """Return the rows, for a driver."""
     rows = ", ".join("{{" + ", ".join(map(str, row)) + "}}" for row in op.rows.tolist())
     kind = beat_text(stream_of(op.output))
     return f"static const {kind} {memory_name(number)}[{op.words}] = {{{rows}}};"

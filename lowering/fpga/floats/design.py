@@ -194,7 +194,7 @@ def _tokens(node: Node, lanes: int) -> int:
 def _take(
     made: Function, order: Order, port: FunctionPort, feed: Feed | None
 ) -> FunctionPort | None:
-    """The buffer of what a stream brings, filled."""
+    """Return the buffer of what a stream brings, filled."""
     if feed is None or feed.is_direct:
         return None
     buffer = FunctionPort(f"held_{port.name}", feed.shape)
@@ -248,7 +248,7 @@ def _at(index: Affine, values: Mapping[str, Affine]) -> Affine:
 def _give(
     made: Function, node: Node, order: Order, value: Operand, ports: Sequence[FunctionPort]
 ) -> None:
-    """Writes the result, where it is combined after the last of it."""
+    """Write the result, where it is combined after the last of it."""
     where = Where(order.bounds, order.unrolled)
     last: tuple[Condition, ...] = ()
     reductions = [at for at in node.reductions if node.extents[at] > 1]

@@ -59,7 +59,7 @@ def feed_of(
 
 
 def _dims(read: Read) -> list[int | None] | None:
-    """The consumer's dim of each dim of what is read."""
+    """Return the consumer's dim of each dim of what is read."""
     found: list[int | None] = []
     for one in read.index:
         if one.constant or len(one.terms) > 1 or any(factor != 1 for _, factor in one.terms):
@@ -94,7 +94,7 @@ def _bounded(order: Order, at: int) -> bool:
 
 
 def _split(node: Node, order: Order, at: int, lanes: int) -> Order | None:
-    """The loop of a dim as two, of which the inner one goes through `lanes` numbers."""
+    """Return the loop of a dim as two, of which the inner one goes through `lanes` numbers."""
     own, name = _lanes(order, at), dim(at)
     loop = next((one for one in order.loops if one.name == name), None)
     if loop is None or lanes % own or node.extents[at] % lanes or _bounded(order, at):

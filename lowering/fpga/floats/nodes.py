@@ -144,7 +144,7 @@ def _add(
 
 
 def _add_reshape(op: ReshapeOp, keys: dict[SSAValue, Key], nodes: dict[Key, Node]) -> None:
-    """A copy, over dims of which those of both shapes are made."""
+    """Add a copy, over dims that are common factors of both shapes."""
     value, result = op.operands[0], op.results[0]
     _check_type(result, op)
     given, made = shape_of(value), shape_of(result)
@@ -207,7 +207,7 @@ def _node(
 
 
 def _scalar_of(op: StructuredOp, access: Access, known: dict[SSAValue, Array]) -> float | None:
-    """The one number of a known tensor."""
+    """Return the one number of a known tensor."""
     if not isinstance(access.source, OperandSource):
         return None
     array = known.get(op.operands[access.source.index])
@@ -240,7 +240,7 @@ def _padded(read: Read, padding: Padding) -> Read:
 
 
 def _through(read: Read, nodes: dict[Key, Node]) -> Read:
-    """What a transpose or reshape reads, in its place."""
+    """Return what a transpose or reshape reads, in its place."""
     node = nodes.get(read.source)
     if (
         node is None
@@ -257,7 +257,7 @@ def _through(read: Read, nodes: dict[Key, Node]) -> Read:
 
 
 def _affine(expression: AffineExpr, op: Operation, domain: Domain) -> Affine:
-    """Raises UnsupportedError where it is none."""
+    """Raise UnsupportedError where it is none."""
     match expression:
         case AffineDimExpr():
             return domain.values[expression.position]
@@ -346,5 +346,5 @@ def _joined(inner: Node, outer: Node) -> Node:
 
 
 def identity(rank: int) -> tuple[Affine, ...]:
-    """The index of an element in its own place."""
+    """Return the index of an element in its own place."""
     return tuple(Affine(0, ((dim(at), 1),)) for at in range(rank))

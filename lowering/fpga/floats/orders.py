@@ -38,7 +38,7 @@ class Order:
         return count
 
     def sequence(self, dims: Sequence[int]) -> list[int]:
-        """Those of these dims that have loops, in their order."""
+        """Return those of `dims` that have loops, in the order of the loops."""
         found: list[int] = []
         for loop in self.loops:
             found += [
@@ -48,7 +48,8 @@ class Order:
 
 
 def orders_of(node: Node, operators: Operators, most_lanes: int) -> Iterator[Order]:
-    """Those whose innermost loop is one of the result's dims, if it has any, unrolled in part.
+    """Yield loop orders whose innermost loop is a dim of the result, if there is any, unrolled in
+    part.
 
     Dims of the result keep their order but for that one, and so do those that are combined, which
     stand between them, or outside. Sums come back to an element after all of the innermost loop;

@@ -35,7 +35,7 @@ class Selected:
 
 
 def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> Selected:
-    """Raises BraidError where no design has so few DSPs."""
+    """Raise BraidError where no design has so few DSPs."""
     options = {node.key: _options(node, operators, dsps) for node in graph.nodes}
     best: tuple[int, FloatDesign, Estimate] | None = None
     limits = sorted({one.cycles for own in options.values() for one in own})
@@ -60,7 +60,7 @@ def select_orders(graph: Graph, name: str, operators: Operators, dsps: int) -> S
 
 
 def _sampled(limits: Sequence[int]) -> Iterator[int]:
-    """The first ones, and then some that are further apart."""
+    """Yield the first ones, and then some that are further apart."""
     yield from limits[:_TRIED]
     last, left = limits[_TRIED - 1] if len(limits) >= _TRIED else 0, _TRIED
     for limit in limits[_TRIED:]:
@@ -72,7 +72,9 @@ def _sampled(limits: Sequence[int]) -> Iterator[int]:
 def _fitting(
     search: Search, limit: int, dsps: int, name: str, operators: Operators
 ) -> tuple[FloatDesign, Estimate] | None:
-    """The fastest within the limit; addresses need multipliers that only whole designs show."""
+    """Return the fastest within the limit; addresses need multipliers that only whole
+    designs show.
+    """
     allowed = dsps
     while (picked := search.fastest(limit, allowed)) is not None:
         found = _estimated(search.graph, picked, name, operators)
@@ -130,7 +132,7 @@ def _dims(read: Read) -> list[int]:
 
 
 def _last_of(order: Order, dims: Sequence[int]) -> int:
-    """The first iteration in which the loops of these dims have reached their ends."""
+    """Return the first iteration in which the loops of these dims have reached their ends."""
     names = frozenset[str]().union(*(order.index[at].variables for at in dims))
     at = 0
     for loop in order.loops:

@@ -76,7 +76,7 @@ class Body:
         guards: Sequence[Condition] = (),
         otherwise: float | None = None,
     ) -> int:
-        """The number of the new statement."""
+        """Return the number of the new statement."""
         known = tuple(one for one in operands if isinstance(one, int))
         every = (*where.bounds, *guards)
         op = Op(kind, known, name, tuple(index), every, where.unrolled)
@@ -84,7 +84,7 @@ class Body:
         return len(self.statements) - 1
 
     def scalar(self, body: Scalar, arguments: Sequence[Operand], where: Where) -> Operand:
-        """The value of a body. Raises UnsupportedError for an operation without C++."""
+        """Return the value of a body. Raises UnsupportedError for an operation without C++."""
         match body:
             case Argument():
                 return arguments[body.index]
@@ -108,7 +108,7 @@ class Body:
         return Nest(name, self.loops, self.interval, tuple(one.op for one in self.statements))
 
     def text(self) -> Iterator[str]:
-        """The loops with their pragma, and what is in them."""
+        """Yield the loops with their pragma, and what is in them."""
         for depth, loop in enumerate(self.loops):
             yield "  " * depth + _header(loop)
         yield f"#pragma HLS PIPELINE II={self.interval}"

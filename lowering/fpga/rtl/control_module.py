@@ -96,13 +96,13 @@ def _output(module: HardwareModule, one: Counted, done: Wire, complete: list[Wir
 
 
 def _count(module: HardwareModule, name: str, beats: int) -> tuple[Wire, Wire]:
-    """A counter that is defined later, and whether it is at its end."""
+    """Return a counter that is defined later, and whether it is at its end."""
     count = Wire(f"%{name}", index_bits(beats + 1))
     return count, module.equals(count, beats)
 
 
 def _define(module: HardwareModule, count: Wire, step: Wire, done: Wire) -> None:
-    """Counts steps, from 0 again when all is done."""
+    """Count steps, from 0 again when all is done."""
     more = module.apply("add", count, module.constant(1, count.bits))
     value = module.mux(done, module.constant(0, count.bits), more)
     module.define_register(count, value, module.apply("or", done, step), reset=0)

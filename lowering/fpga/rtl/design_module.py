@@ -26,7 +26,7 @@ def design_modules(design: DesignOp) -> str:
 
 
 def resources_of(design: DesignOp) -> Resources:
-    """What the modules of the design take of a part, together."""
+    """Return what the modules of the design take of a part, together."""
     top = _Top(design)
     top.text()
     used = [top.parts[name].resources for name in top.instances]
@@ -35,7 +35,7 @@ def resources_of(design: DesignOp) -> Resources:
 
 
 def weights_resources(op: WeightsOp) -> Resources:
-    """What reading weights takes."""
+    """Return what reading weights takes."""
     return weights_module("weights", op).resources + Resources(memory=op.port.value.data)
 
 
@@ -94,7 +94,7 @@ class _Top:
         )
 
     def _behind(self, value: SSAValue) -> list[int]:
-        """The channels that a stream goes into."""
+        """Return the channels that a stream goes into."""
         return [index for index, one in enumerate(self.channels) if one.stream == value]
 
     def _room(self, value: SSAValue) -> Wire:
@@ -103,7 +103,7 @@ class _Top:
         return self.module.apply("and", *rooms) if rooms else self.module.constant(1, 1)
 
     def _connect(self, value: SSAValue, reserve: str, write: str, data: str) -> None:
-        """What goes into the channels behind a stream."""
+        """Connect a stream to the channels that it feeds."""
         for index in self._behind(value):
             for name, source in (("reserve", reserve), ("write", write), ("data", data)):
                 bits = stream_of(value).bits if name == "data" else 1

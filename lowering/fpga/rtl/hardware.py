@@ -33,18 +33,18 @@ class HardwareModule:
         self._netlist = Netlist()
 
     def input(self, name: str, bits: int) -> Wire:
-        """A port."""
+        """Return a port."""
         wire = Wire(f"%{name}", bits)
         self._inputs.append(wire)
         return wire
 
     def output(self, name: str, wire: Wire) -> None:
-        """A port that carries `wire`."""
+        """Add an output port that carries `wire`."""
         self._outputs.append((name, wire))
         self._netlist.roots += self._bits(wire)
 
     def text(self) -> str:
-        """The module."""
+        """Return the module."""
         ports = ["in %clk : !seq.clock", "in %rst : i1"]
         ports += [f"in {wire.name} : i{wire.bits}" for wire in self._inputs]
         ports += [f"out {name} : i{wire.bits}" for name, wire in self._outputs]
@@ -69,12 +69,14 @@ class HardwareModule:
         return self._netlist.word(wire.name, wire.bits)
 
     def name_for(self, prefix: str = "v") -> str:
-        """A new name."""
+        """Return a new name."""
         self._count += 1
         return f"%{prefix}_{self._count}"
 
     def _wire(self, text: str, bits: int) -> tuple[Wire, bool]:
-        """The result of an op without state, as text, and whether it is new: equal ones are one."""
+        """Return the result of an op without state, as text, and whether it is new: equal ones are
+        one.
+        """
         is_new = text not in self._made
         if is_new:
             self._made[text] = Wire(self.name_for(), bits)
@@ -82,7 +84,7 @@ class HardwareModule:
         return self._made[text], is_new
 
     def constant(self, value: int, bits: int) -> Wire:
-        """A number, modulo 2^bits."""
+        """Return a number, modulo 2^bits."""
         value %= 1 << bits
         if (value, bits) not in self._constants:
             # i1 is signless: 1 is written as true.
@@ -191,7 +193,7 @@ class HardwareModule:
         self._netlist.add(wire.name, cell)
 
     def equals(self, wire: Wire, value: int) -> Wire:
-        """Whether a wire has this value."""
+        """Return whether a wire has this value."""
         return self.compare("eq", wire, self.constant(value, wire.bits))
 
     def invert(self, wire: Wire) -> Wire:
@@ -211,7 +213,7 @@ class HardwareModule:
         return wire
 
     def extract(self, wire: Wire, low: int, bits: int) -> Wire:
-        """Some of the bits."""
+        """Return `bits` bits of `wire` from bit `low` on."""
         if low == 0 and bits == wire.bits:
             return wire
         text = f"comb.extract {wire.name} from {low} : (i{wire.bits}) -> i{bits}"
@@ -220,7 +222,7 @@ class HardwareModule:
         return made
 
     def concat(self, wires: Sequence[Wire]) -> Wire:
-        """The first operand in the lowest bits."""
+        """Return the first operand in the lowest bits."""
         if len(wires) == 1:
             return wires[0]
         high_first = list(reversed(wires))
@@ -231,7 +233,7 @@ class HardwareModule:
         return made
 
     def resize(self, wire: Wire, bits: int) -> Wire:
-        """Extended by the sign, or cut."""
+        """Return the wire with `bits` bits: sign-extended or truncated."""
         if bits <= wire.bits:
             return self.extract(wire, 0, bits)
         sign = self.extract(wire, wire.bits - 1, 1)
@@ -241,7 +243,7 @@ class HardwareModule:
         return self.concat([wire, signs])
 
     def choose(self, index: Wire, choices: Sequence[Wire]) -> Wire:
-        """The choice of this number; all have one width."""
+        """Return the choice of this number; all have one width."""
         if all(choice == choices[0] for choice in choices):
             return choices[0]
         bits = choices[0].bits
@@ -255,7 +257,7 @@ class HardwareModule:
         return made
 
     def table(self, index: Wire, rows: Sequence[int], bits: int) -> Wire:
-        """The row of this number, of known words, modulo 2^bits."""
+        """Return the row of this number, of known words, modulo 2^bits."""
         # As signed literals; the first that is printed has the highest index.
         words = [row - (row >> (bits - 1) << bits) for row in rows]
         text = ", ".join(f"{word} : i{bits}" for word in reversed(words))
@@ -269,7 +271,7 @@ class HardwareModule:
     def register(
         self, value: Wire, enable: Wire | None = None, *, reset: int | None = None
     ) -> Wire:
-        """What `value` was in the cycle before, or when `enable` last was 1."""
+        """Return what `value` was in the cycle before, or when `enable` last was 1."""
         name = self.name_for("r")
         self.define_register(Wire(name, value.bits), value, enable, reset=reset)
         return Wire(name, value.bits)
@@ -277,7 +279,7 @@ class HardwareModule:
     def define_register(
         self, wire: Wire, value: Wire, enable: Wire | None = None, *, reset: int | None = None
     ) -> None:
-        """A register under a name that may have been used before, for loops."""
+        """Define a register under a name that may have been used before, as loops need."""
         op = "seq.compreg" if enable is None else "seq.compreg.ce"
         at = "" if enable is None else f", {enable.name}"
         start = "" if reset is None else f" reset %rst, {self.constant(reset, wire.bits).name}"
@@ -287,7 +289,7 @@ class HardwareModule:
         self._netlist.register(wire.name, self._bits(value), enabled, starts)
 
     def later(self, wire: Wire, cycles: int, *, reset: int | None = None) -> Wire:
-        """What a wire was so many cycles ago."""
+        """Return what a wire was so many cycles ago."""
         for _ in range(cycles):
             key = f"register {wire.name} {reset}"
             if key not in self._made:
@@ -296,7 +298,7 @@ class HardwareModule:
         return wire
 
     def memory(self, depth: int, read: Wire, write: Wire, data: Wire, enable: Wire) -> Wire:
-        """A memory with one port of each kind; it gives what is at `read` a cycle later.
+        """Return a memory with one port of each kind; it gives what is at `read` a cycle later.
 
         Nobody reads what is written in the same cycle.
         """
@@ -350,7 +352,9 @@ class HardwareModule:
         )
 
     def counter(self, end: int, step: Wire, name: str) -> tuple[Wire, Wire]:
-        """Counts steps from 0 to `end` - 1 and again; its value, and whether it is the last."""
+        """Count steps from 0 to `end` - 1 and again; return the count, and whether it is
+        the last.
+        """
         bits = index_bits(end)
         if end == 1:
             return self.constant(0, bits), self.constant(1, 1)
@@ -389,6 +393,6 @@ def factor_bits(value: int, bits: int) -> int:
 
 
 def odd_factor(value: int, bits: int) -> int:
-    """A signed number of so many bits, given modulo 2^bits, without its powers of two."""
+    """Return a signed number of so many bits, given modulo 2^bits, without its powers of two."""
     value %= 1 << bits
     return (value - (value >> (bits - 1) << bits)) >> _zeros(value)

@@ -156,7 +156,7 @@ def harness(
     outputs: Sequence[StreamPort],
     weights: Sequence[WeightsOp] = (),
 ) -> str:
-    """The source."""
+    """Return the source."""
     memories = [MemoryText(at, op) for at, op in enumerate(weights)]
     sources = ", ".join(f"{{in[{p.number}], {p.words}, beats_in[{p.number}]}}" for p in inputs)
     sinks = ", ".join(f"{{out[{p.number}], {p.words}, beats_out[{p.number}]}}" for p in outputs)
@@ -195,7 +195,7 @@ int64_t {SYMBOL}(const uint32_t *const *in, uint32_t *const *out, const int64_t 
 def _cycle(
     inputs: Sequence[StreamPort], outputs: Sequence[StreamPort], memories: Sequence["MemoryText"]
 ) -> str:
-    """What happens in a cycle."""
+    """Return what happens in a cycle."""
     drive = "source[{i}].drive(top.s{i}_tdata, top.s{i}_tvalid, random.below(valid));"
     take = "sink[{i}].take(top.m{i}_tdata, top.m{i}_tvalid && top.m{i}_tready);"
     fair = "".join(f" && memory{one.number}.is_fair" for one in memories)

@@ -59,7 +59,7 @@ class StreamPort:
         return used.view(self.dtype.newbyteorder("<")).astype(self.dtype)
 
     def tensor(self, words: Array, shape: tuple[int, ...]) -> Array:
-        """The tensor of this shape, whose beats these are."""
+        """Return the tensor of this shape, whose beats these are."""
         pixels = self.lanes(words)
         moved = (shape[0], *shape[2:], shape[1])
         return np.ascontiguousarray(np.moveaxis(pixels.reshape(moved), -1, 1))

@@ -66,7 +66,7 @@ class Storage:
 
 
 def storage_of(words: int, bits: int, *, at_once: bool) -> Storage:
-    """A memory that is written, and read `at_once` or a cycle later."""
+    """Return a memory that is written, and read `at_once` or a cycle later."""
     deep, wide = (32, 6) if words <= 32 else (64, 3)
     tables = -(-words // deep) * -(-bits // wide)
     shapes = [(-(-words // deep), -(-bits // wide)) for deep, wide in _BLOCK_WIDTHS]

@@ -30,7 +30,9 @@ class Sequences:
         return self._module.table(index, [int(one) for one in numbers], bits)
 
     def _counter(self, step: Wire, extent: int) -> tuple[Wire, Wire, Wire]:
-        """Counts a step: its value, whether it is the last, and the step of what goes around it."""
+        """Add a counter; return its value, whether it is the last, and the step of the counter
+        around it.
+        """
         key = step.name, extent
         if key not in self._counters:
             value, last = self._module.counter(extent, step, "loop")

@@ -12,7 +12,8 @@ from braid.lowering.fpga.rtl.hardware import HardwareModule, Wire, index_bits
 
 
 def stage_module(name: str, stage: StageOp) -> HardwareModule:
-    """The module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`, `write`.
+    """Return the module: `valid`/`data` per stream with one `take` for all; `room`, `reserve`,
+    `write`.
 
     With weights also `weights_valid`, `weights`, and `weights_take`.
     """
@@ -131,7 +132,7 @@ def _position_registers(module: HardwareModule, loops: Loops) -> tuple[Wire, Wir
 
 
 def _column(module: HardwareModule, loops: Loops, position: Wire, advance: Wire) -> Wire:
-    """The position's column; 0 again when an image begins."""
+    """Return the position's column; 0 again when an image begins."""
     width = loops.image[1]
     bits = index_bits(width)
     if width == 1:
@@ -157,7 +158,9 @@ def _define_positions(
     last_fold: Wire,
     control: _Control,
 ) -> None:
-    """The position, and that of the next output's end; which pixels are inside of the image."""
+    """Define the position, that of the next output's end, and which pixels are inside of
+    the image.
+    """
     bits = position.bits
     zero, one = module.constant(0, bits), module.constant(1, bits)
     wraps = module.equals(position, loops.positions - 1)
@@ -188,7 +191,7 @@ def _define_positions(
 
 
 def _inside(module: HardwareModule, loops: Loops, dim: int, tap: int, counter: Wire) -> Wire:
-    """Whether the tap of an output's window is a pixel of the image, in this dim."""
+    """Return whether the tap of an output's window is a pixel of the image, in this dim."""
     stride, extent = loops.strides[dim], loops.image[dim]
     offset = tap * loops.dilations[dim] - loops.pad_low[dim]
     least = max(0, -(offset // stride))
@@ -212,7 +215,7 @@ def _window(
     element: IntegerType,
     bits: int,
 ) -> list[Wire]:
-    """The lanes of the window in cycle 2, with `pad_value` outside of the image."""
+    """Return the lanes of the window in cycle 2, with `pad_value` outside of the image."""
     loops = stage.loops
     rows = _rows_of_pixels(module, loops, control, data)
     # The first iteration of a position brings its pixel, whatever others follow.
@@ -238,7 +241,7 @@ def _window(
 
 
 def _always(loops: Loops) -> bool:
-    """Whether no window reaches over an edge."""
+    """Return whether no window reaches over an edge."""
     return all(
         low == 0 and (out - 1) * stride + reach < extent
         for low, out, stride, reach, extent in zip(

@@ -104,7 +104,9 @@ class _Synthesis:
         ]
 
     def _hold_factors(self) -> None:
-        """Registers of factors: each slice has its own, and there is another if others read it."""
+        """Count registers of factors into their DSP slices; other readers need a register of their
+        own.
+        """
         for cell in self.cells:
             for word in cell.words if cell.slices else ():
                 bits = set(word) - {0, HIGH}
@@ -113,7 +115,7 @@ class _Synthesis:
         self.held.update(bit for bit in self.registers if not self.readers[bit])
 
     def _fill_slice(self, cell: Cell) -> None:
-        """Registers behind the product; a sum that reads them, and its own."""
+        """Count the registers after a product, and a sum that reads them, into its DSP slice."""
         made = self._registered([cell.output[at] for at in self._columns(cell)])
         total = self.sums_of.get(made[0])
         if total is None or total in self.held_sums:
@@ -123,7 +125,9 @@ class _Synthesis:
             self._registered([total.output[at] for at in self._columns(total)])
 
     def _hold_words(self, cell: Cell) -> None:
-        """Registers that alone read a block RAM are its own; its address has some instead."""
+        """Count registers that alone read a block RAM as its own; else its address is
+        registered.
+        """
         own = [self.registers_of.get(cell.output[at]) for at in self._columns(cell)]
         made = [one for one in own if one is not None and self._is_plain(one)]
         if made == own:
@@ -131,12 +135,16 @@ class _Synthesis:
             self.addresses += len(set(cell.words[0]) - {0, HIGH})
 
     def _is_plain(self, bit: int) -> bool:
-        """A register that is always written, never reset, and the only reader of its source."""
+        """Return a register that is always written, never reset, and the only reader of its
+        source.
+        """
         source, cell = self.registers[bit]
         return self.readers[source] == 1 and not cell.control and not cell.reset
 
     def _registered(self, bits: Sequence[int]) -> Sequence[int]:
-        """The registers of a word that nothing else reads, in the slice with it; or the word."""
+        """Return the registers of a word that nothing else reads, in the slice with it; or the
+        word.
+        """
         if all(bit in self.registers_of and self.readers[bit] == 1 for bit in bits):
             made = [self.registers_of[bit] for bit in bits]
             self.held.update(made)
@@ -169,7 +177,9 @@ class _Synthesis:
                 self.chosen_sums |= {first, second}
 
     def _count_carries(self, cell: Cell) -> None:
-        """A table for each bit of which both operands are unknown; each input has one reader."""
+        """Count a table for each bit of which both operands are unknown; each input has one
+        reader.
+        """
         if cell in self.held_sums or cell in self.chosen_sums:
             return
         # Carries go up to the last bit that is read.
@@ -187,7 +197,9 @@ class _Synthesis:
                         self.inverted.add(max(left, right))
 
     def _take_in(self, bit: int, beside: int) -> frozenset[int]:
-        """The inputs of the table that only this one reads, if so many and `beside` are few."""
+        """Return the inputs of the table that only this one reads, if so many and `beside`
+        are few.
+        """
         own = self.inside.get(bit, frozenset[int]())
         if own and self.readers[bit] == 1 and len(own) + beside <= _TABLE_INPUTS:
             return self.inside.pop(bit)
@@ -243,7 +255,7 @@ class _Synthesis:
 
 
 def _live(roots: Iterable[int], drivers: dict[int, tuple[Cell, int]]) -> set[int]:
-    """The signals that roots follow from, with them."""
+    """Return the signals that roots follow from, with them."""
     live, left = set(roots), list(roots)
     # Of cells that are not bitwise: how far their words are read.
     ends: dict[Cell, int] = {}

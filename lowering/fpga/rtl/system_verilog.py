@@ -29,7 +29,8 @@ _IMPORTING = Lock()
 
 
 def system_verilog(modules: str, before: Sequence[str] = ()) -> str:
-    """The text of `hw` modules in SystemVerilog, with these passes of CIRCT `before` its own.
+    """Return the text of `hw` modules in SystemVerilog, with these passes of CIRCT `before` its
+    own.
 
     Raises UnsupportedError where CIRCT is not installed, and BraidError where it rejects them.
     """

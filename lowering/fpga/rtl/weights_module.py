@@ -70,7 +70,7 @@ def weights_module(name: str, op: WeightsOp) -> HardwareModule:
 
 
 def _ends_burst(module: HardwareModule, op: WeightsOp, take: Wire) -> Wire:
-    """Whether a word is taken that is the last of its burst."""
+    """Return whether a word is taken that is the last of its burst."""
     word, last = module.counter(op.words, take, "word")
     burst = op.burst.value.data
     if burst == 1:
@@ -120,7 +120,7 @@ def _buffer(module: HardwareModule, op: WeightsOp, data: Wire, comes: Wire, take
 
 
 def memory_words(op: WeightsOp) -> list[int]:
-    """What is in memory, word by word, the first lane of a row lowest."""
+    """Return what is in memory, word by word, the first lane of a row lowest."""
     bits = stream_of(op.output).element.width.data
     mask = (1 << bits) - 1
     words: list[int] = []

@@ -45,14 +45,16 @@ def uses_of(resources: Resources) -> Uses:
 
 
 def resources_used(uses: Uses) -> Resources:
-    """The inverse of `uses_of`."""
+    """Return the inverse of `uses_of`."""
     dsp, halves, lut, ff, memory = uses
     return Resources(dsp, halves / 2, lut, ff, memory)
 
 
 @dataclass(frozen=True)
 class Memory:
-    """That beside a part: most bits of a port, and cycles until it answers a request."""
+    """The memory beside a part: the most bits of a port, and the cycles until it answers a
+    request.
+    """
 
     port: int
     latency: int
@@ -184,14 +186,14 @@ class _Counter:
         return _of_each(known, lambda one: factor_bits(one, bits))
 
     def _odd(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
-        """The known factors without their powers of two; None where they are not known."""
+        """Return the known factors without their powers of two; None where they are not known."""
         known = self._known(value, folds, wide=wide)
         if known is None:
             return None
         return _of_each(known, lambda one: odd_factor(one, bits_of(value)))
 
     def _known(self, value: SSAValue, folds: Pair, *, wide: bool) -> Integers | None:
-        """The numbers in the lanes of a value, if they are the same in all folds."""
+        """Return the numbers in the lanes of a value, if they are the same in all folds."""
         if not isinstance(value.owner, TableOp) or value in self.by_pixel:
             return None
         rows = rows_of(self.rows[value], folds, self.terms if wide else None)
@@ -200,7 +202,7 @@ class _Counter:
     def _kinds(
         self, value: SSAValue, kinds: dict[SSAValue, Integers], folds: Pair, *, wide: bool
     ) -> Integers:
-        """A number for each lane; equal where it is the same wire."""
+        """Return a number for each lane; equal where it is the same wire."""
         if value in kinds:
             return kinds[value]
         if value in self.by_pixel:
@@ -239,13 +241,13 @@ def _of_each(numbers: Integers, found: Callable[[int], int]) -> Integers:
 
 
 def _counted(pairs: Integers) -> tuple[list[Pair], list[int]]:
-    """Those that differ, and how many there are of each."""
+    """Return the distinct pairs, and how many there are of each."""
     found, counts = np.unique(pairs, axis=0, return_counts=True)
     return [(int(left), int(right)) for left, right in found], counts.tolist()
 
 
 def _numbered(rows: Integers) -> Integers:
-    """A number for each row, from 0 on in their order; equal rows have the same."""
+    """Return a number for each row, from 0 on in their order; equal rows have the same."""
     if rows.shape[1] > _FEW:
         inverse: Integers = np.unique(rows, axis=0, return_inverse=True)[1]
         return inverse.ravel()

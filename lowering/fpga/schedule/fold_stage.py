@@ -37,7 +37,8 @@ def _terms(op: CombineOp) -> int:
 
 
 def folded(stage: StageOp, folds: Pair) -> StageOp:
-    """The stage in `folds` = (groups of channels, parts of a sum), which divide; not inserted.
+    """Return the stage in `folds` = (groups of channels, parts of a sum), which divide; not
+    inserted.
 
     `stage` has no folds: it computes all channels and terms of an output in one iteration.
     """
@@ -53,7 +54,7 @@ def folded(stage: StageOp, folds: Pair) -> StageOp:
 
 
 def _weights(rows: Integers, loops: Loops, latency: int) -> WeightsOp:
-    """What reads the rows, one for each iteration that computes."""
+    """Return what reads the rows, one for each iteration that computes."""
     steps = (loops.pixels if loops.over_image else prod(loops.outputs)) * prod(loops.folds)
     words, lanes = rows.shape
     port = port_bits(lanes * bits_for(int(rows.min()), int(rows.max())))
@@ -71,7 +72,7 @@ def _weights(rows: Integers, loops: Loops, latency: int) -> WeightsOp:
 
 
 def factors_of(stage: StageOp) -> TableOp | None:
-    """The known factors of what a stage without folds sums up; the most, if several are."""
+    """Return the known factors of what a stage without folds sums up; the most, if several are."""
     wide = terms_before_sums(stage.body.block)
     tables = [
         op
@@ -82,7 +83,7 @@ def factors_of(stage: StageOp) -> TableOp | None:
 
 
 def factor_rows(stage: StageOp, folds: Pair) -> Integers:
-    """[iterations, lanes] of `factors_of` a stage: of an output, or of an image."""
+    """Return [iterations, lanes] of `factors_of` a stage: of an output, or of an image."""
     table = factors_of(stage)
     assert table is not None, "known factors were chosen to be read"
     is_wide = table.output in terms_before_sums(stage.body.block)
@@ -111,7 +112,7 @@ class _Folder:
         self.wide = terms_before_sums(self.old)
 
     def body(self) -> Block:
-        """The ops in their order."""
+        """Return the ops in their order."""
         for op in self.old.ops:
             self._add(op)
         last = cast(YieldOp, self.old.last_op)
@@ -124,7 +125,7 @@ class _Folder:
         return rows_of(numbers, (self.groups, self.parts), self.terms if wide else None)
 
     def _operand(self, value: SSAValue, needed: int, *, wide: bool = False) -> SSAValue:
-        """A value in the folded body; numbers that are known are there in cycle `needed`."""
+        """Return a value in the folded body; numbers that are known are there in cycle `needed`."""
         if value in self.read:
             return self.read[value]
         if isinstance(value.owner, TableOp) and value.owner.by.data == "image":
@@ -156,7 +157,9 @@ class _Folder:
                 pass
 
     def _combined(self, op: CombineOp | AccumulateOp, value: SSAValue, count: int) -> SSAValue:
-        """Sums over the image have a combine, an accumulate, or both, which become one sum."""
+        """Return sums over the image have a combine, an accumulate, or both, which become
+        one sum.
+        """
         goes_on = any(isinstance(use.operation, AccumulateOp) for use in op.output.uses)
         if goes_on:
             return value
@@ -178,7 +181,9 @@ class _Folder:
 
 
 def rows_of(numbers: Integers, folds: Pair, terms: int | None) -> Integers:
-    """[groups, parts, lanes] of numbers for all channels, or all of these and their `terms`."""
+    """Return [groups, parts, lanes] of numbers for all channels, or all of these and their
+    `terms`.
+    """
     groups, parts = folds
     if terms is None:
         return numbers.reshape(groups, 1, -1)

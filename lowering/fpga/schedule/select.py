@@ -83,14 +83,14 @@ class Schedule:
 
 
 def budget_of(machine: Machine) -> Uses:
-    """What a part has."""
+    """Return what a part has."""
     dsp, bram, lut, ff = (machine.fact(name) for name in ("dsp", "bram36", "lut", "ff"))
     memory = 8 * machine.fact("memory_bandwidth", 0) / machine.fact("clock")
     return tuple(int(one) for one in (dsp, 2 * bram, lut, ff, memory))
 
 
 def memory_of(machine: Machine) -> Memory | None:
-    """That beside a part, if it has one."""
+    """Return the memory beside a part, if it has one."""
     port = int(machine.fact("memory_port", 0))
     if port == 0:
         return None
@@ -181,7 +181,7 @@ class _FoldSearch:
         self.measured: dict[tuple[int, Fold], Uses] = {}
 
     def reading(self, memory: Memory) -> "_FoldSearch":
-        """The same where stages may read their factors; what was measured is not again."""
+        """Return the same where stages may read their factors; what was measured is not again."""
         folds = [
             with_reads(one, own, memory) for one, own in zip(self.workers, self.folds, strict=True)
         ]
@@ -190,11 +190,11 @@ class _FoldSearch:
         return found
 
     def found(self) -> Selection | None:
-        """The fastest that fit."""
+        """Return the fastest that fit."""
         return fastest_measured(self.choices, self.budget, self.measure)
 
     def smallest(self) -> Uses:
-        """What all stages take, each as small as it was seen to be."""
+        """Return what all stages take, each as small as it was seen to be."""
         found: list[Uses] = []
         for stage, own in enumerate(self.choices):
             self.measure(
@@ -205,7 +205,7 @@ class _FoldSearch:
         return tuple(map(sum, zip(*found, strict=True)))
 
     def measure(self, stage: int, choice: int) -> Uses:
-        """What the module of a stage takes."""
+        """Return what the module of a stage takes."""
         fold = self.folds[stage][choice]
         key = stage, fold
         if key not in self.measured:
@@ -224,7 +224,7 @@ def scheduled_design(
 def scheduled_designs(
     designs: Sequence[DesignOp], budget: Uses, memory: Memory | None = None
 ) -> list[tuple[DesignOp, Schedule]]:
-    """Copies of designs without folds that fit `budget` with their channels, and have depths.
+    """Copy of designs without folds that fit `budget` with their channels, and have depths.
 
     Raises as `select_schedules`.
     """
@@ -254,7 +254,7 @@ def unrolled(stage: StageOp | PermuteOp, folds: Pair) -> Pair:
 
 
 def measured_uses(stage: StageOp | PermuteOp, fold: Fold, memory: Memory | None = None) -> Uses:
-    """What the module of the folded stage takes, with that which reads its factors."""
+    """Return what the module of the folded stage takes, with that which reads its factors."""
     if isinstance(stage, PermuteOp):
         made = with_banks(stage, fold.folds)
         used = module_of("stage", made).resources
@@ -315,7 +315,7 @@ def _as_decided(op: StageOp | PermuteOp) -> StageOp | PermuteOp:
 
 
 def check_applied(design: DesignOp) -> None:
-    """Raises BraidError for a stage that is not folded as its `unroll` says."""
+    """Raise BraidError for a stage that is not folded as its `unroll` says."""
     for one in workers_of(design):
         now = (1, 1)
         if isinstance(one, PermuteOp):
@@ -334,7 +334,7 @@ def check_applied(design: DesignOp) -> None:
 
 
 def _folds(stage: StageOp) -> Pair:
-    """Those of `unroll`. Raises BraidError where it does not divide."""
+    """Return the folds that `unroll` leaves. Raises BraidError where it does not divide."""
     assert stage.unroll is not None
     all_of = stream_of(stage.output).lanes.data, terms_of(stage)
     chosen = stage.unroll.get_values()

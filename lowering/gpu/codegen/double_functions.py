@@ -53,7 +53,7 @@ def _exp(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _log(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """n · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa in [√½, √2)."""
+    """N · ln 2 + 2 artanh s with s = (m - 1) / (m + 1), m the mantissa in [√½, √2)."""
     (x,) = arguments
     mantissa, exponent = split(w, x, Bits("i64", 52, 1023))
     s = w.div(w.sub(mantissa, w.number(1.0)), w.add(mantissa, w.number(1.0)))
@@ -114,7 +114,9 @@ def _tan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
 
 
 def _atan(w: FunctionWriter, arguments: Sequence[Value]) -> Value:
-    """Turned into [0, 2 - √3] by π/2 - atan(1/x) and by π/6, and there the series."""
+    """Return atan(x): the argument is reduced to [0, 2 - √3] by π/2 - atan(1/x) and by π/6, then a
+    series.
+    """
     (x,) = arguments
     size = w.intrinsic("fabs", x)
     above = w.compare("ogt", size, w.number(1.0))

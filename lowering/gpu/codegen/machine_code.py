@@ -57,7 +57,7 @@ _OTHER = f"another one is found by CUDA_HOME, PATH, or {_INSTALL}, in this order
 
 
 def find_tool(name: str) -> str:
-    """The path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
+    """Return the path of `ptxas` or `nvdisasm`: of CUDA_HOME, PATH, or NVIDIA's packages of PyPI.
 
     Raises BraidError where there is none.
     """
@@ -93,7 +93,8 @@ def assemble(ptx: bytes, architecture: str) -> MachineCode:
 
 
 def cubin_of(ptx: bytes, architecture: str, cache: ObjectCache | None = None) -> bytes:
-    """The code that `assemble` makes, through the cache, by the PTX and the assembler's version.
+    """Return the code that `assemble` makes, through the cache, by the PTX and the assembler's
+    version.
 
     Raises as that does.
     """
@@ -109,7 +110,7 @@ def cubin_of(ptx: bytes, architecture: str, cache: ObjectCache | None = None) ->
 
 
 def disassemble(cubin: bytes) -> str:
-    """The machine code as text (SASS). Raises BraidError where there is no disassembler."""
+    """Return the machine code as text (SASS). Raises BraidError where there is no disassembler."""
     with tempfile.TemporaryDirectory(prefix="braid-ptx-") as name:
         file = Path(name) / "kernels.cubin"
         file.write_bytes(cubin)

@@ -23,7 +23,7 @@ _OPTIMIZATION_LEVEL = 3
 
 
 def nvvm_text(text: str) -> str:
-    """The module in the `nvvm` dialect. Raises BraidError where upstream MLIR rejects it."""
+    """Return the module in the `nvvm` dialect. Raises BraidError where upstream MLIR rejects it."""
     return run_upstream_passes(text, NVVM_PASSES)
 
 
@@ -73,7 +73,9 @@ def _added(text: str, module: str) -> str:
 
 
 def _annotate_loop(op: Any) -> Any:
-    """What is said of a loop stays with its branch, but under a name that is not translated."""
+    """Return what is said of a loop stays with its branch, but under a name that is not
+    translated.
+    """
     if LOOP_ANNOTATION in op.attributes:
         op.attributes[LOOP_ANNOTATION.removeprefix("llvm.")] = op.attributes[LOOP_ANNOTATION]
     return ir.WalkResult.ADVANCE
@@ -100,7 +102,7 @@ def _target_machine(machine: Machine) -> Any:
 
 
 def optimized_ir(llvm_ir: str, machine: Machine) -> str:
-    """The LLVM IR that becomes PTX. Raises BraidError if LLVM rejects it."""
+    """Return the LLVM IR that becomes PTX. Raises BraidError if LLVM rejects it."""
     target = _target_machine(machine)
     try:
         module = llvm.parse_assembly(llvm_ir)

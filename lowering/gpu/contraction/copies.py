@@ -45,7 +45,7 @@ class TileCopy:
     fixed: list[Value] = field(default_factory=list[Value])
 
     def __post_init__(self) -> None:
-        """How wide copies are: 0 for elements that are too narrow or too scattered to copy."""
+        """Find how wide copies are: 0 for elements that are too narrow or too scattered to copy."""
         self.width = self.operand.chunk(self.along_depth)
         self.distance = i32 if self.operand.reach < _FAR else i64
         per = self.width or min(CHUNK, _GATHERED * self.operand.bytes)
@@ -68,7 +68,7 @@ class TileCopy:
         return prod(extent for extent, _ in self.operand.depths)
 
     def prepare(self, code: Code, thread: Value, start: Value, batch: Value) -> None:
-        """What is the same for all stages; `start` is the first line of the block's tile."""
+        """Emit what all stages share; `start` is the first row or column of the block's tile."""
         self.unit = code.rem(thread, self.units)
         self.first = code.div(thread, self.units)
         pointer = code.pointer(self.operand.value)
@@ -103,7 +103,9 @@ class TileCopy:
             self.targets.append(target if self.within is None else code.add(target, self.within))
 
     def issue(self, code: Code, shared: Value, depth: Value, numbers: Sequence[int]) -> None:
-        """The thread's copies of these numbers, of the tile that begins at `depth`."""
+        """Issue the thread's copies of these numbers, of the tile that begins at `depth`
+        along K.
+        """
         for n in numbers:
             target = code.at(shared, self.targets[n])
             if self.place.lines % self.step == 0:
@@ -169,13 +171,13 @@ class TileCopy:
         return code.offset(line, self.operand.lines, self.operand.bytes, self.distance)
 
     def _source(self, code: Code, line: Value, depth: Value) -> Value:
-        """What is at a depth of the line that begins there."""
+        """Return what is at a depth of the line that begins there."""
         own = code.offset(depth, self.operand.depths, self.operand.bytes, self.distance)
         whole = code.add(line, own)
         return code.at(self.begin, code.wide(whole) if self.distance == i32 else whole)
 
     def _chunk(self, code: Code) -> tuple[Value, Value | None]:
-        """The chunk of a line that the thread's unit is in, and where in it."""
+        """Return the chunk of a line that the thread's unit is in, and where in it."""
         bytes_ = self.per_unit * self.operand.bytes
         if bytes_ >= CHUNK:
             return code.mul(self.unit, bytes_ // CHUNK), None

@@ -90,7 +90,7 @@ class Epilogue:
         return dims[-1] if dims else None
 
     def width(self, columns: Sequence[Part]) -> int:
-        """How many neighbours a thread takes at once, of these columns."""
+        """Return how many neighbours a thread takes at once, of these columns."""
         if not columns or columns[-1].factor != 1:
             return 1
         if any(self.dims[value][-1] != columns[-1].dim for value in self.results):
@@ -124,7 +124,7 @@ class Epilogue:
         lane_dim: int | None,
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """Computes with sums that are neighbours along `lane_dim` from `point` on, and stores.
+        """Compute with sums that are neighbours along `lane_dim` from `point` on, and store them.
 
         `values` are the entry's buffers.
         """
@@ -184,7 +184,7 @@ class Epilogue:
 def _dims_of(
     nest: linalg.GenericOp, known: Mapping[SSAValue, tuple[int, ...]]
 ) -> tuple[int, ...] | None:
-    """The contraction's dims for those of an elementwise nest that reads what is known."""
+    """Return the contraction's dims for those of an elementwise nest that reads what is known."""
     loops = loops_of(nest)
     first = len(nest.inputs)
     if not all(loops.is_parallel) or any(
@@ -202,7 +202,7 @@ def _dims_of(
 
 
 def _permutation(map: AffineMap) -> tuple[int, ...] | None:
-    """The dims that a map lists, if it lists some or all of them, each once."""
+    """Return the dims that a map lists, if it lists some or all of them, each once."""
     dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
     return tuple(dims) if len(dims) == len(map.results) == len(set(dims)) else None
 
@@ -234,7 +234,7 @@ def _read(
 
 
 def point_of(code: Code, parts: Sequence[Part], number: Value) -> Point:
-    """The indices of dims at number `number` of the parts, row-major."""
+    """Return the indices of dims at number `number` of the parts, row-major."""
     point: Point = {}
     size = prod(part.extent for part in parts)
     for position, part in enumerate(parts):
@@ -248,7 +248,7 @@ def point_of(code: Code, parts: Sequence[Part], number: Value) -> Point:
 
 
 def merge_points(code: Code, *points: Point) -> Point:
-    """Indices of dims, of which each point has a part."""
+    """Return indices of dims, of which each point has a part."""
     merged: Point = {}
     for point in points:
         for dim, value in point.items():
@@ -257,7 +257,9 @@ def merge_points(code: Code, *points: Point) -> Point:
 
 
 def _is_vector(buffer: SSAValue, map: AffineMap, lane: int, width: int) -> bool:
-    """Whether neighbours along a dim of a nest are neighbours in memory, at aligned places."""
+    """Return whether neighbours along a dim of a nest are neighbours in memory, at aligned
+    places.
+    """
     *outer, inner = map.results
     strides = _strides(buffer)
     follows = isinstance(inner, AffineDimExpr) and inner.position == lane and strides[-1] == 1

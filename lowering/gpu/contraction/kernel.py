@@ -54,7 +54,8 @@ class Product:
     def of(
         function: FuncOp, operands: int, tiles: Tiles, number: Number | None = None
     ) -> "Product | None":
-        """That of a bufferized kernel: a fill with zeros, the contraction, elementwise nests.
+        """Return the kernel of a bufferized function: a fill with zeros, the contraction,
+        elementwise nests.
 
         What is multiplied may be told: f32 as tf32. None for other kernels.
         """
@@ -186,7 +187,7 @@ class Product:
         entry: str,
         scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's arguments for the kernel's.
+        """Emit the code of a thread; `values` are the entry's arguments for the kernel's.
 
         Blocks that have a part of the depths leave their sums in `scratch`.
         """
@@ -217,11 +218,13 @@ class Product:
     def whole_tile(
         self, where: tuple[Value, Value, Value, Value], values: Mapping[SSAValue, SSAValue]
     ) -> Tile:
-        """A tile of which a block has all depths."""
+        """Return a tile of which a block has all depths."""
         return Tile(where, None, lambda at, sums, p: self.write(at, sums, p, values), self.width)
 
     def emit_totals(self, code: Code, values: Mapping[SSAValue, SSAValue], scratch: Value) -> None:
-        """The code of a thread of the entry that adds up parts and does what follows."""
+        """Emit the code of a thread of the second split-K entry, which adds up parts and applies
+        the epilogue.
+        """
         partial = self.partial
         assert partial is not None
         thread = code.add(code.mul(code.block(), THREADS), code.thread())
@@ -249,7 +252,7 @@ class Product:
     def _tile_at(
         self, code: Code, thread: Value, block: Value
     ) -> tuple[Value, Value, Value, Value]:
-        """The thread, the batch, and the first row and column of a block's tile."""
+        """Return the thread, the batch, and the first row and column of a block's tile."""
         column_tile = code.rem(block, self.column_tiles)
         rest = code.div(block, self.column_tiles)
         row = code.mul(code.rem(rest, self.row_tiles), self.tiles.rows)
@@ -279,7 +282,7 @@ class Product:
         shared: Value,
         tile: Tile,
     ) -> None:
-        """What follows of the tile's sums, which cores have staged, by the threads of the block."""
+        """Apply the epilogue to the tile's sums in shared memory, by all threads of the block."""
         thread, batch, row, column = tile.where
         width = tile.width
         per_row = self.tiles.columns // width
@@ -308,7 +311,7 @@ class Product:
         place: tuple[Value, Value, Value],
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """The epilogue of sums at a batch, a row, and neighbouring columns."""
+        """Apply the epilogue to sums at a batch, a row, and neighbouring columns; store them."""
         kinds = (self.problem.batches, self.problem.rows, self.problem.columns)
         points = [point_of(code, parts, n) for parts, n in zip(kinds, place, strict=True)]
         lane = self.problem.columns[-1].dim if self.problem.columns else None
@@ -329,7 +332,7 @@ class Product:
         values: Mapping[SSAValue, SSAValue],
         tile: Tile,
     ) -> list[Value]:
-        """The thread's sums over the depths of its block."""
+        """Return the thread's sums over the depths of its block."""
         thread, batch, row, column = tile.where
         lines = (self.tiles.rows, self.tiles.columns)
         operands = (self.problem.a, self.problem.b)
@@ -366,7 +369,9 @@ class ProductNests:
 
 
 def product_nests(function: FuncOp) -> ProductNests | None:
-    """Those of a kernel that fills sums with zeros, adds to them, and then has other nests."""
+    """Return the nests of a kernel that fills sums with zeros, adds to them, and then has other
+    nests.
+    """
     nests = sum_nests(function)
     start = None if nests is None else nests.start.owner
     if not isinstance(start, arith.ConstantOp) or float(cast(Any, start.value).value.data) != 0:
@@ -375,7 +380,7 @@ def product_nests(function: FuncOp) -> ProductNests | None:
 
 
 def sum_nests(function: FuncOp) -> ProductNests | None:
-    """The same, whatever sums are filled with, and whether they are sums or maxima."""
+    """Return the same, whatever sums are filled with, and whether they are sums or maxima."""
     nests: list[linalg.GenericOp | linalg.FillOp] = []
     constants: list[Operation] = []
     for op in list(function.body.block.ops)[:-1]:

@@ -31,13 +31,14 @@ class Cores(Protocol):
         ...
 
     def prepare(self, code: Code, thread: Value) -> None:
-        """What is the same for all stages."""
+        """Emit what all stages share."""
         ...
 
     def load(
         self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
     ) -> list[Value]:
-        """The thread's fragments of a step of the stage at `shared`; `before` of the step before.
+        """Return the thread's fragments of a step of the stage at `shared`; `before` of the step
+        before.
 
         They are read while those of the step before are multiplied.
         """
@@ -46,11 +47,11 @@ class Cores(Protocol):
     def multiply(
         self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int
     ) -> list[Value]:
-        """The sums and the products of a step."""
+        """Return the sums and the products of a step."""
         ...
 
     def stage(self, code: Code, shared: Value, sums: Sequence[Value]) -> None:
-        """Writes the thread's sums to the rows of the tile."""
+        """Write the thread's sums to the rows of the tile."""
         ...
 
 
@@ -68,7 +69,7 @@ class Ring:
         return self.stages - 1
 
     def next(self, code: Code, slot: Value) -> Value:
-        """The slot after this one."""
+        """Return the slot after this one."""
         more = code.add(slot, self.size)
         wraps = code.equal(more, self.stages * self.size)
         return code.select(wraps, code.number(0), more)
@@ -89,7 +90,7 @@ class MainLoop:
     begin: Value | None = None
 
     def emit(self, code: Code) -> list[Value]:
-        """The thread's sums."""
+        """Return the thread's sums."""
         cores, ring = self.cores, self.ring
         for stage in range(ring.ahead):
             at = code.number(min(stage, self.turns - 1) * self.depth)
@@ -112,7 +113,7 @@ class MainLoop:
         return [(copy, n) for copy in self.copies for n in range(copy.count)]
 
     def _issue(self, code: Code, slot: Value, at: Value, first: int, last: int) -> None:
-        """Copies number `first` to `last` of the stage that begins `at` depths behind the first."""
+        """Copy number `first` to `last` of the stage that begins `at` depths behind the first."""
         depth = at if self.begin is None else code.add(self.begin, at)
         for copy, n in self._work[first:last]:
             copy.issue(code, slot, depth, [n])
@@ -139,7 +140,7 @@ class MainLoop:
         return [next_read, read, further, *sums, *held]
 
     def _share(self, step: int) -> int:
-        """How many copies are issued until the end of a step.
+        """Return how many copies are issued until the end of a step.
 
         Behind the barrier, all threads have read what copies overwrite: the stage before, of which
         some still read the last steps while others are at the first.

@@ -49,7 +49,7 @@ class PlainCores:
         return code.number(0, Float32Type())
 
     def prepare(self, code: Code, thread: Value) -> None:
-        """The thread's first row, and its first column."""
+        """Compute the thread's first row and first column."""
         lane, warp = code.rem(thread, 32), code.div(thread, 32)
         across = self.tiles.rows // WARP_ROWS
         self.row = code.add(code.mul(code.rem(warp, across), 4), code.rem(lane, 4))
@@ -92,7 +92,7 @@ class PlainCores:
     def multiply(
         self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int
     ) -> list[Value]:
-        """The sums and the products of a step."""
+        """Return the sums and the products of a step."""
         values = list(sums)
         f32 = Float32Type()
         row_b = [code.element(part, n, f32) for part in fragments[_OWN:] for n in range(_VECTOR)]
@@ -104,7 +104,7 @@ class PlainCores:
         return values
 
     def stage(self, code: Code, shared: Value, sums: Sequence[Value]) -> None:
-        """Writes the thread's sums to the rows of the tile."""
+        """Write the thread's sums to the rows of the tile."""
         pitch = self.tiles.staged_pitch
         start = code.add(code.mul(self.row, pitch), code.mul(self.column, 4))
         for row in range(_OWN):

@@ -130,12 +130,13 @@ class Contraction:
         return self.nest.outputs[0]
 
     def count(self, parts: Sequence[Part]) -> int:
-        """How many points parts have."""
+        """Return how many points parts have."""
         return prod(part.extent for part in parts)
 
     @staticmethod
     def of(nest: linalg.GenericOp, inner: int | None) -> "Contraction | None":
-        """That of a nest on buffers whose result begins as zeros; None for other nests.
+        """Return the contraction of a nest on buffers whose result begins as zeros; None for other
+        nests.
 
         Dim `inner` of the nest is one of columns, if only one operand has it.
         """
@@ -210,7 +211,7 @@ def _kind(a: int, b: int, c: int) -> str | None:
 
 
 def _numbers(nest: linalg.GenericOp) -> tuple[Number, Number] | None:
-    """What a body multiplies that adds the product of its two operands to the result."""
+    """Return what a body multiplies that adds the product of its two operands to the result."""
     last = nest.body.block.last_op
     assert isinstance(last, linalg.YieldOp)
     if len(last.arguments) != 1 or len(nest.body.block.args) != 3:
@@ -234,7 +235,7 @@ def _numbers(nest: linalg.GenericOp) -> tuple[Number, Number] | None:
 
 
 def _number(value: SSAValue, arguments: Sequence[SSAValue]) -> tuple[SSAValue, Number] | None:
-    """The argument of the body that a factor is, maybe after a conversion."""
+    """Return the argument of the body that a factor is, maybe after a conversion."""
     owner = value.owner
     source = value
     if isinstance(owner, arith.ExtFOp | arith.ExtSIOp | arith.ExtUIOp):
@@ -254,7 +255,9 @@ def _number(value: SSAValue, arguments: Sequence[SSAValue]) -> tuple[SSAValue, N
 
 
 def _parts(maps: Sequence[AffineMap], extents: Sequence[int]) -> list[Part]:
-    """The dims; one whose quotient an operand is indexed by, as of groups, is two of them."""
+    """Return the dims; one whose quotient an operand is indexed by, as of groups, is two of
+    them.
+    """
     divisors: dict[int, int] = {}
     for map in maps:
         for expr in map.results:

@@ -176,7 +176,7 @@ def peak_rate(number: Number, machine: Machine) -> float:
 
 
 def share_of(tiles: Tiles, size: Size) -> float:
-    """Which part of that is assumed; of tiles beside the space, that of its slowest."""
+    """Return which part of that is assumed; of tiles beside the space, that of its slowest."""
     shape = (tiles.rows, tiles.columns, tiles.warp_rows, tiles.warp_columns)
     if size.number is Number.F32:
         return _PLAIN.get(shape, min(_PLAIN.values()))
@@ -187,7 +187,9 @@ def share_of(tiles: Tiles, size: Size) -> float:
 
 
 def schedules(size: Size, machine: Machine, level: int) -> Iterator[Tiles]:
-    """Those of a level, the fastest first: the best two at level 0, the others at level 1."""
+    """Return the schedules of a level, the fastest first: the best two at level 0, the others at
+    level 1.
+    """
     if size.number is Number.F32:
         shapes, depths = list(_PLAIN), ((64, 4),)
     else:

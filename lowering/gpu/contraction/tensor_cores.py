@@ -58,7 +58,7 @@ class TensorCores:
         return code.number(0, self._sum)
 
     def prepare(self, code: Code, thread: Value) -> None:
-        """Where in a stage the lane's rows are."""
+        """Compute where the lane's rows are in a stage."""
         t = self.tiles
         self.lane = code.rem(thread, 32)
         warp = code.div(thread, 32)
@@ -91,11 +91,11 @@ class TensorCores:
     def load(
         self, code: Code, shared: Value, step: int, before: Sequence[Value] = ()
     ) -> list[Value]:
-        """The warp's fragments of A, and then of B."""
+        """Return the warp's fragments of A, and then of B."""
         return [*self.load_a(code, shared, step), *self.load_b(code, shared, step)]
 
     def load_a(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """The warp's fragments of A."""
+        """Return the warp's fragments of A."""
         values: list[Value] = []
         for block in range(self._blocks):
             place = code.at(shared, self._a[step])
@@ -103,7 +103,7 @@ class TensorCores:
         return self._rounded(code, values)
 
     def load_b(self, code: Code, shared: Value, step: int) -> list[Value]:
-        """The warp's fragments of B."""
+        """Return the warp's fragments of B."""
         values: list[Value] = []
         if self._is_tf32 and not self.b_along_depth:
             return self._rounded(code, self._read_columns(code, shared, step))
@@ -145,7 +145,7 @@ class TensorCores:
     def multiply(
         self, code: Code, sums: Sequence[Value], fragments: Sequence[Value], step: int = 0
     ) -> list[Value]:
-        """The sums and the products of a step."""
+        """Return the sums and the products of a step."""
         values = list(sums)
         if self.problem.a.number is Number.F16:
             fragments = [
@@ -167,7 +167,7 @@ class TensorCores:
         return values
 
     def stage(self, code: Code, shared: Value, sums: Sequence[Value]) -> None:
-        """Writes the thread's sums to the rows of the tile."""
+        """Write the thread's sums to the rows of the tile."""
         pitch, columns = self.tiles.staged_pitch, self.tiles.warp_columns // _N
         row = code.add(self.row, code.div(self.lane, 4))
         column = code.add(self.column, code.mul(code.rem(self.lane, 4), 2))

@@ -102,7 +102,9 @@ def _tables(module: ModuleOp) -> dict[str, Table]:
 
 
 def _with_known_loads(nest: linalg.GenericOp, tables: dict[str, Table]) -> linalg.GenericOp | None:
-    """The nest in which what is loaded at known places is an operand; None where nothing is."""
+    """Return the nest in which what is loaded at known places is an operand; None where
+    nothing is.
+    """
     loops = loops_of(nest)
     places = _places(nest, loops.extents, loops.maps, tables)
     loads: list[tuple[memref.LoadOp, AffineMap]] = []
@@ -169,7 +171,7 @@ def _known(
 
 
 def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple[int, Table] | None:
-    """What an op makes of values of one dim, for each of its indices."""
+    """Return what an op makes of values of one dim, for each of its indices."""
     dims = {known[value][0] for value in op.operands if value in known}
     if len(dims) != 1:
         return None
@@ -182,7 +184,7 @@ def _evaluated(op: Operation, known: dict[SSAValue, tuple[int, Table]]) -> tuple
 
 
 def _function(op: Operation) -> Callable[..., Table] | None:
-    """What an op of integers computes, of arrays."""
+    """Return what an op of integers computes, of arrays."""
     match op:
         case arith.CmpiOp():
             return _COMPARISONS.get(op.predicate.value.data)
@@ -229,7 +231,7 @@ def _with_tables_of_places(
 
 
 def _constant_table(module: ModuleOp, nest: linalg.GenericOp, table: Table) -> SSAValue:
-    """A constant with these entries, for a nest."""
+    """Return a constant with these entries, for a nest."""
     name = f"places_{sum(isinstance(op, memref.GlobalOp) for op in module.ops)}"
     type = MemRefType(i32, [len(table)])
     value = DenseIntOrFPElementsAttr.from_list(TensorType(i32, [len(table)]), table.tolist())
@@ -255,7 +257,7 @@ def _constant(value: SSAValue) -> int | None:
 
 
 def _stays(buffer: SSAValue, since: Operation) -> bool:
-    """Whether nothing surely writes a buffer behind an op; what has views of it may."""
+    """Return whether nothing surely writes a buffer behind an op; what has views of it may."""
     if not isinstance(buffer.owner, Block | memref.AllocOp):
         return False
     users = {use.operation for use in buffer.uses}
@@ -270,7 +272,7 @@ def _stays(buffer: SSAValue, since: Operation) -> bool:
 
 
 def _expression(dim: int, table: Table) -> AffineExpr | None:
-    """A line or steps of an index, which are these numbers."""
+    """Return a line or steps of an index, which are these numbers."""
     if table.dtype == np.bool_ or len(table) == 0:
         return None
     index, first = np.arange(len(table)), int(table[0])
@@ -301,7 +303,7 @@ def _replaced(
     outputs: Sequence[SSAValue],
     rank: int | None = None,
 ) -> linalg.GenericOp:
-    """The nest with other operands, all of its dims, `rank` of them, being parallel."""
+    """Return the nest with other operands, all of its dims, `rank` of them, being parallel."""
     every = [*(map for _, map in inputs), *maps]
     kinds = list(nest.iterator_types) if rank is None else [IteratorTypeAttr.parallel()] * rank
     made = linalg.GenericOp(
@@ -316,7 +318,7 @@ def _replaced(
 
 
 def _only_moves(nest: linalg.GenericOp) -> bool:
-    """Whether it only copies elements to a buffer of the kernel's own, in order."""
+    """Return whether it only copies elements to a buffer of the kernel's own, in order."""
     block, loops = nest.body.block, loops_of(nest)
     last = block.last_op
     assert last is not None
@@ -330,7 +332,7 @@ def _only_moves(nest: linalg.GenericOp) -> bool:
 
 
 def _join_with_reader(function: FuncOp, moving: linalg.GenericOp) -> None:
-    """The only nest that reads what `moving` copies reads what it copies from."""
+    """Let the only nest that reads the copy which `moving` makes read its source instead."""
     source, buffer = moving.inputs[0], moving.outputs[0]
     readers = {use.operation for use in buffer.uses} - {moving}
     reader = readers.pop() if len(readers) == 1 else None
@@ -352,7 +354,7 @@ def _join_with_reader(function: FuncOp, moving: linalg.GenericOp) -> None:
 
 
 def _split_steps(nest: linalg.GenericOp) -> None:
-    """Makes two dims of each dim of which an operand's place is `dim floordiv f`."""
+    """Make two dims of each dim of which an operand's place is `dim floordiv f`."""
     loops = loops_of(nest)
     steps = _steps_of(loops.maps)
     uses_indices = any(isinstance(op, linalg.IndexOp) for op in nest.body.walk())

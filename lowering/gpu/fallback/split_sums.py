@@ -98,7 +98,7 @@ def _split(nest: linalg.GenericOp, own: ThreadNest, parts: int, innermost: bool)
 
 
 def _move_start(nest: linalg.GenericOp) -> None:
-    """Puts the fill that a nest starts from right before it, where nothing else is between."""
+    """Put the fill that a nest starts from right before it, where nothing else is between."""
     output, op = nest.outputs[0], nest.prev_op
     while op is not None and output not in [value for each in op.walk() for value in each.operands]:
         op = op.prev_op
@@ -134,7 +134,7 @@ def _reduce_parts(
     combine: Operation,
     innermost: bool,
 ) -> None:
-    """Replaces the nest by one that combines the parts of each of its points."""
+    """Replace the nest by one that combines the parts of each of its points."""
     type = cast(MemRefType[Any], output.type)
     rank = type.get_num_dims()
     block = Block(arg_types=[type.element_type] * 2)

@@ -40,7 +40,9 @@ class SumsWithEpilogue:
 
     @staticmethod
     def of(function: FuncOp, results: Sequence[SSAValue]) -> "SumsWithEpilogue | None":
-        """That of a bufferized kernel, if it is a nest that reduces and elementwise ones on it."""
+        """Return the sums of a bufferized kernel that is a reduction and elementwise nests on it,
+        else None.
+        """
         nests = sum_nests(function)
         if nests is None:
             return None
@@ -67,7 +69,7 @@ class SumsWithEpilogue:
         return self.own.blocks if self.wide is None else self.wide.blocks
 
     def emit(self, code: Code, values: Values) -> None:
-        """Sums and what follows of them, of a thread; `values` are the entry's for the kernel's."""
+        """Sum and what follows of them, of a thread; `values` are the entry's for the kernel's."""
         b = code.builder
         aligned = is_aligned(b) if self.wide is not None else None
         index = global_thread(b, THREADS)

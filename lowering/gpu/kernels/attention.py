@@ -150,7 +150,9 @@ class AttentionCandidate(Candidate[S]):
         make: Callable[["Inside"], ProductEntry],
         work: BlockWork,
     ) -> Kernel:
-        """The kernel of an entry, behind one that looks at masks where they leave out keys."""
+        """Return the kernel of an entry, behind one that looks at masks where they leave
+        out keys.
+        """
         function = bufferized_product(self.group, symbol)
         buffers = function.body.block.args[:-2]
         scores, weighted = attention.scores, attention.weighted

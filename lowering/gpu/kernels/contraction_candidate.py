@@ -81,7 +81,7 @@ class ProductMatch:
 def match_product(
     group: FusedOp, kind: type[MatmulOp] | type[ConvOp], machine: Machine
 ) -> ProductMatch | None:
-    """The only product of the group, not empty, if everything else computes with its result.
+    """Return the only product of the group, not empty, if everything else computes with its result.
 
     That of f32 is one of tf32 where the machine permits it.
     """
@@ -112,7 +112,7 @@ def match_product(
 
 
 def _follows(op: Operation, known: set[SSAValue], shape: tuple[int, ...]) -> bool:
-    """Whether an op is elementwise on the product, at the product's points."""
+    """Return whether an op is elementwise on the product, at the product's points."""
     if isinstance(op, ConstantOp):
         return True
     if not isinstance(op, ElementwiseOp) or known.isdisjoint(op.operands):
@@ -202,7 +202,9 @@ class TiledProduct(ProductCandidate[Tiles]):
         return schedules(self.size, self.machine, level)
 
     def emit(self, symbol: str, schedule: Tiles) -> Kernel:
-        """An entry, a block a tile or a part of its depths, and then one that adds parts up."""
+        """Return an entry, a block a tile or a part of its depths, and then one that adds
+        parts up.
+        """
         function = bufferized_product(self.group, symbol)
         product = Product.of(function, len(self.group.inputs), schedule, self.found.number)
         if product is None:
@@ -249,7 +251,7 @@ class ProductEntry:
 
 
 def totals_entry(product: Product) -> ProductEntry:
-    """That adds up parts of the depths."""
+    """Return the entry that adds up the parts of split-K."""
     return ProductEntry(
         blocks_for(product.total_threads),
         THREADS,
@@ -266,7 +268,7 @@ _ENOUGH = 128
 
 
 def _is_held_by_memory(own: ProductEntry, machine: Machine) -> bool:
-    """Whether shared memory allows no more blocks than registers do, enough to a thread.
+    """Return whether shared memory allows no more blocks than registers do, enough to a thread.
 
     The assembler, which knows nothing of that memory, would rather spill a few registers.
     """
@@ -284,7 +286,7 @@ def product_kernel(
     machine: Machine,
     scratch_bytes: int = 0,
 ) -> GpuKernel:
-    """The kernel of a bufferized group that is a product, on a GPU."""
+    """Return the kernel of a bufferized group that is a product, on a GPU."""
     in_place = in_place_arguments(function, len(group.inputs))
     buffers = function.body.block.args[:-2]
     return kernel_of_entries(entries, buffers, symbol, group, machine, scratch_bytes, in_place)
@@ -299,7 +301,7 @@ def kernel_of_entries(
     scratch_bytes: int = 0,
     in_place: tuple[InPlace, ...] = (),
 ) -> GpuKernel:
-    """The kernel of a group whose operands and results are `buffers`."""
+    """Return the kernel of a group whose operands and results are `buffers`."""
     scratch = [MemRefType(IntegerType(8), [scratch_bytes])] if scratch_bytes else []
     ops: list[Operation] = []
     launches: list[Launch] = []

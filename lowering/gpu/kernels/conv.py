@@ -31,7 +31,7 @@ _FEWEST_COLUMNS = 8
 
 
 def channels_last(value: SSAValue) -> Layout:
-    """The layout of a tensor so; vectors are as they are."""
+    """Return the layout of a tensor so; vectors are as they are."""
     shape = shape_of(value)
     if sum(extent != 1 for extent in shape) <= 1:
         return Layout.row_major(len(shape))
@@ -102,7 +102,9 @@ class _Convolution(TiledProduct):
         return copied_together(channels), copied_together(window)
 
     def extents(self) -> tuple[int, int, int, int]:
-        """Groups, points of the result, channels of a group, and a window's elements."""
+        """Return the groups, points of the result, channels of a group, and elements of a
+        window.
+        """
         op = self.found.op
         assert isinstance(op, ConvOp)
         count, channels, *points = shape_of(op.output)

@@ -59,7 +59,9 @@ class HopperGemmFamily(KernelFamily):
 
 
 def hopper_candidate(plain: TiledProduct, least_rows: int) -> "HopperGemmCandidate | None":
-    """What `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its operands."""
+    """Return what `plain` makes, by `wgmma`; None where that, or tensor maps, cannot read its
+    operands.
+    """
     number, (_, rows, columns, depth) = plain.found.number, plain.extents()
     if plain.machine.cpu != _ARCHITECTURE or number in _WITHOUT:
         return None

@@ -143,14 +143,14 @@ class _Scan(AlongDim):
         )
 
     def _emit_row(self, code: Code, buffers: Sequence[SSAValue], shared: Value, width: int) -> None:
-        """The row of a block by tiles, of which a thread has `width` elements."""
+        """Scan the row of a block by tiles, of which a thread has `width` elements."""
         thread, row = code.thread(), code.index(code.block())
         source, target = buffers
         point = delinearized(code.builder, row, self.outer)
         none = self._neutral(code)
 
         def place(at: Code, number: Value) -> list[SSAValue]:
-            """The least of the indices of `width` elements from `number` on."""
+            """Return the least of the indices of `width` elements from `number` on."""
             if self.op.reverse.value.data:
                 number = at.insert(arith.SubiOp(at.number(self._extent - width), number))
             return [*point[: self.dim], at.index(number), *point[self.dim :]]
@@ -188,7 +188,9 @@ class _Scan(AlongDim):
     def _scanned(
         self, code: Code, value: Value, thread: Value, shared: Value, none: Value
     ) -> tuple[Value, Value, Value]:
-        """What earlier warps have, what earlier lanes of the warp have, and all of the tile."""
+        """Return what earlier warps have, what earlier lanes of the warp have, and all of
+        the tile.
+        """
         lane, warp = code.rem(thread, _WARP), code.div(thread, _WARP)
 
         def below(distance: int) -> Value:

@@ -30,7 +30,7 @@ MODULE = "kernels"
 
 
 def gpu_module(ops: Sequence[Operation]) -> gpu.ModuleOp:
-    """A module of code for the device."""
+    """Return a module of code for the device."""
     module = gpu.ModuleOp(SymbolRefAttr(MODULE), Region(Block(ops)))
     module.properties["sym_name"] = StringAttr(MODULE)
     return module
@@ -46,7 +46,8 @@ def gpu_function(
     tensor_maps: int = 0,
     single: bool = False,
 ) -> gpu.FuncOp:
-    """An empty entry for blocks of so many threads, with addresses of tensor maps at the end.
+    """Return an empty entry for blocks of so many threads, with addresses of tensor maps at the
+    end.
 
     If `single`, a thread may have as many registers as if there were one block: those that give
     some to others must have a number of them.

@@ -44,7 +44,9 @@ class GpuKernel(Kernel):
         scratch_bytes: int = 0,
         in_place: tuple[InPlace, ...] = (),
     ) -> "GpuKernel":
-        """The kernel with the symbol of its launches, and twins of entries; see `with_twins`."""
+        """Return the kernel with the symbol of its launches, and twins of entries; see
+        `with_twins`.
+        """
         shorten_quotients(module)
         complete = with_twins(module, launches)
         return GpuKernel(

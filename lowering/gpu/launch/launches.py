@@ -72,7 +72,7 @@ class Launches:
     has_scratch: bool = False
 
     def buffer_name(self, number: int) -> str:
-        """What a buffer is, for people."""
+        """Return what a buffer is, for people."""
         if number < self.operands:
             return f"operand {number}"
         if self.has_scratch and number == len(self.buffer_bytes) - 1:
@@ -85,7 +85,7 @@ NO_LAUNCHES = Launches("", (), (), 0)
 
 
 def dynamic_shared(entry: str) -> str:
-    """The symbol of the shared memory whose size the launch of an entry says."""
+    """Return the symbol of the shared memory whose size the launch of an entry says."""
     return f"{entry}_shared"
 
 

@@ -32,7 +32,7 @@ _LARGE = 2.0**100
 
 
 def shorten_quotients(module: ModuleOp) -> None:
-    """Changes the quotients of f32 in a kernel's entries."""
+    """Change the quotients of f32 in a kernel's entries."""
     by_divisor: dict[SSAValue, list[arith.DivfOp]] = defaultdict(list)
     for op in module.walk():
         if isinstance(op, arith.DivfOp) and op.result.type == f32:
@@ -85,7 +85,7 @@ def _corrected(
 
 
 def _behind(value: SSAValue) -> Builder:
-    """Where a value is known."""
+    """Return where a value is known."""
     owner = value.owner
     if isinstance(owner, Block):
         return Builder(InsertPoint.at_start(owner))
@@ -97,7 +97,7 @@ def _number(builder: Builder, value: float) -> SSAValue:
 
 
 def _is_rounded(value: SSAValue, seen: set[SSAValue]) -> bool:
-    """Whether nothing but numbers of 16 bits comes of a value; those `seen` are known to."""
+    """Return whether nothing but numbers of 16 bits comes of a value; those `seen` are known to."""
     if value in seen:
         return True
     seen.add(value)

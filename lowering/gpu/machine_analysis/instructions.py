@@ -108,7 +108,7 @@ class Instruction:
 
 
 def parse_instructions(text: str) -> dict[str, list[Instruction]]:
-    """The instructions of each function in the text of `nvdisasm -c`."""
+    """Return the instructions of each function in the text of `nvdisasm -c`."""
     functions: dict[str, list[Instruction]] = {}
     labels: dict[str, int] = {}
     wanted: dict[tuple[str, int], str] = {}
@@ -136,6 +136,6 @@ def parse_instructions(text: str) -> dict[str, list[Instruction]]:
 
 
 def wide_share(instructions: Sequence[Instruction]) -> float | None:
-    """Which part of the accesses to global memory are of 16 bytes; None without any."""
+    """Return which part of the accesses to global memory are of 16 bytes; None without any."""
     sizes = [one.global_bytes for one in instructions if one.global_bytes]
     return sum(size == 16 for size in sizes) / len(sizes) if sizes else None

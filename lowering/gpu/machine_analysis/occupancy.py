@@ -43,7 +43,7 @@ _KNOWN = {
 
 
 def multiprocessor(architecture: str) -> Multiprocessor:
-    """That of an architecture such as `sm_90a`."""
+    """Return the multiprocessor of an architecture such as `sm_90a`."""
     return _KNOWN[int(architecture.removeprefix("sm_").rstrip("af"))]
 
 
@@ -58,7 +58,7 @@ def blocks_at_once(architecture: str, threads: int, registers: int, shared: int)
 
 
 def occupancy(architecture: str, threads: int, registers: int, shared: int) -> float:
-    """Which part of the warps that a multiprocessor holds are those of such blocks."""
+    """Return which part of the warps that a multiprocessor holds are those of such blocks."""
     blocks = blocks_at_once(architecture, threads, registers, shared)
     return blocks * -(-threads // _WARP) / multiprocessor(architecture).warps
 

@@ -76,7 +76,7 @@ class LaneBody:
         self._index = index
 
     def results(self, block: Block) -> list[list[SSAValue]]:
-        """What the block yields: for each result, one value a neighbour."""
+        """Return what the block yields: for each result, one value a neighbour."""
         for op in block.ops:
             if isinstance(op, linalg.YieldOp | scf.YieldOp):
                 return [self._each(value) for value in op.operands]
@@ -108,7 +108,7 @@ class LaneBody:
         return isinstance(self._values.get(value, value), SSAValue)
 
     def _piece(self, op: memref.LoadOp) -> int:
-        """How many neighbours are read by one access; 1 where they do not lie so."""
+        """Return how many neighbours are read by one access; 1 where they do not lie so."""
         type = cast(MemRefType[Any], op.memref.type)
         strides, offset = type.get_strides(), type.get_offset()
         if not op.indices or strides is None or offset is None or strides[-1] != 1:
@@ -136,7 +136,9 @@ class LaneBody:
         return Following(first, multiple)
 
     def _branch(self, op: scf.IfOp) -> None:
-        """A branch that all neighbours take: each of its results becomes one a neighbour."""
+        """Emit a branch that all neighbours take; each of its results becomes one for each
+        neighbour.
+        """
         types = [result.type for result in op.results for _ in range(self._width)]
         regions: list[Region] = []
         for region in op.regions:
@@ -200,7 +202,7 @@ class LaneBody:
 
 
 def behind(builder: Builder, index: SSAValue, number: int) -> SSAValue:
-    """A number so many behind."""
+    """Return a number so many behind."""
     if number == 0:
         return index
     is_index = isinstance(index.type, IndexType)

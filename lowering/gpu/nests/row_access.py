@@ -74,7 +74,7 @@ class RowNest:
 
 
 def rows_of(nests: Sequence[ThreadNest]) -> Rows | None:
-    """The rows of the first nest that reduces; None for nests that do not."""
+    """Return the rows of the first nest that reduces; None for nests that do not."""
     for nest in nests:
         columns = prod(nest.extents[dim] for dim in nest.reduced)
         if columns > 1 and nest.points > 0:
@@ -83,7 +83,7 @@ def rows_of(nests: Sequence[ThreadNest]) -> Rows | None:
 
 
 def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
-    """The nest as one over these rows; None where it is another."""
+    """Return the nest as one over these rows; None where it is another."""
     split = _dims(nest, rows)
     if split is None:
         return None
@@ -108,7 +108,7 @@ def row_nest(nest: ThreadNest, rows: Rows) -> RowNest | None:
 
 
 def _is_large(buffer: SSAValue, rows: Rows) -> bool:
-    """Whether a buffer has so many elements that how they are read matters."""
+    """Return whether a buffer has so many elements that how they are read matters."""
     elements = prod(cast(MemRefType[Any], buffer.type).get_shape())
     return elements * _REPEATED > rows.count * rows.columns
 
@@ -118,7 +118,9 @@ def _buffers(op: linalg.GenericOp | linalg.FillOp) -> Sequence[SSAValue]:
 
 
 def _dims(nest: ThreadNest, rows: Rows) -> tuple[list[int], list[int]] | None:
-    """The dims of a nest that number rows, and those that number columns, outermost first."""
+    """Return the dims of a nest that number rows, and those that number columns, outermost
+    first.
+    """
     across = [dim for dim, extent in enumerate(nest.extents) if extent > 1]
     along: list[int] = []
     if nest.reduced or prod(nest.extents) == rows.count * rows.columns:

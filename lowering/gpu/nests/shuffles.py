@@ -10,7 +10,7 @@ from braid.lowering.common.element_types import constant
 
 
 def _mode(name: str) -> Attribute:
-    """xDSL does not have it."""
+    """XDSL does not have it."""
     kind = UnregisteredAttr.with_name_and_type("gpu", False)
     return kind("gpu", False, False, f"shuffle_mode {name}")
 
@@ -24,7 +24,9 @@ _SHUFFLED = 32
 def shuffled(
     builder: Builder, value: SSAValue, distance: int, lanes: int, mode: Attribute
 ) -> SSAValue:
-    """The value of the lane so far away, of any type: 32 bits of it are exchanged at a time."""
+    """Return the value of the lane so far away, of any type: 32 bits of it are exchanged at
+    a time.
+    """
     type: Attribute = value.type
     bits = 8 * bytes_of(type)
     if bits == _SHUFFLED:

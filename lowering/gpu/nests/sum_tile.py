@@ -64,7 +64,7 @@ class SumTile:
 
     @staticmethod
     def of(own: ThreadNest, stored: int | None = None) -> "SumTile | None":
-        """The nest with wide accesses; None where there would be none, or several results.
+        """Return the nest with wide accesses; None where there would be none, or several results.
 
         Where its result is not stored, something else that follows is, `stored` neighbours at once.
         """
@@ -144,7 +144,7 @@ class SumTile:
         return None
 
     def _overlap(self, strip: Strip) -> bool:
-        """Whether windows of a strip's rows have elements of an operand in common."""
+        """Return whether windows of a strip's rows have elements of an operand in common."""
         for number, argument in enumerate(self.nest.body.block.args[:-1]):
             row, tap = (self.steps[number][dim] for dim in (strip.dim, strip.window))
             ends = (row * strip.rows, tap * self.own.extents[strip.window])
@@ -175,7 +175,9 @@ class SumTile:
         return WindowSpan.of(steps, width, taps, others, self._element_bytes(number))
 
     def _is_along_last(self, number: int) -> bool:
-        """Whether lanes and taps move along the last dim of an operand, whose stride is 1."""
+        """Return whether lanes and taps move along the last dim of an operand, whose stride
+        is 1.
+        """
         map, type = self.own.maps[number], cast(MemRefType[Any], self.nest.operands[number].type)
         strides = type.get_strides()
         origin = map.eval([0] * map.num_dims, [])
@@ -217,7 +219,7 @@ class SumTile:
         return 1 if self.strip is None else self.strip.rows
 
     def unrolled(self, row: int) -> Iterator[dict[int, int]]:
-        """Indices of the dims that are not loops, for a row, in order: from a point on."""
+        """Return indices of the dims that are not loops, for a row, in order: from a point on."""
         extents = self.own.extents
         taps = range(1 if self.taps is None else extents[self.taps])
         along = range(1 if self.strip is None else extents[self.strip.window])

@@ -53,7 +53,9 @@ class ThreadNest:
 
     @staticmethod
     def of(nest: Nest, inner: int | None = None, start: SSAValue | None = None) -> "ThreadNest":
-        """That of a nest of static shapes; the last parallel dim is `inner`, if that is said."""
+        """Return the nest of static shapes by threads; the last parallel dim is `inner`, if that is
+        given.
+        """
         loops = loops_of(nest)
         dims = range(len(loops.extents))
         parallel = [dim for dim in dims if loops.is_parallel[dim]]
@@ -91,7 +93,7 @@ class ThreadNest:
         return prod(self.extents[dim] for dim in self.parallel) if all(self.extents) else 0
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread, of which there are `threads` in a block."""
         each = self._each
         index = global_thread(builder, threads, each)
         points = index_constant(builder, self.points)
@@ -112,7 +114,7 @@ class ThreadNest:
         self._emit_inside(Builder(InsertPoint.before(end)), body.args[0], points)
 
     def _emit_inside(self, builder: Builder, index: SSAValue, points: SSAValue) -> None:
-        """The point of this number, if there is one."""
+        """Emit the point of this number, if there is one."""
         inside = builder.insert(arith.CmpiOp(index, points, "ult")).result
         end = scf.YieldOp()
         builder.insert(scf.IfOp(inside, (), [Block([end])]))
@@ -141,7 +143,7 @@ class ThreadNest:
                 builder.insert(memref.StoreOp.get(result, output, place))
 
     def emit_point(self, builder: Builder, point: dict[int, SSAValue]) -> None:
-        """What is computed at one point of the parallel dims."""
+        """Emit the computation at one point of the parallel dims."""
         nest = self.nest
         if isinstance(nest, linalg.FillOp):
             indices = [point[dim] for dim in range(len(self.extents))]
@@ -179,7 +181,9 @@ class ThreadNest:
         start: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue] | None = None,
     ) -> Sequence[SSAValue]:
-        """The results at a point, from what they start as; `values` are buffers for the nest's."""
+        """Return the results at a point, from what they start as; `values` are buffers for the
+        nest's.
+        """
         buffers = values or {}
         return reduction_loops(
             builder,
@@ -242,7 +246,9 @@ def reduction_loops(
 
 
 def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
-    """How many of so many accesses, of `size` bytes, a thread has on their way at once: `bytes`."""
+    """Return how many of so many accesses, of `size` bytes, a thread has on their way at once:
+    `bytes`.
+    """
     each = max(1, bytes // size)
     while each > 1 and groups < each * _ENOUGH_THREADS:
         each //= 2
@@ -250,7 +256,7 @@ def groups_of_thread(size: int, groups: int, bytes: int = ACCESS_BYTES) -> int:
 
 
 def global_thread(builder: Builder, threads: int, each: int = 1) -> SSAValue:
-    """The number of the calling thread in the whole grid, whose blocks have `threads`.
+    """Return the number of the calling thread in the whole grid, whose blocks have `threads`.
 
     With `each`, that of its first point, where blocks have so many times more of them.
     """

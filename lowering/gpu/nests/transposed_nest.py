@@ -67,7 +67,7 @@ class TransposedNest:
 
     @staticmethod
     def of(own: ThreadNest) -> "TransposedNest | None":
-        """The nest by blocks; None where accesses would not be wider than an element."""
+        """Return the nest by blocks; None where accesses would not be wider than an element."""
         nest = own.nest
         if own.reduced or not isinstance(nest, linalg.GenericOp) or own.points < 2:
             return None
@@ -161,12 +161,14 @@ class TransposedNest:
         return MemRefType(self._element, [size], memory_space=IntegerAttr(3, i64))
 
     def shared(self, entry: str) -> memref.GlobalOp:
-        """The memory in which the threads of an entry's blocks exchange their results."""
+        """Return the memory in which the threads of an entry's blocks exchange their results."""
         name, private = StringAttr(_shared_symbol(entry)), StringAttr("private")
         return memref.GlobalOp.get(name, self._shared_type, UnitAttr(), sym_visibility=private)
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block: as many as `block`."""
+        """Emit the code of one thread, of which there are `threads` in a block: as many as
+        `block`.
+        """
         first, second = scf.YieldOp(), scf.YieldOp()
         aligned = is_aligned(builder)
         builder.insert(scf.IfOp(aligned, (), [Block([first])], [Block([second])]))
@@ -176,7 +178,7 @@ class TransposedNest:
         self._emit_single(self._where_inside(single, point), point)
 
     def _emit_wide(self, builder: Builder, threads: int) -> None:
-        """Reads the square of the thread, and writes that whose results it gets from others."""
+        """Read the square of the thread, and write that whose results it gets from others."""
         index = global_thread(builder, threads)
         parent = builder.insertion_point.block.parent_op()
         while not isinstance(parent, gpu.FuncOp):
@@ -193,7 +195,7 @@ class TransposedNest:
     def _square(
         self, builder: Builder, index: SSAValue, fastest: int
     ) -> tuple[SSAValue, dict[int, SSAValue]]:
-        """Where a thread's square begins: in shared memory, and in the nest.
+        """Return where a thread's square begins: in shared memory, and in the nest.
 
         The next thread has the next square along the operand's inner dim, or with `fastest` 1 along
         the result's.
@@ -225,7 +227,7 @@ class TransposedNest:
         return _mul(builder, _add(builder, _mul(builder, line, last), piece), self.widths[1])
 
     def _in_line(self, builder: Builder, place: SSAValue, number: int) -> SSAValue:
-        """The same place so many lines of shared memory behind."""
+        """Return the same place so many lines of shared memory behind."""
         return _behind(builder, place, number * self._tile[1] * self.widths[1])
 
     def _read_square(
@@ -303,7 +305,7 @@ def _shared_symbol(entry: str) -> str:
 
 
 def _width(most: int, access: LinearAccess, dim: int, extents: Sequence[int]) -> int:
-    """How many neighbours along a dim are accessed at once: whole groups of them."""
+    """Return how many neighbours along a dim are accessed at once: whole groups of them."""
     width = access.width(most, dim, extents)
     while extents[dim] % width:
         width //= 2
@@ -311,7 +313,7 @@ def _width(most: int, access: LinearAccess, dim: int, extents: Sequence[int]) ->
 
 
 def _is_permutation(map: AffineMap) -> bool:
-    """Whether a map lists each of its dims once."""
+    """Return whether a map lists each of its dims once."""
     dims = [expr.position for expr in map.results if isinstance(expr, AffineDimExpr)]
     return len(dims) == len(map.results) and sorted(dims) == list(range(map.num_dims))
 

@@ -19,7 +19,7 @@ ACCESS_BYTES = 16
 def compute(
     builder: Builder, nest: linalg.GenericOp, values: dict[SSAValue, SSAValue]
 ) -> list[SSAValue]:
-    """The results of a nest's body for these values of its arguments, and of indices."""
+    """Return the results of a nest's body for these values of its arguments, and of indices."""
     own = dict(values)
     for op in nest.body.block.ops:
         if isinstance(op, linalg.YieldOp):
@@ -53,7 +53,7 @@ def store_vector(
     buffer: SSAValue,
     index: SSAValue | Sequence[SSAValue],
 ) -> None:
-    """Writes elements from `index` on, aligned likewise; bools one by one."""
+    """Write elements from `index` on, aligned likewise; bools one by one."""
     element = cast(MemRefType[Any], buffer.type).element_type
     type = VectorType(element, [len(elements)])
     indices = [index] if isinstance(index, SSAValue) else list(index)
@@ -69,7 +69,7 @@ def store_vector(
 
 
 def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SSAValue]:
-    """The indices of an element so many behind, along the last dim."""
+    """Return the indices of an element so many behind, along the last dim."""
     if number == 0:
         return list(index)
     last = builder.insert(arith.AddiOp(index[-1], index_constant(builder, number)))
@@ -77,7 +77,7 @@ def _behind(builder: Builder, index: Sequence[SSAValue], number: int) -> list[SS
 
 
 def element_of(builder: Builder, loaded: SSAValue, number: int) -> SSAValue:
-    """An element of a vector."""
+    """Return an element of a vector."""
     element = cast(VectorType[Any], loaded.type).element_type
     return builder.insert(vector.ExtractOp(loaded, [number], element)).results[0]
 

@@ -54,7 +54,7 @@ class WideSums:
         return self.tile.blocks
 
     def point(self, builder: Builder, index: SSAValue) -> dict[int, SSAValue]:
-        """The first point of a thread."""
+        """Return the first point of a thread."""
         tile = self.tile
         steps = {tile.lane: tile.width}
         if tile.strip is not None:
@@ -68,7 +68,7 @@ class WideSums:
         return place
 
     def rows(self, builder: Builder, point: Mapping[int, SSAValue]) -> list[dict[int, SSAValue]]:
-        """The first points of a thread's rows."""
+        """Return the first points of a thread's rows."""
         if self.tile.strip is None:
             return [dict(point)]
         dim = self.tile.strip.dim
@@ -81,7 +81,7 @@ class WideSums:
         start: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue],
     ) -> list[list[SSAValue]]:
-        """The results of each row, of neighbours; `values` are buffers for the nest's."""
+        """Return the results of each row, of neighbours; `values` are buffers for the nest's."""
         tile = self.tile
         unrolled = {tile.taps, *(() if tile.strip is None else (tile.strip.window,))}
         found = reduction_loops(
@@ -100,7 +100,7 @@ class WideSums:
         carried: Sequence[SSAValue],
         values: Mapping[SSAValue, SSAValue],
     ) -> list[SSAValue]:
-        """What is added up at a point of the loops, row by row."""
+        """Return what is added up at a point of the loops, row by row."""
         reader = _Reader(self, builder, point, values)
         found: list[SSAValue] = []
         for row in range(self.tile.rows):
@@ -149,12 +149,12 @@ class WideSums:
         return lanes
 
     def place(self, builder: Builder, number: int, point: Mapping[int, SSAValue]) -> list[SSAValue]:
-        """Indices of an operand's element at a point."""
+        """Return indices of an operand's element at a point."""
         known = [point[dim] for dim in range(len(self.tile.own.extents))]
         return [apply_map(builder, expr, known) for expr in self.tile.own.maps[number].results]
 
     def emit(self, builder: Builder, threads: int) -> None:
-        """The code of one thread, of which there are `threads` in a block."""
+        """Emit the code of one thread, of which there are `threads` in a block."""
         index = global_thread(builder, threads)
         limit = index_constant(builder, self.threads)
         inside = builder.insert(arith.CmpiOp(index, limit, "ult")).result
@@ -250,7 +250,7 @@ def _read_span(
 def each_lane(
     builder: Builder, point: Mapping[int, SSAValue], lane: int, width: int
 ) -> tuple[Builder, dict[int, SSAValue]]:
-    """A loop over the neighbours of a point: where its body is, and the point there.
+    """Return a loop over the neighbours of a point: where its body is, and the point there.
 
     It stays a loop: unrolled, what all neighbours are the sums of would be read at once.
     """

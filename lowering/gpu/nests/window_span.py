@@ -57,7 +57,7 @@ class WindowSpan:
         return len(self.pieces()) * max(1.0, apart * _WARP / _LINE_BYTES) / self.width
 
     def pieces(self) -> list[tuple[int, int]]:
-        """Where accesses begin, and how many elements they have."""
+        """Return where accesses begin, and how many elements they have."""
         found: list[tuple[int, int]] = []
         start = 0
         while start < self.extent:

@@ -287,7 +287,9 @@ class _Body(BodyEmitter):
         return source.at(self.emitter, place)
 
     def _place(self, index: Scalar, extent: Extent) -> Index:
-        """The index into a dim of this extent; that of a loop of the same extent is inside."""
+        """Return the index into a dim of this extent; that of a loop of the same extent is
+        inside.
+        """
         if isinstance(index, Position) and self.nest.space[index.dim] == extent:
             return self.point[index.dim]
         value, type = self.emit(index)

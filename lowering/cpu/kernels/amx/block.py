@@ -41,7 +41,7 @@ class Block:
 
 
 def innermost(nest: Contraction, group: int) -> tuple[tuple[LoopDim, ...], LoopDim]:
-    """The reduction as loops around one over steps whose numbers of A are neighbours."""
+    """Return the reduction as loops around one over steps whose numbers of A are neighbours."""
     *outer, last = nest.reduction
     if last.strides[0] == group:
         return tuple(outer), last
@@ -49,7 +49,7 @@ def innermost(nest: Contraction, group: int) -> tuple[tuple[LoopDim, ...], LoopD
 
 
 def stores_sums(nest: Contraction) -> bool:
-    """Whether the result is the sums themselves, in rows of whole registers."""
+    """Return whether the result is the sums themselves, in rows of whole registers."""
     is_sums = nest.points.results == (nest.anchor,)
     return is_sums and nest.vector_steps[-1] == amx.COLUMNS and nest.columns % amx.COLUMNS == 0
 

@@ -37,7 +37,7 @@ class BlockWriter:
     before: StoredSums | None
 
     def write(self) -> None:
-        """Adds up and stores; the last columns are fewer."""
+        """Add up and store; the last columns are fewer."""
         whole, rest = divmod(self.kernel.nest.columns, self.kernel.columns)
         self.e.branch(
             self.column_block if whole and rest else 0,
@@ -57,7 +57,7 @@ class BlockWriter:
                 self._store(tile, place, column, place * count + column)
 
     def _reduce(self, count: int) -> None:
-        """The loops of the reduction; the innermost one is over chunks of steps."""
+        """Emit the loops of the reduction; the innermost one is over chunks of K."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         group = kernel.product.group
         outer, last = innermost(nest, group)
@@ -122,7 +122,8 @@ class BlockWriter:
 
     def _prefetch_result(self, first: Index, rows: int, count: int) -> None:
         """Asks for rows of each tile from row `first` on, to write them; for the last one again
-        where there are no more."""
+        where there are no more.
+        """
         e, nest = self.e, self.kernel.nest
         for row in range(rows):
             number = e.minimum(e.add(first, row), self.kernel.block.rows - 1)
@@ -133,7 +134,7 @@ class BlockWriter:
                     self.buffers[-2].prefetch(e, at, to_write=True)
 
     def _result_at(self, tile: RowTile, column: int) -> Index:
-        """Where the first row of a register belongs."""
+        """Return where the first row of a register belongs."""
         vector = self.e.add(self.e.mul(self.column_block, self.kernel.block.column_tiles), column)
         return self.e.add(tile.bases[-1], self.e.mul(vector, self.kernel.nest.vector_steps[-1]))
 
@@ -153,7 +154,7 @@ class BlockWriter:
             body(chunk)
 
     def _multiply(self, a_at: Sequence[Index], b_at: Index, count: int, b_row: int) -> None:
-        """Adds a chunk of steps to all sums, the operand of fewer tiles being held."""
+        """Add a chunk of steps to all sums, the operand of fewer tiles being held."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         registers = kernel.registers
         a, b = self.buffers[nest.a], self.buffers[nest.b]
@@ -182,7 +183,7 @@ class BlockWriter:
                 amx.multiply_add(e, kernel.product, row * count + column, *operands)
 
     def _store(self, tile: RowTile, place: int, column: int, register: int) -> None:
-        """The sums of a register; known rows of the result are written again as they are."""
+        """Store the sums of a register; rows that overlap are written twice with equal values."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         width = kernel.block.column_tiles
         if self.before is None:

@@ -83,7 +83,7 @@ class TileProduct:
 
 
 def configure(e: Emitter, scratch: Buffer, at: int, shapes: Sequence[tuple[int, int]]) -> None:
-    """Gives the registers their (rows, bytes of a row); by 64 bytes from element `at` on.
+    """Give the registers their (rows, bytes of a row); by 64 bytes from element `at` on.
 
     All registers are zero then. It takes about a third of a microsecond with `release`.
     """
@@ -104,29 +104,29 @@ def configure(e: Emitter, scratch: Buffer, at: int, shapes: Sequence[tuple[int, 
 
 
 def release(e: Emitter) -> None:
-    """Gives the registers back, so that nothing has to be saved for them."""
+    """Give the registers back, so that nothing has to be saved for them."""
     _call(e, "llvm.x86.tilerelease")
 
 
 def zero(e: Emitter, register: int) -> None:
-    """Fills a register with zeros."""
+    """Fill a register with zeros."""
     _call(e, "llvm.x86.tilezero", _number(e, register))
 
 
 def load(e: Emitter, register: int, source: Buffer, at: Index, row_stride: int) -> None:
-    """Fills a register with rows that begin `row_stride` elements apart, the first at `at`."""
+    """Fill a register with rows that begin `row_stride` elements apart, the first at `at`."""
     stride = e.constant(row_stride * bytes_of(source.element_type), i64)
     _call(e, "llvm.x86.tileloadd64", _number(e, register), source.pointer(e, at), stride)
 
 
 def store(e: Emitter, register: int, target: Buffer, at: Index, row_stride: int) -> None:
-    """Writes a register to rows that begin `row_stride` elements apart, the first at `at`."""
+    """Write a register to rows that begin `row_stride` elements apart, the first at `at`."""
     stride = e.constant(row_stride * bytes_of(target.element_type), i64)
     _call(e, "llvm.x86.tilestored64", _number(e, register), target.pointer(e, at), stride)
 
 
 def multiply_add(e: Emitter, product: TileProduct, sum: int, a: int, b: int) -> None:
-    """Adds the product of registers `a` and `b` to register `sum`."""
+    """Add the product of registers `a` and `b` to register `sum`."""
     _call(e, product.instruction, *(_number(e, register) for register in (sum, a, b)))
 
 

@@ -116,7 +116,7 @@ class AmxCandidate(ScheduledCandidate[BlockSchedule]):
         return loops_of(stored, stored.block)
 
     def _fits(self, choice: LayoutChoice) -> bool:
-        """Whether vectors are contiguous, and no block is of two groups."""
+        """Return whether vectors are contiguous, and no block is of two groups."""
         stored = self._stored(choice)
         return self.storage.product.has_whole(stored.block, 1) and stored.exists
 

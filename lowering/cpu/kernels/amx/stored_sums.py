@@ -46,7 +46,7 @@ class StoredSums:
         return found
 
     def prepare(self) -> None:
-        """Loads what rows share here, where it is outside of loops."""
+        """Load what rows share here, where it is outside of loops."""
         assert self._stores
 
     def store(self, first: Index, count: int) -> None:
@@ -78,7 +78,7 @@ class StoredSums:
             e.loop(e.maximum(first, tile.known), e.minimum(end, last), 1, row)
 
     def _sums(self, at: Index) -> Value:
-        """A vector of the sums in scratch memory."""
+        """Return a vector of the sums in scratch memory."""
         sums = self.buffers[-1].load(self.e, at)
         if self.kernel.product.is_float:
             return sums

@@ -94,7 +94,7 @@ class AmxSize:
         return self.loops * self.depth * amx.STEP_BYTES
 
     def result_is_far(self, cache_bytes: int) -> bool:
-        """Whether the second cache, of so many bytes, holds less than all of it."""
+        """Return whether the second cache, of so many bytes, holds less than all of it."""
         return self.c_bytes > cache_bytes // 2
 
     @staticmethod
@@ -228,7 +228,7 @@ def schedules(
 
 
 def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
-    """The block that a schedule names, with as many rows and steps of it as there are.
+    """Return the block that a schedule names, with as many rows and steps of it as there are.
 
     A schedule may be of the same group with other strides, of which fewer steps are neighbours.
     """
@@ -241,7 +241,9 @@ def block_of(schedule: BlockSchedule, size: AmxSize) -> Block:
 
 
 def takes(schedule: BlockSchedule, size: AmxSize, column_tiles: int) -> bool:
-    """Whether a kernel is made by it: a block that fits, of whole chunks and rows that exist."""
+    """Return whether a kernel is made by it: a block that fits, of whole chunks and rows that
+    exist.
+    """
     if min(schedule.row_tiles, schedule.rows, schedule.steps) < 1:
         return False
     block = block_of(schedule, size)
@@ -257,13 +259,13 @@ def _row_counts(extent: int) -> list[int]:
 
 
 def _divisors(extent: int) -> list[int]:
-    """Those that are steps of a tile, the largest two."""
+    """Return the two largest divisors of `extent` that are steps of a tile."""
     known = [number for number in range(1, amx.STEPS + 1) if extent % number == 0]
     return known[-2:]
 
 
 def _staying(bytes: int) -> float:
-    """Which share of it the first cache still holds when it is used again."""
+    """Return which share of it the first cache still holds when it is used again."""
     return min(1.0, max(0.0, (_NONE_STAYS - bytes) / (_NONE_STAYS - _ALL_STAYS)))
 
 

@@ -30,27 +30,31 @@ class Arithmetic(ABC):
 
     @abstractmethod
     def zero(self, e: Emitter, a: Buffer) -> Value:
-        """A vector of sums without addends."""
+        """Return a vector of sums without addends."""
 
     def initial(self, e: Emitter, a: Buffer, b: Buffer, base: Index, vector: int) -> Value:
-        """What the sums of a vector of columns begin with, whose tile begins at `base` of B."""
+        """Return what the sums of a vector of columns begin with, whose tile begins at
+        `base` of B.
+        """
         return self.zero(e, a)
 
     def mask(self, e: Emitter, columns: Index, lanes: Value | None) -> Value | None:
-        """What `column` takes where so many columns exist, in these lanes; None where all do."""
+        """Return what `column` takes where so many columns exist, in these lanes; None where all
+        do.
+        """
         return lanes
 
     @abstractmethod
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """What a vector of columns holds for the step, from `offset` on."""
+        """Return what a vector of columns holds for the step, from `offset` on."""
 
     @abstractmethod
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """What A holds for the step, in every lane."""
+        """Return what A holds for the step, in every lane."""
 
     @abstractmethod
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
-        """The sum and the products of the step."""
+        """Return the sum and the products of the step."""
 
 
 class FloatArithmetic(Arithmetic):
@@ -103,7 +107,7 @@ class NarrowArithmetic(Arithmetic):
     def numbers(
         self, e: Emitter, b: Buffer, offset: Index, type: Attribute, mask: Value | None
     ) -> Value:
-        """Those of a vector of columns for a step."""
+        """Load the elements of B for a vector of columns in a step of K."""
         numbers = VectorType(type, [self.group * e.lanes])
         at = [e.index(offset)]
         if mask is None:
@@ -113,7 +117,9 @@ class NarrowArithmetic(Arithmetic):
 
 
 def has_masks(machine: Machine, lanes: int) -> bool:
-    """Whether loads of numbers of 8 and 16 bits have masks, in vectors of so many lanes of f32."""
+    """Return whether loads of numbers of 8 and 16 bits have masks, in vectors of so many lanes of
+    f32.
+    """
     features = set(machine.enabled_features)
     needed = {"avx512bw"} if lanes == 16 else {"avx512bw", "avx512vl"}
     return machine.architecture.startswith("x86") and needed <= features
@@ -152,11 +158,11 @@ class HalfArithmetic(NarrowArithmetic):
         return e.constant(0.0, e.vector_type(f32))
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """The pairs of the columns."""
+        """Return the pairs of the columns."""
         return self.numbers(e, b, offset, bf16, mask)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """A pair in every lane."""
+        """Return a pair in every lane."""
         pair = e.insert(vector.LoadOp(a.ref, [e.index(offset)], VectorType(bf16, [self.group])))
         word = e.insert(vector.BitcastOp(pair, VectorType(i32, [1])))
         words = e.insert(
@@ -189,7 +195,7 @@ class ByteArithmetic(NarrowArithmetic):
 
     @staticmethod
     def of(machine: Machine, lanes: int) -> "ByteArithmetic":
-        """The fastest on this machine for vectors of so many lanes of i32."""
+        """Return the fastest on this machine for vectors of so many lanes of i32."""
         if machine.architecture.startswith("x86"):
             features = set(machine.enabled_features)
             has_dot = "avx512vnni" in features and (lanes == 16 or "avx512vl" in features)
@@ -225,7 +231,7 @@ class PairArithmetic(ByteArithmetic):
         return bitcast(e, wide, i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """A pair in every lane."""
+        """Return a pair in every lane."""
         return e.insert(vector.BitcastOp(a.splat(e, offset), e.vector_type(i32)))
 
     def multiply_add(self, e: Emitter, a: Value, column: Value, sum: Value) -> Value:
@@ -322,7 +328,9 @@ class SingleArithmetic(QuadArithmetic):
 def narrow_arithmetic(
     op: ConvOp | MatmulOp, machine: Machine, lanes: int
 ) -> NarrowArithmetic | None:
-    """What multiplies elements of A and B, None where nothing does: of bytes, A is unsigned."""
+    """Return what multiplies elements of A and B, None where nothing does: of bytes, A is
+    unsigned.
+    """
     if adds_halves(op):
         return HalfArithmetic.on(machine, lanes)
     is_unsigned_a, is_unsigned_b = (is_unsigned(element_type_of(value)) for value in op.operands)
@@ -331,12 +339,12 @@ def narrow_arithmetic(
 
 
 def adds_bytes(op: ConvOp | MatmulOp) -> bool:
-    """Whether the product is of bytes that are added up in i32."""
+    """Return whether the product is of bytes that are added up in i32."""
     return op.accumulator == i32 and all(is_byte(element_type_of(v)) for v in op.operands)
 
 
 def adds_halves(op: ConvOp | MatmulOp) -> bool:
-    """Whether the product is of bf16 that is added up in f32."""
+    """Return whether the product is of bf16 that is added up in f32."""
     return op.accumulator == f32 and all(element_type_of(v) == bf16 for v in op.operands)
 
 
@@ -348,7 +356,7 @@ def _byte(e: Emitter, words: Value, number: int, signed: bool) -> Value:
 
 
 def bitcast(e: Emitter, value: Value, element_type: Attribute) -> Value:
-    """The bits of a vector as elements of another type."""
+    """Return the bits of a vector as elements of another type."""
     type = cast(VectorType[IntegerType], value.type)
     bytes_ = type.get_shape()[0] * bytes_of(type.element_type)
     target = VectorType(element_type, [bytes_ // bytes_of(element_type)])

@@ -54,7 +54,7 @@ class FloatCandidate(TileCandidate):
     multiplies: Arithmetic = MULTIPLY_ADDS
 
     def choices(self) -> Sequence[LayoutChoice]:
-        """Those of the product in which vectors are contiguous."""
+        """Return the layouts of the matmul in which vectors are contiguous."""
         return [choice for choice in self._offers if self.fits(choice)]
 
     def offers(self, choice: LayoutChoice) -> bool:
@@ -81,7 +81,7 @@ class FloatCandidate(TileCandidate):
         return replace(size, row_bytes=self.unit.element_bytes * size.columns)
 
     def overlap(self) -> Overlap | None:
-        """The left operand, if its rows are dense and no longer than those of the result."""
+        """Return the left operand, if its rows are dense and no longer than those of the result."""
         if not self.storage.may_overlap:
             return None
         kernel = self._kernel(next(self.space(0)))
@@ -116,7 +116,7 @@ class OpenProduct:
     storage: ProductStorage
 
     def makes(self, choice: LayoutChoice) -> bool:
-        """Where tensors fit each other at all sizes, and vectors are contiguous."""
+        """Return where tensors fit each other at all sizes, and vectors are contiguous."""
         return self._stored(choice).exists
 
     def emit(self, symbol: str, schedule: TileSchedule) -> Kernel:

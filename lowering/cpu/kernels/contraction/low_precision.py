@@ -92,7 +92,7 @@ class LowPrecisionCandidate(TileCandidate):
         return in_pairs or self.plain
 
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
-        """Those of a block; any where it is of all columns of a group."""
+        """Return how many vectors a block has; any number where it has all columns of a group."""
         count, rest = divmod(stored.block, self.unit.lanes)
         return VECTORS if rest else (count,)
 
@@ -102,7 +102,7 @@ class LowPrecisionCandidate(TileCandidate):
         return replace(stored.size, constants=own.constants, slowdown=own.slowdown)
 
     def fits(self, choice: LayoutChoice) -> bool:
-        """Whether the arithmetic can read A."""
+        """Return whether the arithmetic can read A."""
         stored = self.stored(choice)
         own = self.arithmetic(choice)
         return takes_nest(stored.narrow, own, stored.positions, stored.block)

@@ -90,7 +90,7 @@ def accumulate(
     tile: Tile,
     part: Part = Part(),
 ) -> Accumulators:
-    """Sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
+    """Return sums of products over the `reduction` dims (outermost first; strides in A, then B)."""
     bases = operands.a_base, operands.b_base
     initial = tile.rows * [
         operands.arithmetic.initial(e, operands.a, operands.b, operands.b_base, vector)
@@ -243,7 +243,7 @@ def _multiply_add(
 
 
 def tile_cycles(rows: int, vectors: int, unit: VectorUnit) -> float:
-    """How long one reduction step of a tile takes, in units of a vector's multiply-add.
+    """Return how long one reduction step of a tile takes, in units of a vector's multiply-add.
 
     The limits are multiply-adds, vector loads, and the latency of four cycles between dependent
     multiply-adds, of which cores with AVX-512 do two a cycle (5 x 97 x 4099 took 1.35 times as long

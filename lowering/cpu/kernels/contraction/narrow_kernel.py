@@ -75,7 +75,8 @@ def row_block(
     outside: bool,
 ) -> RowBlock:
     """As many rows as fit a part of a core's cache; with `outside`, B is read once for them all,
-    else `_ROWS` do."""
+    else `_ROWS` do.
+    """
     extent = nest.row.extent
     room = unit.cache_bytes // (2 if outside else 4)
     wanted = extent * nest.outer[-1].extent if outside and nest.outer else extent

@@ -151,7 +151,7 @@ class PackedContraction:
     def _stage(
         self, e: Emitter, source: Buffer, scratch: Buffer, begin: Index, count: Index
     ) -> None:
-        """The words of rows of A, a vector of them after the other."""
+        """Pack rows of A into words in scratch memory, one vector of words after the other."""
         step = self.unit.lanes
         whole, rest = divmod(self.nest.depth, step * self.arithmetic.step)
 
@@ -172,7 +172,7 @@ class PackedContraction:
         e.loop(0, count, 1, row)
 
     def _pack_part(self, e: Emitter, buffers: Sequence[Buffer], run: Index) -> None:
-        """The words of a part of the columns, a block after the other."""
+        """Pack the words of a part of the columns of B, block by block."""
         *outer, part = e.coordinates(run, self.grid_extents[:-1])
         base = self._outer_base(e, outer, 1)
         begin, end = self._part(e, part)
@@ -197,7 +197,7 @@ class PackedContraction:
     def _pack_block(
         self, e: Emitter, buffers: Sequence[Buffer], source: Index, target: Index, columns: int
     ) -> None:
-        """The words of a block, and what its sums begin with."""
+        """Pack the words of a block of columns, and the initial values of its sums."""
         scratch, lanes, arithmetic = buffers[-1], self.unit.lanes, self.arithmetic
         vectors = range(-(-columns // lanes))
         by_rows = self.nest.column_stride == 1
@@ -232,7 +232,7 @@ class PackedContraction:
     def _words_of_rows(
         self, e: Emitter, b: Buffer, at: Index, place: Index, numbers: int, columns: int
     ) -> Sequence[Value]:
-        """Those of one step, whose first `numbers` rows exist."""
+        """Return the words of one step of K, whose first `numbers` rows exist."""
         (reduced,), step, lanes = self.nest.reduction, self.arithmetic.step, self.unit.lanes
         first = e.add(at, e.mul(e.mul(place, step), reduced.strides[1]))
         rows = [
@@ -245,7 +245,9 @@ class PackedContraction:
     def _words_of_columns(
         self, e: Emitter, b: Buffer, at: Index, place: Index, numbers: int, columns: int
     ) -> Sequence[Value]:
-        """Those of as many steps as vectors have lanes, whose first `numbers` numbers exist."""
+        """Return the words of as many steps of K as a vector has lanes, of which `numbers` elements
+        exist.
+        """
         step, lanes = self.arithmetic.step, self.unit.lanes
         first = e.add(at, e.mul(place, step))
         words = [
@@ -261,13 +263,13 @@ class PackedContraction:
         return e.dot(outer, [dim.strides[tensor] for dim in self.nest.outer])
 
     def _part(self, e: Emitter, part: Index) -> tuple[Index, Index]:
-        """The first block of columns of a part, and the one after its last."""
+        """Return the first block of columns of a part, and the one after its last."""
         length = self._part_blocks
         begin = e.mul(part, length)
         return begin, e.minimum(e.add(begin, length), self._blocks)
 
     def _words_of(self, e: Emitter, block: Index) -> Index:
-        """Where the words of this block of a part begin."""
+        """Return where the words of this block of a part begin."""
         first = self._columns_begin + self.block * self.arithmetic.turned
         return e.add(first, e.mul(block, self._block_words))
 
@@ -310,7 +312,8 @@ class PackedContraction:
 def unpacked_kernel(
     nest: Contraction, lanes: int, sums: int, words: WordArithmetic
 ) -> ContractionKernel | None:
-    """The kernel of few rows that makes words of B as it multiplies them, with so many `sums`.
+    """Return the kernel of few rows that makes words of B as it multiplies them, with so many
+    `sums`.
 
     It reads longer pieces of rows than what packs. None where rows are many, or A has to be in
     words as well.

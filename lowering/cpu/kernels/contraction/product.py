@@ -55,7 +55,7 @@ class ProductStorage(ABC):
 
     @abstractmethod
     def takes_strides(self, group: FusedOp, choice: LayoutChoice, step: int) -> bool:
-        """Whether tensors may be so far apart, where the loops can be made."""
+        """Return whether tensors may be so far apart, where the loops can be made."""
 
     @abstractmethod
     def stored(self, choice: LayoutChoice, unit: VectorUnit, step: int) -> "StoredProduct":
@@ -121,14 +121,16 @@ class StoredProduct(ABC):
 
     @abstractmethod
     def contraction(self, block: int) -> Contraction[Extent] | None:
-        """The loops with tiles of `block` columns; None where vectors would not be contiguous."""
+        """Return the loops with tiles of `block` columns; None where vectors would not be
+        contiguous.
+        """
 
     def without_zeros(self) -> Self:
         """Return the one that makes no products with zeros, where there are loops for it."""
         return self
 
     def with_best_frame(self, seconds: Callable[[Self], float]) -> Self:
-        """The one that takes less `seconds`, with products with zeros or without."""
+        """Return the one that takes less `seconds`, with products with zeros or without."""
         framed = self.without_zeros()
         return self if framed is self else min((framed, self), key=seconds)
 
@@ -141,7 +143,7 @@ def open_loops_of(stored: StoredProduct, block: int) -> Contraction[Extent]:
 
 
 def loops_of(stored: StoredProduct, block: int) -> Contraction:
-    """The same of a product whose extents are numbers."""
+    """Return the same of a product whose extents are numbers."""
     return cast(Contraction, open_loops_of(stored, block))
 
 
@@ -191,7 +193,8 @@ class ProductFamily(VectorFamily):
     @abstractmethod
     def find(self, group: FusedOp, extents_of: ExtentsOf | None = None) -> ProductStorage | None:
         """Return the product of a group, whose sums have a type of their own if the arithmetic's
-        do; with `extents_of`, dims may be open."""
+        do; with `extents_of`, dims may be open.
+        """
 
     def match(self, group: FusedOp) -> ScheduledCandidate[Any] | None:
         """One product of block arguments, the rest elementwise on its result."""

@@ -33,7 +33,7 @@ class Positions:
     chunk: int
 
     def fit(self, nest: Contraction, block: int) -> bool:
-        """Whether `nest` reads whole positions, and chunks are whole blocks of columns.
+        """Return whether `nest` reads whole positions, and chunks are whole blocks of columns.
 
         Several positions may be one dim of the reduction where nothing lies between them.
         """
@@ -70,13 +70,13 @@ class ShuffledContraction(StagedContraction):
         return self._count * self.positions.depth // _STEP
 
     def staged(self, stride: int) -> int:
-        """Steps within a position, or of whole ones."""
+        """Return the steps within a position, or those of whole positions."""
         if stride % self.positions.pitch:
             return stride // _STEP
         return stride // self.positions.pitch * (self.positions.depth // _STEP)
 
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """Those of a chunk."""
+        """Return the first and the end of the column blocks of a chunk."""
         blocks = self.positions.chunk // (self.tile.vectors * self.lanes)
         begin = e.mul(part, blocks)
         return begin, e.minimum(e.add(begin, blocks), self.column_blocks)

@@ -91,17 +91,17 @@ class StagedContraction(ABC):
 
     @abstractmethod
     def staged(self, stride: int) -> int:
-        """Steps in scratch memory for bytes in A."""
+        """Return steps in scratch memory for bytes in A."""
 
     @abstractmethod
     def columns(self, part: Index, e: Emitter) -> tuple[Index, Index]:
-        """The first block of columns of a part, and the one after the last."""
+        """Return the first block of columns of a part, and the one after the last."""
 
     @abstractmethod
     def stage(
         self, e: Emitter, tensors: Sequence[Buffer], scratch: Buffer, begin: Index, part: Index
     ) -> None:
-        """Stores the pieces of A from byte `begin` on in scratch memory, for a part of B."""
+        """Store the pieces of A from byte `begin` on in scratch memory, for a part of B."""
 
     @property
     def scratch_bytes(self) -> int:
@@ -174,7 +174,7 @@ class StagedContraction(ABC):
         e.loop(begin, end, 1, columns)
 
     def each_piece(self, e: Emitter, begin: Index, store: Callable[[Index, Index], None]) -> None:
-        """Calls `store` with the first byte of each piece, and the place of its first step."""
+        """Call `store` with the first byte of each piece, and the place of its first step."""
         far = self.piece.far
         extents = [dim.extent for dim in far]
 
@@ -186,7 +186,7 @@ class StagedContraction(ABC):
         e.loop(0, self.piece.count, 1, piece)
 
     def _ahead(self, e: Emitter, distance: Index) -> Index:
-        """Steps from what is staged to the first row of a block, so many bytes in A."""
+        """Return steps from what is staged to the first row of a block, so many bytes in A."""
         unit = self.unit
         return e.mul(e.divmod(distance, unit)[0], self.staged(unit))
 
@@ -198,7 +198,9 @@ class StagedContraction(ABC):
         column_block: Index,
         rows_left: Index,
     ) -> None:
-        """The tiles of a block in one line of rows, of which `rows_left` are left."""
+        """Compute the tiles of a block in one line of output rows, of which `rows_left` are
+        left.
+        """
         rows, extent = self.tile.rows, self.nest.row.extent
         strides = self._kernel.nest.row.strides
 

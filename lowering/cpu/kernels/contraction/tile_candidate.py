@@ -25,22 +25,22 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
 
     @abstractmethod
     def arithmetic(self, choice: LayoutChoice) -> Arithmetic:
-        """What multiplies in these layouts."""
+        """Return what multiplies in these layouts."""
 
     @abstractmethod
     def vectors(self, stored: StoredProduct) -> Sequence[int]:
         """Vectors of a tile that the layout of B allows."""
 
     def size(self, stored: StoredProduct) -> ContractionSize:
-        """What the time of a tile depends on."""
+        """Return what the time of a tile depends on."""
         return stored.size
 
     def tile_size(self, stored: StoredProduct) -> ContractionSize:
-        """The same, for the types of the group: what tiles are chosen by."""
+        """Return the same, for the types of the group: what tiles are chosen by."""
         return self.size(stored)
 
     def fits(self, choice: LayoutChoice) -> bool:
-        """Whether the loops can be made in these layouts."""
+        """Return whether the loops can be made in these layouts."""
         return self.stored(choice).exists
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
@@ -75,7 +75,7 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return [self.unit.lanes * count for count in vectors]
 
     def stored(self, choice: LayoutChoice) -> StoredProduct:
-        """The product in these layouts."""
+        """Return the product in these layouts."""
         if any(layout.strides is not None for layout in (*choice.operands, *choice.results)):
             return self.framed(choice)
         if choice not in self.dense:
@@ -83,6 +83,6 @@ class TileCandidate(ScheduledCandidate[TileSchedule]):
         return self.dense[choice]
 
     def framed(self, choice: LayoutChoice) -> StoredProduct:
-        """The product in these layouts, without products with zeros where that is faster."""
+        """Return the product in these layouts, without products with zeros where that is faster."""
         stored = self.storage.stored(choice, self.unit, self.arithmetic(choice).group)
         return stored.with_best_frame(self.best_tile)

@@ -22,7 +22,8 @@ _MOST_EDGES = 1 << 12
 
 def elements_at(e: Emitter, window: WindowDim, position: Index) -> tuple[Index, Index]:
     """Return the first element of the window at `position` that lies in the image, and the one
-    after the last; the former is not less where there are none."""
+    after the last; the former is not less where there are none.
+    """
     first = e.mul(position, window.stride)
 
     def before(side: int) -> Index:
@@ -65,7 +66,9 @@ class TileRun:
 
 @lru_cache(maxsize=4096)
 def tile_runs(extent: int, rows: int, window: WindowDim | None) -> tuple[TileRun, ...]:
-    """The tiles of up to `rows` rows that a row dim of `extent` is cut into, in their order."""
+    """Return the tiles of up to `rows` rows that a row dim of `extent` is cut into, in
+    their order.
+    """
     if window is not None and _edge_tiles(extent, rows, window) <= _MOST_EDGES:
         runs = _edged_runs(extent, rows, window)
         if sum(len(run.passes) for run in runs) <= _MOST_CODES:

@@ -184,14 +184,16 @@ def _far_lines(
 
 
 def far_column_cycles(size: ContractionSize, unit: VectorUnit) -> float:
-    """What a vector of B takes longer where all of B comes from beyond the first-level cache."""
+    """Return what a vector of B takes longer where all of B comes from beyond the first-level
+    cache.
+    """
     bytes = size.vector_bytes(unit)
     is_near = size.depth * bytes * -(-size.columns // unit.lanes) <= _FIRST_CACHE_BYTES
     return 0.0 if is_near else _FAR_LINE_CYCLES * bytes / _FAR_LINE_BYTES
 
 
 def _columns_outside(b_bytes: int, unit: VectorUnit) -> bool:
-    """Whether columns of B stay in the cache while all rows pass: all of B would not."""
+    """Return whether columns of B stay in the cache while all rows pass: all of B would not."""
     return b_bytes > unit.cache_bytes // 2
 
 
@@ -259,12 +261,14 @@ def schedules(
 def takes(
     schedule: TileSchedule, size: ContractionSize, vectors: Sequence[int], unit: VectorUnit
 ) -> bool:
-    """Whether a kernel is made by it: any tile that fits the registers, unrolled within reason."""
+    """Return whether a kernel is made by it: any tile that fits the registers, unrolled within
+    reason.
+    """
     tile = (schedule.rows, schedule.vectors)
     fits = tile in feasible_tiles(unit, size.constants, tuple(vectors))
     return fits and 1 <= schedule.unroll <= _MOST_UNROLLED
 
 
 def _level_of(place: int) -> int:
-    """The coarsest level that has the tile of this rank."""
+    """Return the coarsest level that has the tile of this rank."""
     return sum(place >= count for count in _PROMISING)

@@ -25,7 +25,7 @@ _ITERATIONS = 8
 
 
 def takes_pairs(nest: Contraction) -> bool:
-    """Whether all rows and steps of A begin at even bytes."""
+    """Return whether all rows and steps of A begin at even bytes."""
     dims = (*nest.outer, nest.row, *nest.reduction)
     return all(dim.extent == 1 or dim.strides[0] % _PAIR == 0 for dim in dims)
 

@@ -78,11 +78,11 @@ class WordArithmetic(NarrowArithmetic):
         return self.column(e, b, e.add(e.sub(base, self.block), vector * e.lanes), None)
 
     def column(self, e: Emitter, b: Buffer, offset: Index, mask: Value | None) -> Value:
-        """A word of every column, of which there are whole vectors."""
+        """Return a word of every column, of which there are whole vectors."""
         return bitcast(e, b.load(e, offset), i32)
 
     def repeated(self, e: Emitter, a: Buffer, offset: Index) -> Value:
-        """A word in every lane."""
+        """Return a word in every lane."""
         if not self.stages:
             return self.inner.repeated(e, a, offset)
         return bitcast(e, a.splat(e, offset), i32)
@@ -94,7 +94,7 @@ class WordArithmetic(NarrowArithmetic):
         return self.inner.multiply_add(e, *factors, sum)
 
     def without_turn(self, e: Emitter, column: Value, sum: Value) -> Value:
-        """The sum and what turned numbers of A had too much of."""
+        """Return the sum and what turned numbers of A had too much of."""
         return self.multiply_add(e, e.constant(_TURNED * 0x01010101, column.type), column, sum)
 
     def of_row(self, e: Emitter, bytes_: Value) -> Value:
@@ -108,7 +108,7 @@ class WordArithmetic(NarrowArithmetic):
         return bitcast(e, self._numbers(e, bytes_, self.unsigned[1]), f32)
 
     def of_rows(self, e: Emitter, rows: Sequence[Value]) -> Value:
-        """A word of each column of B, as f32, of the rows of a step."""
+        """Return a word of each column of B, as f32, of the rows of a step."""
         numbers = [self._numbers(e, row, self.unsigned[1]) for row in rows]
         while len(numbers) > 1:
             pairs = zip(numbers[::2], numbers[1::2], strict=True)

@@ -117,7 +117,7 @@ class _Writer:
             _left(self.e, extent, lanes, body)
 
     def tile(self, line: Index, lines: Index, column: Index, columns: Index) -> None:
-        """Turns `lines` positions of `lines` and `columns` of `columns`."""
+        """Turn `lines` positions of `lines` and `columns` of `columns`."""
         e, lanes = self.e, self.loops.lanes
         mask_lines, mask_columns = e.tail_mask(lines), e.tail_mask(columns)
         places: list[Index] = list(range(columns if isinstance(columns, int) else lanes))

@@ -11,7 +11,7 @@ _SPATIAL = "cde"
 
 
 def results_alike(choice: LayoutChoice) -> bool:
-    """Whether all results have the strides of the first."""
+    """Return whether all results have the strides of the first."""
     return len({result.strides for result in choice.results}) == 1
 
 
@@ -41,12 +41,14 @@ def uniform_choice(group: FusedOp, layout: Layout, fixed: Mapping[int, Layout]) 
 
 
 def outputs_innermost(rank: int) -> Layout:
-    """A weight whose output channels are neighbours (`bcda`), as rows of a tile or in vectors."""
+    """Return a weight whose output channels are neighbours (`bcda`), as rows of a tile or in
+    vectors.
+    """
     return Layout.parse(f"b{_SPATIAL[: rank - 2]}a")
 
 
 def packed_weight(rank: int, block: int, step: int = 1) -> Layout:
-    """A weight in blocks of output channels, and of the input channels of a step.
+    """Return a weight in blocks of output channels, and of the input channels of a step.
 
     `Acdb32a`, `AcdB32a4b`.
     """

@@ -26,7 +26,7 @@ def stored_bytes(
 
 
 def read_shares(group: FusedOp) -> tuple[float, ...]:
-    """The part of each operand that the group reads, whatever the layouts."""
+    """Return the part of each operand that the group reads, whatever the layouts."""
     return tuple(read_share(group, value) for value in group.inputs)
 
 

@@ -74,7 +74,7 @@ class ScheduledCandidate(Candidate[S]):
 
     @abstractmethod
     def choices(self) -> Sequence[LayoutChoice]:
-        """The `layouts`, asked for once."""
+        """Return the `layouts`, asked for once."""
 
     def moved_bytes(self, choice: LayoutChoice) -> int:
         """Bytes of operands and results that a run moves, as `stored_bytes` counts them."""

@@ -60,7 +60,7 @@ class TileStore:
     )
 
     def store(self, tile: Accumulators) -> None:
-        """Applies the epilogue to every vector and writes the results."""
+        """Apply the epilogue to every vector and write the results."""
         points = self.epilogue.points
         outputs = self.buffers[-len(points.results) :]
         for row, vectors in enumerate(tile):
@@ -73,7 +73,8 @@ class TileStore:
 
     def prefetch(self, rows: int) -> None:
         """Asks for what `rows` rows read, where pieces of rows lie apart: what follows each other
-        in memory, processors ask for on their own."""
+        in memory, processors ask for on their own.
+        """
         columns = len(self.masks) * self.e.lanes
         for number, leaf in enumerate(self.epilogue.points.leaves):
             step, row_stride = self.epilogue.vector_steps[number], self.epilogue.row_strides[number]
@@ -87,14 +88,16 @@ class TileStore:
                     buffer.prefetch(self.e, self._offset(number, row, vector))
 
     def load_shared(self) -> None:
-        """Loads what all rows share, for `row`."""
+        """Load what all rows share, for `row`."""
         for number, argument in enumerate(self.epilogue.points.leaves):
             if self.epilogue.row_strides[number] == 0:
                 for vector in range(len(self.masks)):
                     self._leaf(argument, 0, vector)
 
     def row(self, number: Index, masks: Sequence[Value | None]) -> "TileStore":
-        """The tile from row `number` on with these masks, and what is loaded for all rows."""
+        """Return the tile from row `number` on with these masks, and what is loaded for all
+        rows.
+        """
         strides = self.epilogue.row_strides
         bases = [
             self.e.add(base, self.e.mul(number, stride))
@@ -107,7 +110,7 @@ class TileStore:
         return lambda argument: self._leaf(argument, row, vector)
 
     def _leaf(self, argument: BlockArgument, row: int, vector: int) -> Value:
-        """The operand at a row and a vector of columns, loaded once where it is repeated."""
+        """Return the operand at a row and a vector of columns, loaded once where it is repeated."""
         number = self.epilogue.points.leaves.index(argument)
         row_stride = self.epilogue.row_strides[number]
         stride = self.epilogue.vector_steps[number]

@@ -169,7 +169,7 @@ class PointwiseLoops:
         mask: Value | None,
         streams: bool = False,
     ) -> None:
-        """Loads, computes and stores the lanes from `position` on, past the caches or not."""
+        """Load, compute and store the lanes from `position` on, past the caches or not."""
         nest, strides = self.nest, self.nest.dims[-1].strides
         offsets = [
             e.add(base, e.dot([position], [s])) for base, s in zip(bases, strides, strict=True)

@@ -288,7 +288,7 @@ class _Block:
         return choose(e, mask, value, e.constant(self._neutral, value.type))
 
     def _store(self, bases: Sequence[Index], first: int, total: Value, mask: Value | None) -> None:
-        """Computes and stores the results that a vector of totals leads to."""
+        """Compute and store the results that a vector of totals leads to."""
         e, found, nest = self.e, self.loops.found, self.loops.nest
         strides = nest.kept[-1].strides[nest.reads :]
         offsets = [e.add(base, first * stride) for base, stride in zip(bases, strides, strict=True)]

@@ -162,7 +162,7 @@ class Selection:
         return key_of(self.e, values, self.element_type, largest=self.largest)
 
     def _take(self, position: Index, place: Index, mask: Value | None) -> None:
-        """Makes a vector of the row candidates from `place` on, and whatever is behind it."""
+        """Make a vector of the row candidates from `place` on, and whatever is behind it."""
         e, candidates = self.e, self._candidates
         candidates.keys.store_vector(e, self._keys(position, mask), place)
         first = e.broadcast(e.make(arith.IndexCastOp, [e.index(position)], self.room.word))
@@ -171,7 +171,7 @@ class Selection:
         )
 
     def _look(self, position: Index) -> None:
-        """Collects what comes before the last of the first k so far, from a group of vectors."""
+        """Collect what comes before the last of the first k so far, from a group of vectors."""
         e, k = self.e, self.room.k
         count = self._state.load_index(e, 0)
 
@@ -199,7 +199,7 @@ class Selection:
         e.when(_is_any(e, either), collect)
 
     def _collect(self, position: Index, keys: Value, last: Value) -> None:
-        """Adds those of a vector that come before the key `last`."""
+        """Add those of a vector that come before the key `last`."""
         e, (candidates, spare, *_) = self.e, self._arrays
         spare.keys.store_vector(e, keys, 0)
 
@@ -245,7 +245,7 @@ def write_selected(e: Emitter, found: Words, k: Extent, row: Places | None, targ
 
 
 def _is_any(e: Emitter, mask: Value) -> Value:
-    """Whether a lane is on."""
+    """Return whether a lane is on."""
     bits = IntegerType(e.lanes)
     whole = e.make(vector.BitcastOp, [mask], VectorType(bits, [1]))
     number = e.insert(vector.ExtractOp(whole, [0], bits))

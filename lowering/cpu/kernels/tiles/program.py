@@ -89,7 +89,7 @@ class _Writer(TileWriter):
         self.inputs: dict[Port, SSAValue] = {}
 
     def write(self) -> TileProgram:
-        """Emits all ops of the tile, in order."""
+        """Emit all ops of the tile, in order."""
         last = self.tile.result.owner
         turned = last if isinstance(last, TransposeOp) and last.input in self.tile.boxes else None
         for op in self.tile.ops:
@@ -123,7 +123,7 @@ class _Writer(TileWriter):
     def outside(
         self, value: SSAValue, box: Box, permutation: tuple[int, ...] | None = None
     ) -> SSAValue:
-        """An argument of the function."""
+        """Return an argument of the function."""
         number = self.tile.inputs.index((value, box))
         port = Port(value, box, number, self.strides[value], permutation)
         if port not in self.inputs:

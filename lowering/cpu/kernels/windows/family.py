@@ -72,14 +72,14 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return [choice for choice in map(self._choice, self.map_layouts()) if self.makes(choice)]
 
     def makes(self, choice: LayoutChoice) -> bool:
-        """Where vectors are contiguous."""
+        """Return where vectors are contiguous."""
         return self._nest(choice) is not None
 
     def _nest(self, choice: LayoutChoice) -> WindowNest | None:
         return window_nest(self.op, choice, self.unit.lanes, self.extents_of)
 
     def map_layouts(self) -> Sequence[Layout]:
-        """Those of feature maps, the preferred one first."""
+        """Return the layouts of feature maps that a kernel supports, the preferred one first."""
         rank = len(self.op.points.shape)
         layouts = [Layout.channels_last(rank)]
         if rank == 4 and self.op.channels % self.unit.lanes == 0:
@@ -91,8 +91,9 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return layouts
 
     def weight_layout(self, maps: Layout) -> Layout:
-        """That of the weight where feature maps are stored in `maps`: unless they are lines, with
-        channels innermost."""
+        """Return the layout of the weight for feature maps stored in `maps`: channels innermost,
+        unless maps are row-major.
+        """
         return maps if maps.is_row_major else outputs_innermost(maps.rank)
 
     def takes_strides(self, choice: LayoutChoice) -> bool:
@@ -103,7 +104,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         return results_alike(choice) and self.makes(choice)
 
     def seconds(self, choice: LayoutChoice) -> float:
-        """The larger of arithmetic and memory traffic."""
+        """Return the larger of arithmetic and memory traffic."""
         lanes, is_along = self.unit.lanes, has_lines(self.op.points.shape, choice.results[0])
         extent = self.op.width if is_along else self.op.channels
         used_lanes = extent / (-(-extent // lanes) * lanes)
@@ -129,7 +130,7 @@ class WindowCandidate(ScheduledCandidate[WindowSchedule]):
         )
 
     def _widened(self, buffers: Sequence[Buffer]) -> Sequence[Buffer]:
-        """The buffers, of which those of input and weight are read as the accumulator."""
+        """Return the buffers, of which those of input and weight are read as the accumulator."""
         if self.op.accumulator is None:
             return buffers
         result = [*buffers]

@@ -44,7 +44,7 @@ class GroupedSums:
         masks: Sequence[Value | None],
         count: int,
     ) -> "GroupedSums":
-        """Makes the masks, which all windows share."""
+        """Make the masks, which all windows share."""
         vectors = [e.add(first_vector, number) for number in range(len(masks))]
         pieces = [
             _input_masks(nest, e, vector, mask is not None)
@@ -55,7 +55,7 @@ class GroupedSums:
     def columns(
         self, start: Index, tap: Index, columns: Sequence[Index], sums: Sequence[Value]
     ) -> Sequence[Value]:
-        """Adds the products with what is under some columns of a window's line.
+        """Add the products with what is under some columns of a window's line.
 
         Pixel by pixel, so that registers hold weights and sums, and a shuffled vector no longer
         than it takes.
@@ -88,7 +88,7 @@ class GroupedSums:
         return uses
 
     def _load(self, start: Index, pixel: Index, vector: int) -> list[Value]:
-        """The inputs of a vector's groups at a pixel of the line that begins at `start`."""
+        """Return the inputs of a vector's groups at a pixel of the line that begins at `start`."""
         e, x = self.e, self.buffers[self.nest.op.input.index]
         pixel_stride, vector_step = self.nest.input_strides[-2:]
         offset = e.add(e.add(start, e.mul(pixel, pixel_stride)), vector * vector_step)
@@ -104,7 +104,9 @@ class GroupedSums:
         return shuffled(self.e, inputs[0], inputs[-1], lanes)
 
     def _weight(self, tap: Index, channel: int, vector: int) -> Value:
-        """Those of an element of the window and an input channel, behind each other in memory."""
+        """Load the weights of an element of the window and an input channel, which are
+        contiguous.
+        """
         e, nest = self.e, self.nest
         assert nest.op.weight is not None
         taps = math.prod(nest.windows.size)

@@ -48,7 +48,7 @@ class ProductCandidate(WindowCandidate):
 
     @abstractmethod
     def default_tile(self) -> WindowSchedule:
-        """The first one of `space`, where vectors run over channels."""
+        """Return the first one of `space`, where vectors run over channels."""
 
     @property
     def is_strided(self) -> bool:

@@ -126,7 +126,7 @@ class _Block:
         self.e.loop(0, self.count, 1, self._transform_input)
 
     def write(self, begin: Index, blocks: int) -> None:
-        """Computes `blocks` blocks of output channels from number `begin` on."""
+        """Compute `blocks` blocks of output channels from number `begin` on."""
         e = self.e
 
         def columns(number: Index) -> None:
@@ -145,7 +145,7 @@ class _Block:
         return self.buffers[-1]
 
     def _origin(self, tile: Index) -> tuple[list[Index], list[Index]]:
-        """Which image a tile is of, and the tiles above it and to the left of it."""
+        """Return which image a tile is of, and the tiles above it and to the left of it."""
         nest = self.kernel.nest
         extents = (*nest.images, *nest.grid)
         *image, row, column = self.e.coordinates(self.e.add(self.first, tile), extents)
@@ -203,7 +203,7 @@ class _Block:
         return [e.opaque(e.mul(at, stride)) for at in found]
 
     def _multiply(self, block: Index, place: Index) -> None:
-        """The products of one place of all tiles with a block of output channels."""
+        """Multiply one of the 6×6 places of all tiles by a block of output channels."""
         e, kernel, nest = self.e, self.kernel, self.kernel.nest
         columns, tile = kernel.columns, kernel.product
         place_elements = nest.conv.depth * columns
@@ -269,7 +269,9 @@ class _Results:
     mask: Value | None
 
     def store(self, results: Sequence[Sequence[Value]]) -> None:
-        """Those rows and columns that the last tiles have not are left out there."""
+        """Store the results of a tile, without the rows and columns that lie outside of the
+        output.
+        """
         if not all(isinstance(extent, int) for extent in self.block.kernel.nest.shape):
             self._store_open(results)
             return

@@ -88,7 +88,7 @@ class Attention:
         return constant_factor(self.scores.product.epilogue)
 
     def place(self, code: Code) -> tuple[Value, Value]:
-        """The batch and the first row of a block."""
+        """Return the batch and the first row of a block."""
         block = code.block()
         row = code.mul(code.rem(block, self.row_tiles), self.rows)
         return code.div(block, self.row_tiles), row
@@ -131,7 +131,8 @@ class Attention:
         entry: str,
         scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's values for both halves' arguments.
+        """Emit the code of a thread; `values` are the entry's values for the arguments of both
+        halves.
 
         `scratch` is where the ranges of keys are, where there are any.
         """
@@ -233,7 +234,9 @@ class Attention:
         where: tuple[Value, Value, Value],
         key: Value,
     ) -> list[Value]:
-        """Those of the warp's rows, after what is elementwise on them, -∞ behind the last key."""
+        """Return the scores of the warp's rows, after the elementwise ops on them; -∞ beyond the
+        last key.
+        """
         cores = self._score_cores
         sums = [cores.zero(code)] * cores.sums
         for step, own in enumerate(queries):
@@ -258,7 +261,7 @@ class Attention:
     def _weigh(
         self, code: Code, slot: Value, scores: Sequence[Value], carried: Sequence[Value]
     ) -> list[Value]:
-        """What is carried on after the keys of these scores."""
+        """Return what is carried on after the keys of these scores."""
         before = RunningWeights.of(carried, _HALVES)
         running, weights, scales = before.after(code, scores, self.factor)
         sums = list(carried[len(before.values) :])
@@ -269,7 +272,7 @@ class Attention:
     def _add_values(
         self, code: Code, slot: Value, weights: Sequence[Value], sums: list[Value]
     ) -> list[Value]:
-        """The sums and the weighted values of a tile: 16 keys at a time."""
+        """Return the sums and the weighted values of a tile: 16 keys at a time."""
         cores = self._value_cores
         type = cast(MemRefType[Any], self.weighted.product.problem.b.value.type).element_type
         for step in range(self.keys // 16):
@@ -297,7 +300,7 @@ class _Moving:
         self.place = Place(start, lines, 2 * line, True)
 
     def copy(self, buffer: Value, threads: int) -> TileCopy:
-        """What threads do for a tile."""
+        """Return what threads do for a tile."""
         own = replace(self.operand, value=buffer)
         return TileCopy(own, self.place, not self.contiguous, self.width, self.count, threads)
 

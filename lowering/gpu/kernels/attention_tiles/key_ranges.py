@@ -78,7 +78,7 @@ class KeyRanges:
         return tuple(part for part in self.scores.problem.batches if part.dim in dims)
 
     def load(self, code: Code, scratch: Value, batch: Value, row_tile: Value) -> list[Value]:
-        """The pair of a tile of rows of a batch."""
+        """Return the pair of a tile of rows of a batch."""
         batches = self.scores.problem.batches
         number, size = code.number(0), prod(part.extent for part in batches)
         for part in batches:
@@ -93,7 +93,7 @@ class KeyRanges:
     def emit(
         self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str, scratch: Value
     ) -> None:
-        """The code of a thread of the entry, which takes every so-manieth key."""
+        """Emit the code of a thread of the entry, which takes every n-th key, of n threads."""
         thread, block = code.thread(), code.block()
         batch = point_of(code, self._batches, code.div(block, self._row_tiles))
         row = code.mul(code.rem(block, self._row_tiles), self.scores.tiles.rows)
@@ -128,7 +128,7 @@ class KeyRanges:
     def _of_block(
         self, code: Code, thread: Value, pair: Sequence[Value], entry: str
     ) -> Sequence[Value]:
-        """The first key and the end of the keys that any thread has seen."""
+        """Return the first key and the end of the keys that any thread has seen."""
         pair = _across_warp(code, pair)
         shared = code.insert(llvm.AddressOfOp(dynamic_shared(entry), SHARED))
         slot = code.at(shared, code.mul(code.div(thread, _WARP), _PAIR))

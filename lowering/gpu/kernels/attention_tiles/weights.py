@@ -41,7 +41,7 @@ class RunningWeights:
 
     @staticmethod
     def of(values: Sequence[Value], rows: int) -> "RunningWeights":
-        """The inverse of `values`, which may have others behind."""
+        """Return the inverse of `values`, which may have others behind."""
         return RunningWeights(tuple(values[:rows]), tuple(values[rows : 2 * rows]))
 
     @property
@@ -140,7 +140,9 @@ def elementwise_scores(
 
 
 def constant_factor(epilogue: Epilogue) -> float | None:
-    """The positive number by which scores are multiplied, if nothing else happens to them."""
+    """Return the positive number by which scores are multiplied, if nothing else happens to
+    them.
+    """
     factors: dict[SSAValue, float] = {next(iter(epilogue.dims)): 1.0}
     for step in epilogue.steps:
         block = step.nest.body.block
@@ -176,7 +178,7 @@ def _factor_of(op: Operation, known: Mapping[SSAValue, float]) -> float | None:
 
 
 def constant_number(value: SSAValue) -> float | None:
-    """A constant float."""
+    """Return a constant float."""
     owner = value.owner
     if not isinstance(owner, arith.ConstantOp) or not isinstance(owner.value, FloatAttr):
         return None
@@ -184,20 +186,20 @@ def constant_number(value: SSAValue) -> float | None:
 
 
 def single(code: Code, value: Value) -> Value:
-    """A float in 32 bits."""
+    """Return a float in 32 bits."""
     if isinstance(value.type, Float32Type):
         return value
     return code.insert(arith.ExtFOp(value, Float32Type()))
 
 
 def less(code: Code, a: Value, factor: Value, b: Value) -> Value:
-    """a · factor - b."""
+    """Return a · factor - b."""
     negative = code.insert(arith.NegfOp(b))
     return code.insert(llvm.FMAOp(a, factor, negative))
 
 
 def across(code: Code, value: Value, op: Any) -> Value:
-    """The total or maximum of the four lanes that have elements of a row."""
+    """Return the total or maximum of the four lanes that have elements of a row."""
     for distance in (1, 2):
         operands = [code.number(-1), value, code.number(distance), code.number(31)]
         (other,) = code.intrinsic("llvm.nvvm.shfl.sync.bfly.f32", operands, [value.type])
@@ -214,7 +216,7 @@ def packed(code: Code, pair: Sequence[Value], type: Any) -> Value:
 
 
 def _chained(code: Code, values: Sequence[Value], op: Callable[[Value, Value], Any]) -> Value:
-    """The sum or maximum."""
+    """Return the sum or maximum."""
     ends = list(values[:_CHAINS])
     for n, value in enumerate(values[_CHAINS:]):
         ends[n % _CHAINS] = code.insert(op(ends[n % _CHAINS], value))

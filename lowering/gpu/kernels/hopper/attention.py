@@ -108,7 +108,7 @@ class HopperAttention:
         maps: Sequence[Value],
         scratch: Value | None,
     ) -> None:
-        """The code of a thread; `values` are the entry's for both products' arguments.
+        """Emit the code of a thread; `values` are the entry's for the arguments of both products.
 
         `scratch` is where the ranges of keys are, where there are any.
         """
@@ -119,7 +119,7 @@ class HopperAttention:
         )
 
     def _emit_rows(self, code: Code, values: Mapping[SSAValue, SSAValue], entry: str) -> None:
-        """Where buffers begin anywhere."""
+        """Emit the kernel for buffers that may begin anywhere, row by row."""
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:
             batch, row, *_ = place
@@ -170,7 +170,9 @@ class HopperAttention:
         code.choose(code.equal(thread, WARPGROUP * self.tiles.groups), copy)
 
     def key_tiles(self, code: Code, scratch: Value | None, place: Tile) -> tuple[Value, Value]:
-        """The first tile of keys of some queries, and the one behind the last: there is one."""
+        """Return the first tile of keys of some queries, and the one behind the last: there
+        is one.
+        """
         ranges = self.plain.ranges
         if ranges is None or scratch is None:
             count = -(-self.plain.scores.product.columns // self.tiles.keys)
@@ -223,7 +225,7 @@ class _Group:
     def _tile(
         self, code: Code, place: Tile, keys: tuple[Value, Value], carried: Sequence[Value]
     ) -> list[Any]:
-        """What is carried on, and the normalized sums of values."""
+        """Return what is carried on, and the normalized sums of values."""
         stage, parity, queries, turn = carried
         ring, (begin, end) = self.ring, keys
         wait(code, ring.at(code, self.tiles.queries_full()), queries)
@@ -325,7 +327,7 @@ class _Group:
         registers: Sequence[Value],
         sums: Sequence[Value],
     ) -> list[Value]:
-        """The sums and the weighted values of a tile, to come."""
+        """Return the sums and the weighted values of a tile, to come."""
         sums = self.ring.multiply_values(code, stage, registers, sums)
         end_products(code)
         return list(sums)
@@ -334,7 +336,7 @@ class _Group:
         wait(code, self.ring.barrier(code, self.tiles.full(True), stage), parity)
 
     def _release(self, code: Code, of_values: bool, stage: Value) -> None:
-        """Gives a stage back to the thread that copies."""
+        """Give a stage back to the thread that copies."""
         empty = self.tiles.empty(of_values)
         code.choose(self.leads, lambda at: arrive(at, self.ring.barrier(at, empty, stage)))
 
@@ -368,7 +370,7 @@ class _Group:
 
 
 def _load_before(wait: Operation) -> None:
-    """Moves what is read behind a wait before it, with what that needs: it is under way then."""
+    """Move what is read behind a wait before it, with what that needs: it is under way then."""
     block = wait.parent_block()
     assert block is not None
     ops: list[Operation] = [wait]

@@ -59,7 +59,7 @@ class AttentionRing(Stages):
         return code.at(self.shared, offset)
 
     def initialize(self, code: Code) -> None:
-        """What one thread does before the others begin."""
+        """Initialize the barriers, by one thread, before the others begin."""
         tiles, warps = self.tiles, WARPS * self.tiles.groups
         initialize(code, self.at(code, tiles.queries_full()), 1)
         initialize(code, self.at(code, tiles.queries_empty()), warps)
@@ -82,7 +82,7 @@ class AttentionRing(Stages):
         maps: Sequence[Value],
         carried: Sequence[Value],
     ) -> list[Value]:
-        """Copies some queries, and the tiles of keys and values that they need, from the last on.
+        """Copy some queries, and the tiles of keys and values that they need, from the last on.
 
         `carried` are a stage, the parity of its phase, and that of queries. Keys of a tile come
         before values of the one before, as they are needed.
@@ -126,7 +126,7 @@ class AttentionRing(Stages):
         stage: Value,
         parity: Value,
     ) -> None:
-        """A tile of keys or values, by boxes of 64 elements in each line."""
+        """Copy a tile of keys or values, by boxes of 64 elements in each row."""
         tiles, boxes = self.tiles, self.boxes.values if of_values else self.boxes.keys
         width = tiles.value_width if of_values else tiles.key_width
         bytes, start = 2 * tiles.keys * width, tiles.value_start if of_values else tiles.query_bytes
@@ -169,7 +169,7 @@ class AttentionRing(Stages):
     def multiply_values(
         self, code: Code, stage: Value, weights: Sequence[Value], sums: Sequence[Value]
     ) -> list[Value]:
-        """The sums, and products of weights in registers and a tile of values."""
+        """Return the sums, and products of weights in registers and a tile of values."""
         tiles = self.tiles
         values = self._low(code, tiles.value_start, stage, tiles.value_bytes)
         leading, made = tiles.keys * LINE >> 4, list(sums)
@@ -180,6 +180,6 @@ class AttentionRing(Stages):
         return made
 
     def _low(self, code: Code, start: int, number: Value, bytes: int) -> Value:
-        """The low half of the descriptor of one of several tiles that begin at `start`."""
+        """Return the low half of the descriptor of one of several tiles that begin at `start`."""
         address = code.add(code.address(self.shared), start)
         return low_bits(code, code.add(address, code.mul(number, bytes)))

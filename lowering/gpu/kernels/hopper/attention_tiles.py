@@ -92,23 +92,23 @@ class AttentionTiles:
         return self.store_start + WARPS * self.groups * self.store_bytes
 
     def queries_full(self) -> int:
-        """Where the mbarrier is for copies of queries."""
+        """Return where the mbarrier is for copies of queries."""
         return self.barrier_start
 
     def queries_empty(self) -> int:
-        """Where the mbarrier is for the products of queries."""
+        """Return where the mbarrier is for the products of queries."""
         return self.barrier_start + BARRIER_BYTES
 
     def full(self, of_values: bool, stage: int = 0) -> int:
-        """Where a stage's mbarrier for copies is."""
+        """Return where a stage's mbarrier for copies is."""
         return self.barrier_start + BARRIER_BYTES * (2 + 2 * self.stages * of_values + stage)
 
     def empty(self, of_values: bool, stage: int = 0) -> int:
-        """Where a stage's mbarrier for products is."""
+        """Return where a stage's mbarrier for products is."""
         return self.full(of_values, self.stages + stage)
 
     def turn(self, group: int = 0) -> int:
-        """Where the mbarrier is that a group waits at for its turn."""
+        """Return where the mbarrier is that a group waits at for its turn."""
         return self.full(True, 2 * self.stages + group)
 
     @property

@@ -20,12 +20,12 @@ STEP_BYTES = 32
 
 
 def initialize(code: Code, barrier: Value, arrivals: int) -> None:
-    """An mbarrier whose phases end with so many arrivals."""
+    """Initialize an mbarrier whose phases end after `arrivals` arrivals."""
     code.assembly("mbarrier.init.shared::cta.b64 [$0], $1;", [barrier, code.number(arrivals)])
 
 
 def publish_barriers(code: Code) -> None:
-    """What was initialized, to copies of tensors too."""
+    """Make initialized barriers visible, to copies of tensors too."""
     code.assembly("fence.mbarrier_init.release.cluster;")
 
 
@@ -48,7 +48,7 @@ def wait(code: Code, barrier: Value, parity: Value) -> None:
 
 
 def load_box(code: Code, target: Value, map: Value, at: Sequence[Value], barrier: Value) -> None:
-    """Copies the box at these indices, innermost first, to shared memory."""
+    """Copy the box at these indices, innermost first, to shared memory."""
     indices = ", ".join(f"${n + 2}" for n in range(len(at)))
     code.assembly(
         f"cp.async.bulk.tensor.{len(at)}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
@@ -58,7 +58,7 @@ def load_box(code: Code, target: Value, map: Value, at: Sequence[Value], barrier
 
 
 def store_box(code: Code, map: Value, at: Sequence[Value], source: Value) -> None:
-    """Copies a box from shared memory to these indices, as a group of copies of its own."""
+    """Copy a box from shared memory to these indices, as a group of copies of its own."""
     indices = ", ".join(f"${n + 1}" for n in range(len(at)))
     code.assembly(
         f"cp.async.bulk.tensor.{len(at)}d.global.shared::cta.tile.bulk_group "
@@ -74,22 +74,22 @@ def wait_for_stores(code: Code, left: int) -> None:
 
 
 def publish_to_copies(code: Code) -> None:
-    """What the thread has written to shared memory, to copies of tensors."""
+    """Make what the thread has written to shared memory visible to copies of tensors."""
     code.assembly("fence.proxy.async.shared::cta;")
 
 
 def set_registers(code: Code, count: int, more: bool) -> None:
-    """How many registers threads of the warpgroup have from now on."""
+    """Set how many registers threads of the warpgroup have from now on."""
     code.assembly(f"setmaxnreg.{'inc' if more else 'dec'}.sync.aligned.u32 {count};")
 
 
 def prefetch_map(code: Code, map: Value) -> None:
-    """Reads a tensor map ahead."""
+    """Read a tensor map ahead."""
     code.assembly("prefetch.tensormap [$0];", [map])
 
 
 def begin_products(code: Code) -> None:
-    """What was written to registers of sums is there."""
+    """Wait until what was written to the registers of sums is visible to `wgmma`."""
     code.assembly("wgmma.fence.sync.aligned;")
 
 
@@ -99,7 +99,7 @@ def end_products(code: Code) -> None:
 
 
 def wait_for_products(code: Code, left: int, sums: Sequence[Value]) -> list[Value]:
-    """The sums, after a wait until all but so many groups have ended."""
+    """Return the sums, after a wait until all but so many groups have ended."""
     text = f"wgmma.wait_group.sync.aligned {left};"
     return code.assembly(text, [], [value.type for value in sums], sums)
 
@@ -113,7 +113,7 @@ def multiply(
     b_by_rows: bool,
     adds: bool = True,
 ) -> list[Value]:
-    """Adds the product of two matrices to sums, to come when it is waited for.
+    """Add the product of two matrices to sums, to come when it is waited for.
 
     The right one is told by its descriptor, the left one too or by its fragment: registers of
     pairs of 16 bits, where the sums of a product are (PTX ISA, "Matrix Fragments for wgmma"). Of A

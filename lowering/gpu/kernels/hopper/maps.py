@@ -70,7 +70,7 @@ class Boxes:
         return [(extent, stride) for extent, stride in reversed(self.batches) if stride]
 
     def at(self, code: Code, inner: Value, outer: Value, batch: Value) -> list[Value]:
-        """The indices of a box."""
+        """Return the indices of a box."""
         indices = [inner, outer]
         size = prod(extent for extent, _ in self.batches)
         whole, own = size, 1
@@ -83,7 +83,9 @@ class Boxes:
 
 
 def operand_boxes(problem: Contraction, b_line: int) -> tuple[Boxes, Boxes, bool] | None:
-    """Those of A and B, with lines of `b_line` bytes along columns, and if B lies along depths."""
+    """Return the boxes of A and B, with rows of `b_line` bytes along columns, and whether B is
+    contiguous along K.
+    """
     a = Boxes.of_operand(problem.a, True)
     b = Boxes.of_operand(problem.b, True)
     if a is not None and b is not None:

@@ -60,7 +60,7 @@ class Order:
         code.loop(code.block(), code.number(self.tiles), code.number(self.blocks), carried, turn)
 
     def _tile(self, code: Code, number: Value) -> Tile:
-        """The tile of a number: parts inside, along columns outside of groups of rows."""
+        """Return the tile of a number: parts inside, along columns outside of groups of rows."""
         split = None
         if self.splits > 1:
             split, number = code.rem(number, self.splits), code.div(number, self.splits)

@@ -84,7 +84,7 @@ class HopperProduct:
         entry: str,
         scratch: Value | None = None,
     ) -> None:
-        """The code of a thread; `values` are the entry's arguments for the kernel's.
+        """Emit the code of a thread; `values` are the entry's arguments for the kernel's.
 
         Blocks that have a part of the depths leave their sums in `scratch`.
         """
@@ -153,7 +153,7 @@ class HopperProduct:
         self.results.last(code, lane)
 
     def _emit_points(self, code: Code, values: Mapping[SSAValue, SSAValue]) -> None:
-        """Where buffers begin anywhere."""
+        """Emit the kernel for buffers that may begin anywhere, point by point."""
         thread = code.thread()
 
         def tile(own: Code, place: Tile, carried: Sequence[Value]) -> Sequence[Value]:

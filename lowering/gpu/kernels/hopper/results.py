@@ -99,7 +99,7 @@ class Results:
         sums: Sequence[Value],
         scratch: Value | None = None,
     ) -> None:
-        """Stores what follows of a warp's sums; `warp` counts those that multiply."""
+        """Store what follows of a warp's sums; `warp` counts those that multiply."""
         batch, row, column, split = tile
         group, own = code.div(warp, WARPS), code.rem(warp, WARPS)
         rows = code.mul(group, self.tiles.blocks * BLOCK_ROWS)
@@ -135,7 +135,7 @@ class Results:
     def _writer(
         self, values: Mapping[SSAValue, SSAValue], scratch: Value | None, split: Value | None
     ) -> Write:
-        """What stores neighbouring sums: what follows of them, or a part of them."""
+        """Return what stores neighbouring sums: what follows of them, or a part of them."""
         partial = self.partial
         if partial is None or scratch is None or split is None:
             return lambda code, sums, place: self.store(code, sums, place, values)
@@ -161,7 +161,7 @@ class Results:
         lane: Value,
         sums: Sequence[Value],
     ) -> None:
-        """Writes results to shared memory, in lines whose chunks of 16 bytes are swizzled."""
+        """Write results to shared memory, in lines whose chunks of 16 bytes are swizzled."""
         assert self.boxes is not None
         batch, row, column = place
         (result,) = self.epilogue.results
@@ -191,7 +191,7 @@ class Results:
         lane: Value,
         sums: Sequence[Value],
     ) -> None:
-        """Stores neighbours where they are no box."""
+        """Store neighbours where they are no box."""
         batch, row, column = place
         quad, eighth = code.rem(lane, 4), code.div(lane, 4)
         pairs = self.partial or self.epilogue.width(self.problem.columns) % _PAIR == 0
@@ -224,7 +224,7 @@ class Results:
         place: Place,
         values: Mapping[SSAValue, SSAValue],
     ) -> None:
-        """The epilogue of neighbouring sums in a row, and stores of its results."""
+        """Apply the epilogue to neighbouring sums in a row, and store the results."""
         point, lane = self._point(code, place)
         self.epilogue.emit(code, sums, point, lane, values)
 
@@ -246,7 +246,7 @@ class Results:
 
 
 def result_boxes(problem: Contraction, epilogue: Epilogue, columns: int) -> Boxes | None:
-    """Those of the only result, if it has neighbours along columns where the product has them.
+    """Return the boxes of the only result, if it is contiguous along columns as the product is.
 
     Tiles of so many columns consist of whole boxes.
     """

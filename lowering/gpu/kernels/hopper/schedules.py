@@ -62,7 +62,7 @@ class HopperCost:
     machine: Machine
 
     def tiles(self) -> list[HopperTiles]:
-        """The fastest, in order."""
+        """Return the fastest, in order."""
         found = [tiles for shape in self._shapes() for tiles in self._variants(shape)]
         return sorted(found, key=self.seconds)[:_CANDIDATES]
 
@@ -139,7 +139,7 @@ class HopperCost:
         return replace(tiles, stages=min(tiles.stages, (limit - others) // tiles.stage_bytes))
 
     def _may_be_split(self, splits: int, count: int) -> bool:
-        """Whether each part is worth its block, and there is a multiprocessor for it."""
+        """Return whether each part is worth its block, and there is a multiprocessor for it."""
         stages = -(-self.size.depth * self.size.element // LINE)
         each = -(-stages // splits)
         fits = count * splits <= self._processors

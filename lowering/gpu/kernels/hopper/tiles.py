@@ -115,11 +115,11 @@ class HopperTiles(Schedule):
         return self.store_start + WARPS * self.groups * self.store_bytes
 
     def full(self, stage: int = 0) -> int:
-        """Where a stage's mbarrier for copies is."""
+        """Return where a stage's mbarrier for copies is."""
         return self.barrier_start + BARRIER_BYTES * stage
 
     def empty(self, stage: int = 0) -> int:
-        """Where a stage's mbarrier for products is."""
+        """Return where a stage's mbarrier for products is."""
         return self.full(self.stages + stage)
 
     @property
