@@ -59,11 +59,11 @@ class Budget:
         self.end = self.clock() + self.seconds
 
     def is_spent(self) -> bool:
-        """Whether all of it is."""
+        """Return whether all of it is."""
         return self.clock() > self.end
 
     def part(self, number: int) -> Callable[[], bool]:
-        """Whether what the kernel of this number may take is spent, counted from now.
+        """Return whether what the kernel of this number may take is spent, counted from now.
 
         That is its part of the time that is left, for itself and those behind it: what others
         before did not need is theirs.

@@ -49,7 +49,7 @@ class _Level:
 
 
 def calibrate(machine: Machine, notify: Notify = lambda text: None) -> Calibration:
-    """What is measured of `machine`, on which this process runs; takes less than a minute.
+    """Return what is measured of `machine`, on which this process runs; takes less than a minute.
 
     `notify` is told what comes next. What cannot be measured, such as types that LLVM has no code
     for here, or threads where there is one core, is left out.
@@ -82,7 +82,9 @@ def _kernels(machine: Machine) -> Iterator[tuple[str, RateKernel]]:
 
 
 def _timed(kernels: Sequence[tuple[str, RateKernel]]) -> Iterator[tuple[str, RateKernel, float]]:
-    """The least seconds of each call; without those that no code can be made of, or that crash."""
+    """Yield the least seconds of each call; without those that no code can be made of, or that
+    crash.
+    """
     requests = _requests([kernel for _, kernel in kernels])
     least: dict[int, float] = {}
     with timing_worker() as worker:
@@ -127,7 +129,8 @@ def _compiled(kernel: RateKernel) -> bytes | None:
 
 
 def memory_levels(machine: Machine) -> list[_Level]:
-    """What is copied at each level that costs ask about: a core's part of the last cache, and more.
+    """Return what is copied at each level that costs ask about: a core's part of the last cache,
+    and more.
 
     Sizes are those that the system tells, else those that are assumed of the machine.
     """
@@ -161,14 +164,16 @@ def _free_bytes() -> int:
 
 
 def _launch_seconds() -> float:
-    """The median of differences between neighbouring runs: what disturbs one disturbs both."""
+    """Return the median of differences between neighbouring runs: what disturbs one
+    disturbs both.
+    """
     empty, full = (launching_program(count, _LAUNCHES) for count in (0, _LAUNCHES))
     differences = [_seconds(full) - _seconds(empty) for _ in range(_LAUNCHING_RUNS)]
     return max(median(differences), 0.0) / _LAUNCHES
 
 
 def _joining(threads: int) -> tuple[float, float]:
-    """What joining takes, and the part of a thread that each one but the first adds.
+    """Return what joining takes, and the part of a thread that each one but the first adds.
 
     A kernel of s seconds on one thread takes join + s / (1 + (threads - 1) * efficiency) on all:
     two sizes give two equations.
@@ -194,7 +199,7 @@ def joining(
 
 
 def _least_seconds(programs: Sequence[Program], runs: int) -> list[float]:
-    """The least time of a run of each, in turns, so that all meet the same machine."""
+    """Return the least time of a run of each, in turns, so that all meet the same machine."""
     least = [float("inf")] * len(programs)
     for _ in range(runs):
         for number, program in enumerate(programs):

@@ -67,7 +67,7 @@ class DeviceRunner:
         return None
 
     def text(self, group: FusedOp, point: KernelSchedule) -> str:
-        """A model that runs the kernel of `group` by `point` alone, as text."""
+        """Return a model that runs the kernel of `group` by `point` alone, as text."""
         scheduled = group.clone()
         set_schedule(scheduled, point)
         module = launched_kernel(_KERNEL, scheduled, self.device.name)
@@ -76,7 +76,8 @@ class DeviceRunner:
         return str(module)
 
     def is_here(self, tasks: Iterable[KernelTask]) -> bool:
-        """Whether this machine has the device, and it runs the kernel of the first of `tasks`.
+        """Return whether this machine has the device, and it runs the kernel of the first of
+        `tasks`.
 
         Otherwise `refusal` says why not.
         """
@@ -88,7 +89,7 @@ class DeviceRunner:
 
 
 def runs_alone(task: KernelTask) -> bool:
-    """Whether the kernel can be a model: inputs and outputs of models are not padded."""
+    """Return whether the kernel can be a model: inputs and outputs of models are not padded."""
     values = (*task.group.operands, *task.group.results)
     shapes = [tuple(shape_of(value)) for value in values]
     stored = (*task.choice.operands, *task.choice.results)
@@ -112,18 +113,18 @@ class DeviceKernels:
     is_exact: bool = False
 
     def made_by(self, points: Sequence[KernelSchedule]) -> list[str]:
-        """The models of the kernels by these schedules, which are compiled when they run."""
+        """Return the models of the kernels by these schedules, which are compiled when they run."""
         return [self.runner.text(self.task.group, point) for point in points]
 
     def seconds(self, made: Any) -> float | None:
-        """The median of some runs, by the device's own account."""
+        """Return the median of some runs, by the device's own account."""
         found = self.runner.run(made, _RUNS)
         return None if found is None else median(found.seconds)
 
     def results(
         self, made: Any, operands: Sequence[Array], results: Sequence[Array]
     ) -> Sequence[Array] | None:
-        """Those of one run."""
+        """Return the results of one run."""
         found = self.runner.run(made, operands=operands)
         if found is None:
             return None
@@ -131,7 +132,7 @@ class DeviceKernels:
 
 
 def launched_kernel(symbol: str, group: FusedOp, device: str) -> ModuleOp:
-    """What `outline-kernels` leaves of a model that is `group` alone, launched on `device`.
+    """Return what `outline-kernels` leaves of a model that is `group` alone, launched on `device`.
 
     Its inputs and outputs are stored as the operands and results of the group.
     """

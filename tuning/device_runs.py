@@ -44,7 +44,7 @@ class DeviceResults:
 
 
 def run_on_device(request: DeviceRun) -> DeviceResults | str:
-    """What came of a request; why it cannot be compiled, loaded or run, as text."""
+    """Return what came of a request; why it cannot be compiled, loaded or run, as text."""
     try:
         with handle_diagnostics(lambda _: None):
             return _run(request, _loaded(request.text, request.device))
@@ -72,7 +72,7 @@ def _loaded(text: str, device: str) -> braid.Model:
 
 
 def _require_machine(target: Target, name: str) -> None:
-    """Raises BraidError where the device that is here is another than the target's."""
+    """Raise BraidError where the device that is here is another than the target's."""
     device = target.device(name)
     here = backend(device.backend).machine_here(device)
     wanted = device.machine.cpu

@@ -34,7 +34,7 @@ class RunRequest:
 
 
 def run_kernel(request: RunRequest) -> tuple[Array, ...]:
-    """The results as stored."""
+    """Return the results as stored."""
     kernel = LoadedKernel(
         request.object_code,
         request.symbol,
@@ -78,12 +78,12 @@ class Reference:
         return tuple(np.full_like(array, 77) for array in self.results)
 
     def agrees(self, results: Sequence[Array]) -> bool:
-        """Whether `results`, as stored, are right up to the order of sums."""
+        """Return whether `results`, as stored, are right up to the order of sums."""
         return all(map(_close, results, self.results, self.least, self.most))
 
 
 def _least(arrays: Sequence[Array]) -> Array:
-    """The first one where another is NaN."""
+    """Return the first one where another is NaN."""
     return reduce(lambda a, b: np.where(b < a, b, a), arrays)
 
 

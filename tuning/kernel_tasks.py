@@ -70,7 +70,7 @@ class KernelTask:
         return replace(self, seconds=seconds, counters=(*self.counters, *counters))
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
-        """The schedules of one level, those of the default's family first."""
+        """Yield the schedules of one level, those of the default's family first."""
         first, schedule = self.default
         if level == 0:
             yield schedule
@@ -83,7 +83,9 @@ class KernelTask:
                 yield KernelSchedule.of(match.family.name, each)
 
     def emit(self, point: KernelSchedule, symbol: str) -> Kernel:
-        """The kernel by one point of the space. Raises BraidError where it cannot be emitted."""
+        """Return the kernel by one point of the space. Raises BraidError where it cannot be
+        emitted.
+        """
         found = next(match for match in self.matches if match.family.name == point.family)
         return found.emit(symbol, point.schedule)
 
@@ -101,7 +103,7 @@ class KernelTask:
 def kernel_tasks(
     module: ModuleOp, target: Target | None = None, spaces: Sequence[FamilySpace] = ()
 ) -> list[KernelTask]:
-    """The kernels that families make and somebody measures, those that take the most first.
+    """Return the kernels that families make and somebody measures, those that take the most first.
 
     These are the host's, and those of devices whose backend has a meter (`meter_of`). `target` is
     by default that of the module, `spaces` say what is searched. Groups with open dims, and those

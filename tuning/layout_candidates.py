@@ -58,7 +58,9 @@ class Candidate:
         return f"{' '.join(ops)} -> {shape}: {' '.join(layouts)}"
 
     def kernel(self, symbol: str) -> Kernel:
-        """The kernel with the default schedule. Raises BraidError where it cannot be emitted."""
+        """Return the kernel with the default schedule. Raises BraidError where it cannot be
+        emitted.
+        """
         group = in_layouts(self.group, self.choice)
         if self.family is None:
             return emit_fallback(group, symbol)
@@ -111,7 +113,9 @@ def group_candidates(group: FusedOp, families: Sequence[KernelFamily]) -> list[C
 
 
 def in_layouts(group: FusedOp, choice: LayoutChoice) -> FusedOp:
-    """A copy of `group`, on operands of its own, with the layouts of `choice` in its types."""
+    """Return a copy of `group`, on operands of its own, with the layouts of `choice` in its
+    types.
+    """
     types = [
         with_layout(_tensor(value.type), layout)
         for value, layout in zip(group.operands, choice.operands, strict=True)
@@ -152,7 +156,7 @@ def _stored(candidate: Candidate) -> Iterator[tuple[SSAValue, Layout]]:
 
 
 def _plain(value: SSAValue) -> Attribute:
-    """The type without a layout."""
+    """Return the type without a layout."""
     return with_layout(_tensor(value.type), Layout.row_major(len(shape_of(value))))
 
 

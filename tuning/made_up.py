@@ -59,7 +59,7 @@ def made_up_inputs(specs: Iterable[_Spec], lengths: Lengths) -> list[Array]:
 
 
 def made_up_parameters(module: ModuleOp, known: Container[str] = ()) -> dict[str, Array]:
-    """A value for each parameter of `module` but the `known` ones."""
+    """Return a value for each parameter of `module` but the `known` ones."""
     return {
         op.key.data: made_up_array(shape_of(op.output), to_numpy(element_type_of(op.output)))
         for op in module.walk()

@@ -43,7 +43,7 @@ def measure_layouts(
     jobs: int | None = None,
     clock: Clock = time.monotonic,
 ) -> MeasuringReport:
-    """Times the kernels of all groups of `module` in all layouts, and all reorders.
+    """Time the kernels of all groups of `module` in all layouts, and all reorders.
 
     What is recorded already is not measured again. The choices of a group are recorded together
     or not at all, since a measurement and a prediction are not compared fairly; groups whose

@@ -40,7 +40,7 @@ Candidates = Callable[[Sequence[int], Sequence[int], Trial], list[Trial]]
 
 
 def measured_seconds(runs: Sequence[Run]) -> list[float]:
-    """The least time of each, in turns, so that all meet the same machine."""
+    """Return the least time of each, in turns, so that all meet the same machine."""
     least = [run() for run in runs]
     for _ in range(ROUNDS):
         least = [min(seconds, run()) for seconds, run in zip(least, runs, strict=True)]
@@ -75,13 +75,13 @@ class MeasureOrderPass(ModulePass):
     streams: int = 1
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        """Searches, measures, and writes the decision."""
+        """Search, measure, and write the decision."""
         self.search().apply(ctx, op)
         target = target_of(op, self.target)
         Measuring(self, prepare_on_host, target).run(op)
 
     def search(self) -> SearchOrderPass | AssignInterOpStreamsPass:
-        """The pass whose decision is the first one tried."""
+        """Return the pass whose decision is the first one tried."""
         if self.streams == 1:
             return SearchOrderPass(time_limit=self.search_seconds)
         return AssignInterOpStreamsPass(self.streams, self.target, self.search_seconds)
@@ -96,7 +96,7 @@ class Measuring:
     target: Target
 
     def run(self, module: ModuleOp) -> None:
-        """Replaces the orders in `module` of subgraphs that run faster in another."""
+        """Replace the orders in `module` of subgraphs that run faster in another."""
         deadline = monotonic() + self.options.time_limit
         for function in public_functions(module):
             self._measure(function, deadline)
@@ -121,7 +121,7 @@ class Measuring:
         function.attributes[ORDER] = order_attribute([block_order(block, joined)])
 
     def _candidates(self, block: BlockGraph) -> Candidates:
-        """The trials of the ops of a piece, behind those that are ordered already."""
+        """Return the trials of the ops of a piece, behind those that are ordered already."""
         count, streams = self.options.candidates, self.options.streams
         if streams > 1:
             backend, _ = require_pool(self.target, streams)

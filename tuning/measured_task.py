@@ -49,7 +49,7 @@ class MeasuredTask:
     refused: dict[KernelSchedule, str] = field(default_factory=dict[KernelSchedule, str])
 
     def space(self, level: int) -> Iterator[KernelSchedule]:
-        """The points of one level, as far as they may be tried at all."""
+        """Yield the points of one level, as far as they may be tried at all."""
         if level >= LEVELS:
             return
         points = dict.fromkeys(self.task.space(level))
@@ -84,7 +84,8 @@ class MeasuredTask:
         return times[self.library]
 
     def confirmed(self, found: Found[KernelSchedule], default: float, rule: Rule) -> TunedKernel:
-        """The fastest schedule that is right, and is faster than the default beyond the noise.
+        """Return the fastest schedule that is right, and is faster than the default beyond the
+        noise.
 
         The library's kernel is the result where it is faster than that beyond the noise, or where
         the rule of the search says so.
@@ -124,7 +125,9 @@ class MeasuredTask:
         return replace(kernel, library=library, keeps_library=keeps, vendor=vendor)
 
     def _in_turns(self, points: Sequence[KernelSchedule]) -> dict[KernelSchedule, list[float]]:
-        """Times of these, and of the library's kernel, that met the same machine."""
+        """Return times of these kernels and of the library's, measured in turns on a machine in one
+        state.
+        """
         library = () if self.library is None else (LIBRARY_SCHEDULE,)
         times: dict[KernelSchedule, list[float]] = {point: [] for point in (*points, *library)}
         default = self.task.default[1]
@@ -165,7 +168,9 @@ class MeasuredTask:
         return is_right
 
     def _runs_right(self, made: Any, group: FusedOp, choice: LayoutChoice) -> bool:
-        """Whether it computes what the ops mean; where these do not say, no schedule counts."""
+        """Return whether it computes what the ops mean; where these do not say, no schedule
+        counts.
+        """
         reference = Reference.of(group, choice)
         if reference is None:
             return False
@@ -173,7 +178,7 @@ class MeasuredTask:
         return results is not None and reference.agrees(results)
 
     def _compile(self, points: Sequence[KernelSchedule]) -> None:
-        """Fills `made`, with None for what cannot be emitted or compiled."""
+        """Fill `made`, with None for what cannot be emitted or compiled."""
         self.made.update(dict.fromkeys(points))
         if isinstance(self.meter, DeviceKernels):
             self.made.update(zip(points, self.meter.made_by(points), strict=True))
@@ -187,7 +192,9 @@ class MeasuredTask:
 
 
 def _is_cut_short(found: Found[KernelSchedule], rule: Rule) -> bool:
-    """Whether time was over within the first level, so that the kernel is to be searched yet."""
+    """Return whether time was over within the first level, so that the kernel is to be searched
+    yet.
+    """
     if not found.steps or found.steps[-1].level or found.steps[-1].stop is not Stop.BUDGET:
         return False
     return rule.trials is None or found.steps[-1].tried < rule.trials

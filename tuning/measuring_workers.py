@@ -36,7 +36,7 @@ class MeasuringWorkers(Protocol):
     count: int
 
     def for_each(self, numbers: int, search: Search) -> None:
-        """Searches the kernels 0 to `numbers` - 1, begun in that order."""
+        """Search the kernels 0 to `numbers` - 1, begun in that order."""
         ...
 
 
@@ -56,6 +56,6 @@ class LocalWorker:
 
 @contextmanager
 def local_worker() -> Generator[LocalWorker]:
-    """A worker whose process ends with the block."""
+    """Yield a worker whose process ends with the block."""
     with timing_worker() as worker:
         yield LocalWorker(worker)

@@ -65,7 +65,9 @@ class Programs:
         self._sent: list[Program] = []
 
     def answer(self, request: Program | TurnsRequest) -> object:
-        """The number of a program, or the `Turns` of each that is asked for; why it fails."""
+        """Return the number of a program, or the `Turns` of each that is asked for; why it
+        fails.
+        """
         if isinstance(request, TurnsRequest):
             try:
                 return self._turns([self._sent[n] for n in request.programs], request.turns)
@@ -75,7 +77,7 @@ class Programs:
         return len(self._sent) - 1
 
     def _placed(self, weights: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Where code may read them; equal ones lie there once."""
+        """Return where code may read them; equal ones lie there once."""
         for program in self._sent:
             if np.array_equal(program.weights, weights):
                 return program.weights
@@ -109,7 +111,7 @@ class _Run:
         self._times = max(1, round(_LEAST_SECONDS / max(clock() - began, 1e-7)))
 
     def turn(self) -> Turns:
-        """The mean of the runs of one turn."""
+        """Return the mean of the runs of one turn."""
         self._context.reset_profile()
         began = self._clock()
         for _ in range(self._times):

@@ -67,7 +67,7 @@ class TimeModel:
     """Trees that predict logarithms of times from features."""
 
     def __init__(self, models: int, seed: int = 0) -> None:
-        """An average of `models`. Raises BraidError where LightGBM is not installed."""
+        """Make an average of `models`. Raises BraidError where LightGBM is not installed."""
         try:
             import lightgbm
         except ImportError as error:
@@ -158,7 +158,9 @@ class ModelSearch(Generic[P]):
         return self.times
 
     def order(self) -> Iterator[P]:
-        """The points in the order in which they are worth measuring, by what `times` has then."""
+        """Yield the points in the order in which they are worth measuring, by what `times` has
+        then.
+        """
         generator = random.Random(self.seed)
         left = dict.fromkeys(point for point in self.space if point not in self.times)
         model = TimeModel(self.rule.models, self.seed)
@@ -180,7 +182,9 @@ class ModelSearch(Generic[P]):
             yield point
 
     def _beginning(self, points: list[P], generator: random.Random) -> list[P]:
-        """The best guesses, first or central points of the space, and some far from these."""
+        """Return the best guesses, first or central points of the space, and some far from
+        these.
+        """
         count = min(self.rule.first, len(points))
         guesses = points[: count // 2]
         if not self.rule.is_ordered:
@@ -198,7 +202,9 @@ class ModelSearch(Generic[P]):
         return [some[number] for number in chosen]
 
     def _central(self, points: list[P]) -> list[P]:
-        """Those closest to the middle of each entry's values, and to powers of two, first."""
+        """Return candidates, those closest to the middle of each field's values and to powers of
+        two first.
+        """
         if not points:
             return []
         rows = self._entries(points)
@@ -240,7 +246,9 @@ class ModelSearch(Generic[P]):
         return list(dict.fromkeys([*close[: self.rule.asked], *sample]))
 
     def _is_close(self, points: Sequence[P]) -> NDArray[np.bool_]:
-        """Whether each point differs in one entry from one of the best that were measured."""
+        """Return whether each point differs in one entry from one of the best that were
+        measured.
+        """
         ran = [
             (time, number) for number, time in enumerate(self.times.values()) if time is not None
         ]
@@ -254,7 +262,9 @@ class ModelSearch(Generic[P]):
     def _promising(
         self, asked: list[P], model: TimeModel, generator: random.Random
     ) -> tuple[list[P], bool]:
-        """The next batch, and whether one of it is predicted to be better than all before."""
+        """Return the next batch, and whether one of it is predicted to be better than all
+        before.
+        """
         ran = {p: t for p, t in self.times.items() if t is not None and t > 0}
         count = min(self.rule.batch, len(asked))
         if len(ran) + len(self.known[0]) < 4:

@@ -65,7 +65,7 @@ class Verdict:
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> "Verdict | None":
-        """What `fields` of a verdict say; None where they are of none."""
+        """Return what `fields` of a verdict say; None where they are of none."""
         try:
             before, after, gain, found, noise = (
                 float(fields[name]) for name in ("before", "after", "gain", "found", "noise")
@@ -114,7 +114,7 @@ def judge(
     counters: Counters,
     clock: Callable[[], float] = time.monotonic,
 ) -> Verdict:
-    """What stays of the kernels `changed`.
+    """Return what stays of the kernels `changed`.
 
     That is all of them, or those that do not take longer in the model, whichever is the fastest
     model, as far as it does not take longer than the one before; else none.
@@ -147,7 +147,7 @@ def judge(
 def _in_turns(
     programs: Sequence[Changed], measure: Measure, clock: Callable[[], float]
 ) -> list[Turns]:
-    """Turns until each program is faster or slower than the first, or there are enough."""
+    """Turn until each program is faster or slower than the first, or there are enough."""
     end = clock() + SECONDS
     found = [Turns() for _ in programs]
     while True:
@@ -165,7 +165,7 @@ def _in_turns(
 def _slower(
     before: Turns, found: Turns, counters: Mapping[str, Sequence[str]]
 ) -> dict[str, InModel]:
-    """The kernels that take longer in the model than what was in their place."""
+    """Return the kernels that take longer in the model than what was in their place."""
     slower: dict[str, InModel] = {}
     for key, names in counters.items():
         known = [name for name in names if name in before.kernels and name in found.kernels]

@@ -27,12 +27,12 @@ class Trial:
         return Trial(tuple(order), (None,) * len(order))
 
     def within(self, piece: Sequence[int]) -> "Trial":
-        """The same with the ops of `piece` numbered by their place in it."""
+        """Return the same with the ops of `piece` numbered by their place in it."""
         place = {op: index for index, op in enumerate(piece)}
         return Trial(tuple(place[op] for op in self.order), self.streams, self.stream_count)
 
     def of(self, piece: Sequence[int]) -> "Trial":
-        """The inverse of `within`."""
+        """Return the inverse of `within`."""
         return Trial(tuple(piece[op] for op in self.order), self.streams, self.stream_count)
 
 

@@ -46,7 +46,7 @@ def distinct_ops(module: ModuleOp) -> dict[str, Operation]:
 
 
 def module_of(op: Operation, device: Device) -> ModuleOp:
-    """A module whose `@main` runs a copy of `op` on `device`, whatever mapping lists say.
+    """Return a module whose `@main` runs a copy of `op` on `device`, whatever mapping lists say.
 
     What `op` reads of weights is a parameter there, constants are copied, the rest are inputs.
     """

@@ -92,7 +92,7 @@ class Outcome:
 
 
 def run_trial(trial: OpTrial | ModelTrial) -> Outcome:
-    """What came of a trial; what raises is an outcome as well."""
+    """Return what came of a trial; what raises is an outcome as well."""
     outcome = Outcome()
     try:
         with collect_remarks(), handle_diagnostics(lambda _: None):
@@ -131,7 +131,7 @@ def _run(trial: OpTrial | ModelTrial, outcome: Outcome) -> None:
 def _time(
     run: Callable[[], object], model: braid.Model, trial: OpTrial | ModelTrial, outcome: Outcome
 ) -> None:
-    """Runs until the seconds are over; the first run, which fills caches, does not count."""
+    """Run until the seconds are over; the first run, which fills caches, does not count."""
     run()
     end = time.monotonic() + trial.seconds
     while len(outcome.seconds) < _FEWEST or (
@@ -153,7 +153,7 @@ def _time(
 
 
 def _parsed(context: Context, trial: OpTrial) -> SourceModel:
-    """The module of one op, whose weights are made up."""
+    """Return the module of one op, whose weights are made up."""
     module = parse_mlir(context, trial.text, "op.mlir").module
     set_target(module, trial.target)
     write_settings(module, {})
@@ -171,7 +171,7 @@ def _place(module: ModuleOp, device: str) -> None:
 
 
 def _decide(context: Context, module: ModuleOp) -> ModuleOp:
-    """Runs the default pipeline up to where kernels are outlined."""
+    """Run the default pipeline up to where kernels are outlined."""
     passes = passes_for(module)
     names = [each.name for each in passes]
     run_pipeline(context, module, passes[: names.index(_KERNELS)])
@@ -179,7 +179,7 @@ def _decide(context: Context, module: ModuleOp) -> ModuleOp:
 
 
 def _groups(module: ModuleOp, device: str) -> list[GroupTimes]:
-    """The groups of `device`, which are named by their number then."""
+    """Return the groups of `device`, which are named by their number then."""
     target = target_of(module)
     costs = CostSource(target, {})
     found: list[GroupTimes] = []
@@ -209,7 +209,7 @@ def _described(op: Operation) -> str:
 
 
 def middle_and_spread(seconds: list[float]) -> tuple[float, float]:
-    """The median, and the distance of the quartiles as a part of it."""
+    """Return the median, and the distance of the quartiles as a part of it."""
     middle = median(seconds)
     low, high = np.quantile(seconds, [0.25, 0.75])
     return middle, float(high - low) / middle if middle else 0.0

@@ -91,7 +91,7 @@ def _is_fused(element_type: str, machine: Machine) -> bool:
 
 
 def scaled_copy(bytes: int, machine: Machine, grid: int) -> RateKernel:
-    """Reads half of `bytes`, rounded, and writes it, times a factor, to the other half.
+    """Read half of `bytes`, rounded, and write it, times a factor, to the other half.
 
     The factor keeps the loop from becoming a call of `memcpy`, which has other instructions.
     """

@@ -51,7 +51,9 @@ class Announcement:
         return Announcement(processor(), processor_name(), here.triple, here.cpu, braid_version())
 
     def measures(self, machine: Machine) -> bool:
-        """Whether times that are measured there are those of `machine`, by the same braid."""
+        """Return whether times that are measured there are those of `machine`, by the same
+        braid.
+        """
         if self.version != braid_version():
             return False
         if machine.name == NATIVE:
@@ -93,7 +95,7 @@ class RayWorkers:
         self._asks = asks
 
     def for_each(self, numbers: int, search: Search) -> None:
-        """Raises BraidError where all workers are lost, else what a search raises."""
+        """Raise BraidError where all workers are lost, else what a search raises."""
         work = _Work(search, list(reversed(range(numbers))))
         with ThreadPoolExecutor(self.count, "measuring") as pool:
             futures = [pool.submit(copy_context().run, work.done_by, ask) for ask in self._asks]
@@ -116,7 +118,7 @@ class _Work:
         self._running = 0
 
     def done_by(self, ask: Ask) -> None:
-        """Searches kernels until none is left, also of other workers, or this one is lost."""
+        """Search kernels until none is left, also of other workers, or this one is lost."""
         worker = _TakingTurns(ask, self._turn)
         with self._turn:
             while self.waiting or self._running:
@@ -165,7 +167,7 @@ class _TakingTurns:
 
 @contextmanager
 def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
-    """An actor on each node of the cluster at `address` whose times are those of `machine`.
+    """Yield an actor on each node of the cluster at `address` whose times are those of `machine`.
 
     `address` is as for `ray.init`: `auto`, `HOST:PORT`, `ray://HOST:PORT`, or `local` for a cluster
     of this machine alone. Actors, and a cluster that was started, end with the block. Raises
@@ -202,7 +204,7 @@ def ray_workers(address: str, machine: Machine) -> Generator[RayWorkers]:
 
 
 def _look_for(address: str) -> None:
-    """Raises OSError where nothing listens at HOST:PORT: Ray would try again for minutes."""
+    """Raise OSError where nothing listens at HOST:PORT: Ray would try again for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdecimal():
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
@@ -219,7 +221,9 @@ def _actors(ray: Any) -> Iterator[Any]:
 
 
 def _fitting(ray: Any, actors: Sequence[Any], machine: Machine) -> Iterator[Any]:
-    """Those on machines that kernels for `machine` are measured on. Raises BraidError for none."""
+    """Return the nodes that can measure kernels for `machine`. Raises BraidError if there
+    are none.
+    """
     said = [actor.announce.remote() for actor in actors]
     others: list[str] = []
     ready: list[Any] = []

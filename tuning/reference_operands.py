@@ -66,7 +66,7 @@ def random_values(group: FusedOp, seed: int) -> Values | None:
 
 
 def ops_of(group: FusedOp) -> list[Operation]:
-    """The ops of a group in order, without its terminator."""
+    """Return the ops of a group in order, without its terminator."""
     return [op for op in group.body.block.ops if op is not group.terminator]
 
 
@@ -104,7 +104,7 @@ def _arguments(group: FusedOp, generator: np.random.Generator, is_plain: bool) -
 
 
 def _clear_zeros(group: FusedOp, values: Values) -> None:
-    """Makes the elements zeros of which convolutions of `group` say that they are."""
+    """Make the elements zeros of which convolutions of `group` say that they are."""
     for op in group.body.block.ops:
         if isinstance(op, ConvOp) and op.input in values:
             array, pairs = values[op.input], zip(*op.zeros, strict=True)
@@ -137,7 +137,7 @@ def _choosy_operands(op: Operation) -> Sequence[SSAValue]:
 
 
 def _scales(group: FusedOp) -> dict[SSAValue, float]:
-    """What operands of products are at most, where one product stands behind the other.
+    """Return what operands of products are at most, where one product stands behind the other.
 
     Sums then stay as large as what they are of (He et al., "Delving deep into rectifiers", 2015),
     and do not leave the numbers of a type however many there are.
@@ -154,7 +154,7 @@ def _scales(group: FusedOp) -> dict[SSAValue, float]:
 
 
 def _reach(value: SSAValue) -> float:
-    """What floats are at most, so that they become several integers, or anything."""
+    """Return what floats are at most, so that they become several integers, or anything."""
     reach = 1.0
     for use in value.uses:
         op = use.operation
@@ -185,7 +185,7 @@ def _integers(value: SSAValue, generator: np.random.Generator) -> Array:
 
 
 def _indices(op: GatherBase | ScatterOp, generator: np.random.Generator) -> Array:
-    """Valid ones for an op that reads or writes at indices, half of them from the end.
+    """Return valid indices for an op that reads or writes at them, half of them from the end.
 
     Where it writes, no element is addressed twice, if there are enough.
     """
@@ -209,7 +209,7 @@ def _indices(op: GatherBase | ScatterOp, generator: np.random.Generator) -> Arra
 
 
 def _computed(op: Operation, values: Values, generator: np.random.Generator) -> bool:
-    """Adds what an op computes; whether it takes its operands. Raises IndexError."""
+    """Add what an op computes; whether it takes its operands. Raises IndexError."""
     assert isinstance(op, TensorOp)
     _fit_scale(op, values, generator)
     operands = [values[operand] for operand in op.operands]
@@ -242,7 +242,7 @@ def _fit_scale(op: Operation, values: Values, generator: np.random.Generator) ->
 
 
 def _takes(op: Operation, operands: Sequence[Array]) -> bool:
-    """Whether it is said what an op computes of these; indices are known to be inside."""
+    """Return whether it is said what an op computes of these; indices are known to be inside."""
     if op.name in _SHIFTS:
         counts = operands[1]
         return bool(((counts >= 0) & (counts < 8 * counts.itemsize)).all())
@@ -252,7 +252,9 @@ def _takes(op: Operation, operands: Sequence[Array]) -> bool:
 
 
 def _writes_once(op: ScatterOp, data: Array, indices: Array) -> bool:
-    """Which of several updates of one element stays is not said, where they are not combined."""
+    """Return which of several updates of one element stays is not said, where they are not
+    combined.
+    """
     if op.reduction.data != "none":
         return True
     if isinstance(op, ScatterElementsOp):

@@ -40,7 +40,7 @@ _ULPS = 2
 
 
 def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) -> Values:
-    """What the ops of a group compute where steps are made of sums that are a little off.
+    """Return what the ops of a group compute where steps are made of sums that are a little off.
 
     `values` are what they compute of exact ones, `direction` is 1 or -1. Sums are off by units in
     the last place of the narrowest type behind them, and by `tolerance` of the largest one.
@@ -63,7 +63,9 @@ def stepped(group: FusedOp, values: Values, tolerance: float, direction: int) ->
 
 
 def _results(op: Operation, operands: Values, off: Values, direction: int) -> Sequence[Array]:
-    """What an op computes of operands the first of which are larger by `off`, others smaller."""
+    """Return what an op computes of operands the first of which are larger by `off`, others
+    smaller.
+    """
     assert isinstance(op, TensorOp)
     if isinstance(op, ArgReduceOp) and off:
         return [_place(op, operands[op.input], off[op.input], direction)]
@@ -111,7 +113,7 @@ def _largest(array: Array) -> float:
 
 
 def _place(op: ArgReduceOp, x: Array, off: Array, direction: int) -> Array:
-    """The first place of what may be the extreme, or the last one."""
+    """Return the first place of what may be the extreme, or the last one."""
     dim, wide = op.dim.value.data, x.astype(np.float64)
     near = wide + off >= (wide - off).max(dim, keepdims=True)
     if op.kind.data == "min":

@@ -68,7 +68,7 @@ class Rule:
     least_gain: float = LEAST_GAIN
 
     def threshold(self, level: int) -> float:
-        """The least ratio at which the level after this one is worth its time."""
+        """Return the least ratio at which the level after this one is worth its time."""
         beyond = max(0, level - len(self.thresholds) + 1)
         return self.thresholds[min(level, len(self.thresholds) - 1)] + beyond * RAISE
 
@@ -109,7 +109,7 @@ class LevelResult:
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> "LevelResult | None":
-        """The one of these fields; None where they are others."""
+        """Return the one of these fields; None where they are others."""
         try:
             stop, ratio = fields["stop"], fields["ratio"]
             known: dict[str, Any] = dict(fields)
@@ -173,7 +173,7 @@ def search(
     is_spent: Callable[[], bool] = lambda: False,
     steer: Callable[[Turn[P]], Order[P]] | None = None,
 ) -> Found[P]:
-    """Searches `space`, a function from levels to their points, the most promising first.
+    """Search `space`, a function from levels to their points, the most promising first.
 
     `measure` gives the seconds of a point, None where it failed; `baseline` are those to beat.
     Points in `known` were measured before and cost no trial. `is_spent` is asked before each trial
@@ -249,7 +249,7 @@ class _LevelSearch(Generic[P]):
         return min((t for p, t in self.times.items() if p in self.seen), default=None)
 
     def _promises_little(self, left: int) -> bool:
-        """Whether so many more points are not expected to be worth their time."""
+        """Return whether so many more points are not expected to be worth their time."""
         best = self._best()
         if best is None or best < self.baseline:
             return False
@@ -269,7 +269,7 @@ class _LevelSearch(Generic[P]):
         return replace(step, stop=stop)
 
     def _asked(self, level: int, step: LevelResult | None) -> Order[P]:
-        """What the user says, who is not asked where nothing can follow."""
+        """Return what the user says, who is not asked where nothing can follow."""
         if self.steer is None or (step is not None and step.stop is Stop.BUDGET):
             return Order()
         offered = self.space(level) if level < self.rule.levels else ()
@@ -288,7 +288,9 @@ class _LevelSearch(Generic[P]):
 
 
 def chosen(times: dict[P, float], baseline: float, last: LevelResult, final: Final) -> P | None:
-    """The result by `final`, of all times, when `last` was the last step; None is the baseline."""
+    """Return the result by `final`, of all times, when `last` was the last step; None is the
+    baseline.
+    """
     if not times:
         return None
     best = min(times, key=lambda point: times[point])

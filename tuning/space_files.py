@@ -65,7 +65,7 @@ class FamilySpace:
     locations: Mapping[str, SourceLocation]
 
     def allows(self, schedule: Entries) -> bool:
-        """Whether a schedule of the family stays."""
+        """Return whether a schedule of the family stays."""
         if self.mode is Mode.EXTEND:
             return True
         listed = all(schedule.get(name) in values for name, values in self.values.items())
@@ -91,12 +91,12 @@ class FamilySpace:
         return tuple(dict.fromkeys(every))
 
     def location(self, name: str = "") -> SourceLocation:
-        """Where it speaks of an entry, or where it begins."""
+        """Return where it speaks of an entry, or where it begins."""
         return self.locations.get(name, self.locations[""])
 
 
 def schedules(match: Match, level: int, spaces: Sequence[FamilySpace]) -> Iterator[Entries]:
-    """The schedules of one level, as `spaces` would have them."""
+    """Yield the schedules of one level, as `spaces` would have them."""
     own = [space for space in spaces if space.family == match.family.name]
     for schedule in match.space(level):
         if all(space.allows(schedule) for space in own):
@@ -131,7 +131,7 @@ def space_path(name: str) -> Path:
 
 
 def read_space(path: Path) -> tuple[FamilySpace, ...]:
-    """The tables of a file. Raises BraidError where it cannot be read, or does not hold."""
+    """Return the tables of a file. Raises BraidError where it cannot be read, or does not hold."""
     try:
         text = read_text(path)
         is_json = path.suffix == ".json"
@@ -238,7 +238,8 @@ def _is_count(value: object) -> bool:
 def check_spaces(
     spaces: Sequence[FamilySpace], families: Sequence[str], matches: Sequence[Match]
 ) -> Iterator[tuple[str, SourceLocation]]:
-    """Whether spaces fit families, and the candidates of a model; yields what has no effect there.
+    """Yield whether spaces fit families, and the candidates of a model; yields what has no effect
+    there.
 
     Raises BraidError for a family that is not one of `families`, an entry that its schedules do
     not have, and a value with which none of its candidates has or takes a schedule.

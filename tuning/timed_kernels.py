@@ -25,7 +25,7 @@ class TimedKernels:
     is_exact: bool = False
 
     def made(self, kernels: Sequence[Kernel], group: FusedOp) -> list[TimingRequest | None]:
-        """What the worker is asked for each."""
+        """Return what the worker is asked for each."""
         arguments = stored_arguments(group, stored_choice(group))
         return [
             None if code is None else TimingRequest.of(kernel, code, arguments)

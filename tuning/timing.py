@@ -47,7 +47,7 @@ class TimingRequest:
     def of(
         kernel: Kernel, object_code: bytes, arguments: tuple[tuple[str, int], ...]
     ) -> "TimingRequest":
-        """The request for a kernel that was compiled."""
+        """Return the request for a kernel that was compiled."""
         return TimingRequest(
             object_code,
             kernel.symbol,

@@ -44,6 +44,6 @@ class TimingWorker:
 
 @contextmanager
 def timing_worker(most_seconds: float = MOST_SECONDS) -> Generator[TimingWorker]:
-    """A worker whose process, if it started one, ends with the block."""
+    """Yield a worker whose process, if it started one, ends with the block."""
     with ExitStack() as ending:
         yield TimingWorker(ending, most_seconds)

@@ -123,7 +123,7 @@ def tune_kernels(
     *,
     selecting: str = SELECT_SCHEDULES,
 ) -> TuningReport:
-    """Searches the kernels of `module`, as the pass `selecting` sees it, and records them.
+    """Search the kernels of `module`, as the pass `selecting` sees it, and record them.
 
     By default that pass is `select-schedules`, which sees decided layouts and storage; others are
     those of backends that make other groups (`Backend.groups`).
@@ -206,7 +206,7 @@ class _Meters:
     def of(
         target: Target, attribute: TargetAttr, tasks: Sequence[KernelTask], tuning: Tuning
     ) -> "Generator[_Meters]":
-        """Raises BraidError where kernels of the host are for another CPU than this one."""
+        """Raise BraidError where kernels of the host are for another CPU than this one."""
         devices = dict.fromkeys(task.device for task in tasks)
         with ExitStack() as ending:
             meters: dict[Device, KernelMeter] = {}
@@ -235,13 +235,14 @@ class _Meters:
     def of_task(
         self, task: KernelTask, worker: MeasuringWorker, jobs: int | None
     ) -> KernelMeter | DeviceKernels:
-        """Runs on the device, else what the backend says, else a worker's time."""
+        """Run on the device, else what the backend says, else a worker's time."""
         if task.device in self.here and runs_alone(task):
             return DeviceKernels(task, self.here[task.device])
         return self.backends.get(task.device) or TimedKernels(worker, jobs)
 
     def searched(self, tasks: Sequence[KernelTask], rule: Rule) -> frozenset[str]:
-        """What was searched through as many levels; by predictions does not count where it runs.
+        """Return what was searched through as many levels; by predictions does not count where it
+        runs.
 
         Where it does not, predictions are no reason to search again what was measured.
         """
@@ -271,7 +272,7 @@ def _said_together(tuning: Tuning, count: int) -> Generator[Tuning]:
 
 
 def _check_machine(machine: Machine) -> None:
-    """Raises BraidError for one that is not this."""
+    """Raise BraidError for one that is not this."""
     here = cpu_machine(NATIVE)
     if (machine.triple, machine.cpu) != (here.triple, here.cpu):
         raise BraidError(
@@ -301,7 +302,7 @@ class _KernelSearch:
     is_spent: Callable[[], bool]
 
     def recorded(self) -> TunedKernel | None:
-        """What was found, which is in the store once it is said; None where nothing was."""
+        """Return what was found, which is in the store once it is said; None where nothing was."""
         measured, task, say = self.measured, self.measured.task, self.tuning.say
         say(str(task))
         if measured.meter.what != MEASURED:

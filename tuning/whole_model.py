@@ -90,7 +90,7 @@ class Snapshot:
 
 
 def _stayed(store: RecordStore) -> Iterator[tuple[Kernels, str, Fields]]:
-    """The rows that stayed in models as a whole: by whose kernels, and under which keys.
+    """Yield the rows that stayed in models as a whole: by whose kernels, and under which keys.
 
     What stayed within the noise does not count: a machine that does less may tell.
     """
@@ -112,7 +112,7 @@ def _rows(value: Fields) -> dict[str, Fields]:
 
 
 def _is_same(one: TunedKernel, other: TunedKernel, kernels: Kernels) -> bool:
-    """Whether both are made the same with these kernels."""
+    """Return whether both are made the same with these kernels."""
     if kernels is Kernels.BEST:
         return one.keeps_library == other.keeps_library
     return (one.chosen, one.version) == (other.chosen, other.version)
@@ -135,7 +135,7 @@ class WholeModel:
     jobs: int | None = None
 
     def confirm(self, say: Callable[[str], None]) -> list[Verdict]:
-        """Compares, records, and takes back: generated kernels first, then a library's.
+        """Compare, record, and take back: generated kernels first, then a library's.
 
         Raises BraidError where the store cannot be written.
         """
@@ -143,7 +143,7 @@ class WholeModel:
         return [*generated, *self._confirmed(Kernels.BEST, say)]
 
     def runnable(self, kernels: Kernels) -> SourceModel:
-        """The model with these kernels, and with values for the parameters that it lacks."""
+        """Return the model with these kernels, and with values for the parameters that it lacks."""
         model = self.read()
         write_settings(model.module, {"kernels": kernels})
         made_up = made_up_parameters(model.module, known=model.parameters)
@@ -207,7 +207,7 @@ class _Trial:
         return _Trial(model, kernels, found, default_store().read(COST), frozenset(changed))
 
     def taken_back(self, key: str) -> TunedKernel:
-        """What is recorded of a kernel that is not to be as was found."""
+        """Return what is recorded of a kernel that is not to be as was found."""
         kernel, before = self.found[key], self.model.before.schedules.get(key)
         if self.kernels is Kernels.BEST:
             return replace(kernel, keeps_library=False)
@@ -225,7 +225,7 @@ class _Trial:
         return {key: what for key, what in found if isinstance(what, str) and what in names}
 
     def take_back(self, keys: Changed) -> None:
-        """Appends what is recorded from now on."""
+        """Append what is recorded from now on."""
         for key in sorted(keys):
             append_tuned(key, self.taken_back(key))
         if costs := self.taken_back_costs(keys):
@@ -269,7 +269,7 @@ class _Trial:
         return lengths
 
     def _program(self, kept: Changed, lengths: Lengths) -> Program:
-        """The model with these kernels as found, and the others as before."""
+        """Return the model with these kernels as found, and the others as before."""
         store, back = default_store(), self.changed - kept
         rows = dict(store.read(SCHEDULE_KIND))
         for key in back:
@@ -294,14 +294,14 @@ class _Trial:
 
 
 def _brief(kernel: TunedKernel) -> Fields:
-    """The value of a row that says what `kernel` is, and not how it was searched."""
+    """Return the value of a row that says what `kernel` is, and not how it was searched."""
     return fields_of(replace(kernel, steps=(), refused={}))
 
 
 def _asked(
     worker: WorkerProcess, request: Program | TurnsRequest, seconds: float = _MOST_SECONDS
 ) -> Any:
-    """Raises BraidError or WorkerEndedError where there is no answer."""
+    """Raise BraidError or WorkerEndedError where there is no answer."""
     answer = worker.ask(request, seconds=seconds)
     if isinstance(answer, str):
         raise BraidError(answer)
