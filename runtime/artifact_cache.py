@@ -126,11 +126,11 @@ class ArtifactCache:
         return is_kept
 
     def files(self) -> Iterator[Path]:
-        """What stands where artifacts do, in the order of the names."""
+        """Return what stands where artifacts do, in the order of the names."""
         return iter(sorted(self.directory.glob(f"??/*{_SUFFIX}")))
 
     def damage(self, path: Path) -> str | None:
-        """What is wrong with the artifact at `path`; None if it holds, or is gone."""
+        """Return what is wrong with the artifact at `path`; None if it holds, or is gone."""
         if not os.path.lexists(path):
             return None
         try:

@@ -186,7 +186,7 @@ class NativeExecutor:
         self._ended.append(_account_of(context))
 
     def _accounts(self) -> list["_Account"]:
-        """What all contexts have counted."""
+        """Return what all contexts have counted."""
         return [*self._ended, *map(_account_of, tuple(self._all))]
 
 
@@ -270,11 +270,11 @@ class ElsewhereExecutor:
     hint: str
 
     def run(self, inputs: Sequence[Buffer], outputs: Sequence[Buffer] | None) -> list[Array]:
-        """Raises BraidError."""
+        """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 
     def open_stream(self, deadline: float | None, goes_on: bool) -> RequestStream:
-        """Raises BraidError."""
+        """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 
     def launched_seconds(self) -> dict[str, float]:
@@ -297,7 +297,7 @@ class ElsewhereExecutor:
         raise BraidError(self.reason, hint=self.hint)
 
     def set_threads(self, threads: int) -> None:
-        """Raises BraidError."""
+        """Raise BraidError."""
         raise BraidError(self.reason, hint=self.hint)
 
     def copy(self) -> "ElsewhereExecutor":

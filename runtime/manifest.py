@@ -213,7 +213,7 @@ class Manifest:
 
 
 def _read(fields: Any, name: str, kind: type[_T]) -> _T:
-    """The field of an object; raises ValueError unless it is exactly of this kind."""
+    """Return the field of an object; raises ValueError unless it is exactly of this kind."""
     try:
         value = fields[name]
     except (KeyError, TypeError):

@@ -161,7 +161,9 @@ class NativeModel:
 
     @lockless_property
     def fixed_shapes(self) -> tuple[tuple[int, ...], ...] | None:
-        """The shapes of the outputs where no dim is open, neither of these nor of the inputs."""
+        """Return the shapes of the outputs where no dim is open, neither of these nor of the
+        inputs.
+        """
         specs = (*self.inputs, *self.outputs)
         if self.shapes_results or self.decides_sizes or any(-1 in spec.shape for spec in specs):
             return None
