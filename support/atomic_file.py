@@ -87,7 +87,7 @@ def _way_out(path: str | os.PathLike[str], error: OSError) -> str:
 
 @contextlib.contextmanager
 def _explained(path: str | os.PathLike[str]) -> Generator[None, None, None]:
-    """Errors of the system as one that says which file cannot be written."""
+    """Turn errors of the system into one that says which file cannot be written."""
     try:
         yield
     except OSError as error:

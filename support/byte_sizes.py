@@ -35,7 +35,7 @@ def parse_size(text: int | str) -> int:
 
 
 def format_size(size: int) -> str:
-    """`size` in the largest binary unit that it reaches, with three digits: `1.50 MiB`."""
+    """Return `size` in the largest binary unit that it reaches, with three digits: `1.50 MiB`."""
     scaled, unit = float(size), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if scaled < 1024:

@@ -36,7 +36,7 @@ _warned: set[tuple[str, Path]] = set()
 
 
 def cache_directory() -> Path:
-    """`$BRAID_CACHE_DIR`, or braid's part of the user's cache directory."""
+    """Return `$BRAID_CACHE_DIR`, or braid's part of the user's cache directory."""
     return Path(os.environ.get("BRAID_CACHE_DIR") or platformdirs.user_cache_dir("braid"))
 
 
@@ -168,7 +168,9 @@ def pack_entry(key: str, payload: bytes) -> bytes:
 
 
 def unpack_entry(data: bytes) -> tuple[str, bytes]:
-    """Key and payload of the entry in `data`. Raises DamagedEntryError where it is none."""
+    """Return the key and payload of the entry in `data`. Raises DamagedEntryError where it
+    is none.
+    """
     key_bytes, digest = _check_size(data, len(data))
     end = _HEADER.size + key_bytes
     name, payload = data[_HEADER.size : end], data[end:]

@@ -46,7 +46,9 @@ class Claims:
 
 @contextmanager
 def claims(path: Path) -> Generator[Claims]:
-    """Claims in the file at `path`; without one that can be written, everybody has everything."""
+    """Return the claims in the file at `path`; where none can be written, this process claims
+    everything.
+    """
     try:
         private_directory(path.parent)
         descriptor = open_private(path)

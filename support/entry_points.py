@@ -135,7 +135,7 @@ def family_backends() -> frozenset[str]:
 
 @cache
 def installed_families(backend: str, machine: object) -> tuple[object, ...]:
-    """Every family of other packages for backends of this name, made for `machine`.
+    """Return every family of other packages for backends of this name, made for `machine`.
 
     Raises `BraidError` where one of them cannot be loaded or made.
     """

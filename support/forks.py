@@ -21,7 +21,7 @@ _cut_off: list[bool] = []
 
 @contextmanager
 def compiling() -> Generator[None]:
-    """Around what compiles, or runs passes; garbage is collected rarely meanwhile.
+    """Mark a `with` block that compiles or runs passes; garbage is collected rarely in it.
 
     Raises:
         BraidError: the process was forked while another thread of its parent was in such a block.

@@ -35,7 +35,9 @@ class NotRegularError(OSError):
 
 
 def reason(error: Exception) -> str:
-    """Why a file cannot be read, without the number and the name that the system's errors carry."""
+    """Return why a file cannot be read, without the number and the name that the system's errors
+    carry.
+    """
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

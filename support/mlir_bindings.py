@@ -59,7 +59,7 @@ def _library(name: str) -> Any:
 
 
 def without_op_classes() -> None:
-    """From now on ops have no classes of their own in this process.
+    """Stop making classes for ops in this process, from now on.
 
     To look for these imports all of an op's dialect, which takes longer than to compile a kernel.
     """

@@ -8,7 +8,7 @@ from braid.support.distribution import COMPILER
 
 @cache
 def toolchain() -> tuple[str, ...]:
-    """Names and versions of the code generators, for digests."""
+    """Return the names and versions of the code generators, for digests."""
     return (*_bindings(), f"llvmlite {version('llvmlite')}")
 
 
@@ -32,7 +32,7 @@ def braid_version() -> str:
 
 
 def _bindings() -> tuple[str, ...]:
-    """Version of the upstream bindings; of a build without one, the time it was made."""
+    """Return the version of the upstream bindings; of a build without one, the time it was made."""
     try:
         return ("torch-mlir", version("torch-mlir"))
     except PackageNotFoundError:

@@ -84,7 +84,7 @@ class WorkerPool:
         return worker
 
     def _end(self, worker: WorkerProcess) -> None:
-        """At once: there is nothing that it would have to save."""
+        """End the worker at once: it has nothing to save."""
         worker.kill()
         worker.close()
         self._all.discard(worker)

@@ -78,7 +78,7 @@ class WorkerProcess:
             self._messages.close()
 
     def abandon(self) -> None:
-        """In a child of fork: leave the process to the parent, which could not end it otherwise."""
+        """Leave the process to the parent, in a child of fork, which could not end it otherwise."""
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         for end in (self._process.stdin, self._process.stdout):
             if end is not None and not end.closed:

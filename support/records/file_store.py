@@ -97,7 +97,7 @@ class FileStore(SqliteFile, RecordStore):
             return {}
 
     def stamp(self) -> str:
-        """Another text when there are other records, without a look into the file."""
+        """Return a text that differs when there are other records, without reading the file."""
         return repr([self.path, *(stamp for stamp in self._stamp() if stamp[1])])
 
     def files(self) -> list[Path]:
@@ -107,7 +107,7 @@ class FileStore(SqliteFile, RecordStore):
         return [path for path in paths if path.exists() or path.is_symlink()]
 
     def _stamp(self) -> tuple[tuple[int, int], ...]:
-        """Equal while nobody has written."""
+        """Return a stamp that is equal while nobody has written."""
         found: list[tuple[int, int]] = []
         for path in (self.path, self.path.with_name(f"{self.path.name}-wal")):
             with contextlib.suppress(OSError):
@@ -121,7 +121,7 @@ class FileStore(SqliteFile, RecordStore):
             table.connection.commit()
 
     def rows(self) -> list[Record | None]:
-        """All rows in their order, None for one that does not match its digest.
+        """Return all rows in their order, None for one that does not match its digest.
 
         Every compilation reads them, and importing SQLAlchemy would take longer than that.
         """
@@ -189,7 +189,9 @@ class FileStore(SqliteFile, RecordStore):
                     yield record
 
     def claims(self) -> contextlib.AbstractContextManager[Claims]:
-        """Locks in a file beside; where it cannot be made, everybody has everything."""
+        """Return locks in a file beside; where it cannot be made, this process claims
+        everything.
+        """
         return claims(self.path.with_name(_CLAIMS))
 
     def _rescued(self) -> list[Record]:
@@ -238,7 +240,7 @@ class FileStore(SqliteFile, RecordStore):
         return aside
 
     def _other_rows(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Rows of the tables beside that of the records, as far as they can be read."""
+        """Return the rows of the tables beside that of the records, as far as they can be read."""
         import sqlite3
 
         found: dict[str, list[Mapping[str, Any]]] = {}

@@ -57,7 +57,7 @@ class RecordStore(ABC):
 
     @abstractmethod
     def rows(self) -> Sequence[Record | None]:
-        """All records in their order, None for one that does not match its digest."""
+        """Return all records in their order, None for one that does not match its digest."""
 
     @abstractmethod
     def salvaged(self) -> Sequence[Record]:
@@ -72,7 +72,7 @@ class RecordStore(ABC):
         """Return how many rows each kind has; empty where they cannot be read."""
 
     def stamp(self) -> str:
-        """Another text when there are other records."""
+        """Return a text that differs when there are other records."""
         return repr(sorted(self.count().items()))
 
     @abstractmethod
@@ -88,7 +88,7 @@ class RecordStore(ABC):
 
     @abstractmethod
     def claims(self) -> AbstractContextManager[Claims]:
-        """Claims on work whose results come here, of this process beside others."""
+        """Return the claims on work whose results come here, of this process beside others."""
 
 
 def row_of(record: Record) -> dict[str, Any]:

@@ -17,7 +17,9 @@ class Rows:
     connection: Connection
 
     def numbered(self, after: int = 0) -> Iterator[tuple[int, Record | None]]:
-        """Rows with larger numbers than `after`, in order; None for one that does not hold."""
+        """Return the rows with larger numbers than `after`, in order; None for one that does not
+        hold.
+        """
         query = select(RECORDS.c.number, *(RECORDS.c[name] for name in COLUMNS))
         found = self.connection.execute(query.where(RECORDS.c.number > after).order_by("number"))
         while row := found.fetchone():

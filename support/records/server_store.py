@@ -45,7 +45,7 @@ class ServerStore(RecordStore):
             rows.connection.commit()
 
     def rows(self) -> Sequence[Record | None]:
-        """All records in their order, None for one that does not match its digest."""
+        """Return all records in their order, None for one that does not match its digest."""
         with self._opened() as rows:
             return [record for _, record in rows.numbered()]
 
@@ -74,12 +74,12 @@ class ServerStore(RecordStore):
             return count
 
     def files(self) -> Sequence[Path]:
-        """None."""
+        """Return None: a server has no files."""
         return ()
 
     @contextmanager
     def claims(self) -> Generator[Claims]:
-        """Advisory locks of one connection: the server gives them back when that ends."""
+        """Return advisory locks of one connection: the server releases them when that ends."""
         with self._opened() as rows:
             connection = rows.connection
             connection.commit()
@@ -137,7 +137,7 @@ class _Session:
     lock: Lock = field(default_factory=Lock)
 
     def add(self, rows: Iterable[tuple[int, Record | None]]) -> None:
-        """Rows with their numbers, in order."""
+        """Add rows with their numbers, in order."""
         new: dict[str, dict[str, Fields]] = {}
         for number, record in rows:
             self.last = number
@@ -149,5 +149,5 @@ class _Session:
 
 @cache
 def _session_of(url: URL, process: int) -> _Session:
-    """One for each process: connections do not survive a fork."""
+    """Return the session of this process: connections do not survive a fork."""
     return _Session(server_engine(url))

@@ -89,7 +89,7 @@ class SqliteFile:
             raise failure(error) from error
 
     def _look(self, *, write: bool) -> None:
-        """Whether there is a file; makes one to write to. Raises as `_opened` does."""
+        """Look whether there is a file, and make one to write to. Raises as `_opened` does."""
         if write and not self.path.exists() and not self.path.is_symlink():
             make_private_file(self.path)  # SQLite gives its mode to the files beside it
         for path in self._strangers():  # opening a pipe would wait

@@ -81,7 +81,7 @@ class Atom:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew where it is unpickled: hashes of names differ between processes."""
+        """Pickle the arguments: hashes of names differ between processes."""
         return type(self), tuple(getattr(self, own.name) for own in fields(self) if own.init)
 
 
@@ -148,7 +148,7 @@ class Size:
         return self._hash
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Made anew where it is unpickled, as atoms are."""
+        """Pickle the arguments, as atoms do."""
         return Size, (self.terms,)
 
     # The type of no condition: checkers of types report where one asks for the truth of a size.
@@ -349,7 +349,7 @@ def _atom_order(atom: Atom) -> Order:
 
 
 def _monomial_order(monomial: Monomial) -> Order:
-    """Graded: products of more atoms come first, the constant last."""
+    """Return a graded sort key: products of more atoms come first, the constant last."""
     return (-len(monomial), *(atom.order for atom in monomial))
 
 
