@@ -49,7 +49,9 @@ def _conflicts(order: Integers, words: int, group: int, banks: int) -> bool:
 
 
 def reads_of(order: Integers, words: int, beat: int, banks: int, passes: int) -> Reads:
-    """Of an order without conflicts; banks that a pass needs nothing of read any address."""
+    """Return the reads of an order without conflicts; banks that a pass does not need read any
+    address.
+    """
     width = order.size // words
     word, lane = order // width, order % width
     word, lane = (one.reshape(-1, beat // passes) for one in (word, lane))

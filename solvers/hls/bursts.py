@@ -11,12 +11,12 @@ _GOOD_BURST = 1024
 
 
 def port_bits(word: int) -> int:
-    """Of a port for words of so many bits: a power of two."""
+    """Return the bits of a port for words of `bits` bits: a power of two."""
     return max(LEAST_PORT, 1 << (word - 1).bit_length())
 
 
 def burst_words(words: int, port: int) -> int:
-    """Of each burst: a power of two, no more than what so many words need."""
+    """Return the words of a burst: a power of two, at most what `words` words need."""
     most = min(MOST_BEATS, max(_GOOD_BURST * 8 // port, 1))
     return min(most, 1 << (words - 1).bit_length())
 

@@ -48,7 +48,7 @@ Measure = Callable[[int, int], Uses]
 
 
 def total(stages: Stages, picked: Sequence[int]) -> Uses:
-    """Of all stages."""
+    """Return the total of all stages."""
     uses = [stage[one].uses for stage, one in zip(stages, picked, strict=True)]
     return tuple(map(sum, zip(*uses, strict=True)))
 
@@ -98,7 +98,7 @@ def fastest_measured(
     measures: int = 128,
     work: float = 10.0,
 ) -> Selection | None:
-    """As `fastest`, of choices whose `uses` are not more than what `measure` says they take.
+    """Return the fastest choices as `fastest` does, where `measure` says what they really use.
 
     What is picked is measured and picked again, until all of it is: then it is the fastest of all
     choices as they would be measured. After so many rounds, it is the fastest of those that were,
@@ -163,7 +163,7 @@ def cheapest(
 
 
 def price(uses: Uses, budget: Uses) -> float:
-    """Of what is used: the sum of its shares of the budget."""
+    """Return the price of resources: the sum of their shares of the budget."""
     return sum(used / max(given, 1) for used, given in zip(uses, budget, strict=True))
 
 
@@ -202,7 +202,7 @@ def _by_integer_program(
 
 
 def work_bound(stages: Stages, budget: Uses) -> int:
-    """Cycles that no selection goes below: those in which the budget does the work of all stages.
+    """Return a lower bound of cycles: those in which the budget does the work of all stages.
 
     In T cycles, a resource of which there are B does B · T of cycles times uses; each stage needs
     what the best of its choices does.

@@ -103,7 +103,7 @@ class JobBounds:
         return list(found.values())
 
     def _distances(self, seconds: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Row job: the least time from the end of each ancestor to its start, or -inf.
+        """Return per job the least time from the end of each ancestor to its start, or -inf.
 
         Also tells which jobs are followed by more than the longest path.
         """

@@ -163,6 +163,8 @@ def setups(stages: Stages, traffic: Traffic) -> dict[int, Setup]:
 
 
 def _held(traffic: Traffic, op: int) -> int:
-    """Bytes on the chip while `op` runs, whether or not its result lies over an operand."""
+    """Return the bytes on the chip while `op` runs, whether or not its result lies over an
+    operand.
+    """
     made = () if op in traffic.over else traffic.makes.get(op, ())
     return sum(traffic.values[v].size for v in (*traffic.reads.get(op, ()), *made))

@@ -110,7 +110,7 @@ class LatencyProblem:
 
     @cached_property
     def aheads(self) -> tuple[int, ...]:
-        """By how many ops loads may come early.
+        """Numbers of ops by which loads may come early.
 
         Bounds of partial orders (`latency_ideals`) take it that the unit that loads does this in
         the order of the ops, and that only stores come between.

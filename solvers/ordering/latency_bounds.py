@@ -86,7 +86,7 @@ class LatencyBounds:
         return work
 
     def _loaded(self, closure: NDArray[np.bool_]) -> Floats:
-        """Seconds of loading before each op can start: what it or its ancestors read."""
+        """Return the seconds of loading before each op can start: what it or its ancestors read."""
         total = np.zeros(len(self.graph))
         for seconds, users in self.leaves:
             needs: NDArray[np.bool_] = np.any(closure[:, list(users)], axis=1)

@@ -149,7 +149,7 @@ class NativeChip:
 
 
 def _longest(stages: PlainStages, traffic: Traffic | None) -> float:
-    """Seconds that no order takes: everything one after the other, each read with a reload."""
+    """Return an upper bound of seconds: everything one after the other, each read with a reload."""
     computing = sum(seconds for own in stages for _, seconds, _ in own)
     values = traffic.values if traffic else ()
     moving = sum(v.load * (1 + len(v.consumers)) + v.store for v in values)

@@ -219,7 +219,7 @@ def _improve(
 
 
 def _changed(problem: ProcessorProblem, choice: Choice, random: Random) -> Choice:
-    """Another op on all processors, or no longer, or an op at another place in the order."""
+    """Change a schedule: another op on all processors, or no longer, or an op at another place."""
     order, wide = list(choice[0]), list(choice[1])
     place = random.randrange(len(order))
     op = order[place]

@@ -127,7 +127,7 @@ class Reloads:
         return held
 
     def _room(self, values: frozenset[int]) -> NDArray[np.int64]:
-        """Bytes for `values` at the end of each job: what it holds of others has room as well."""
+        """Return the bytes for `values` at the end of each job, with what it holds of others."""
         others = self._held.copy()
         for v in values:
             value = self.traffic.values[v]
@@ -137,7 +137,7 @@ class Reloads:
         return self.traffic.capacity - np.maximum(others, 0)
 
     def _need(self, job: int, unit: int) -> _Need:
-        """Follows each operand back to an op of `unit`, along values of no other operand."""
+        """Follow each operand back to an op of `unit`, along values of no other operand."""
         values, loaded, made = set[int](), list[Transfer](), dict[int, list[Transfer]]()
         for v in self.operands(job):
             if v in values:

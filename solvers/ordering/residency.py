@@ -72,7 +72,7 @@ class Residency(Generic[Token]):
     first: int = 0
 
     def run(self, order: Sequence[int]) -> None:
-        """Issues all ops of `order`.
+        """Issue all ops of `order`.
 
         Raises ValueError for an op whose values do not fit the capacity together.
         """

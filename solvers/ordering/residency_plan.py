@@ -98,7 +98,7 @@ class Planner:
         return PlanState(resident, touched, next_use, {}, deque(), used, self.first)
 
     def plan(self, state: PlanState, op: int, place: int) -> PlanStep | None:
-        """Plans `op`; returns the step to which no load is added any more.
+        """Plan `op`, and return the step to which no load is added any more.
 
         Raises ValueError for an op whose values do not fit the capacity together.
         """
@@ -137,7 +137,7 @@ class Planner:
     def _evict(
         self, state: PlanState, op: int, place: int, evicted: list[tuple[int, bool]]
     ) -> None:
-        """Lets a value go, before a pending step or with those `evicted` for `op` itself."""
+        """Evict a value before a pending step, or with those `evicted` for `op` itself."""
         reads = self.reads[op]
         victims = [v for v in state.resident if v not in reads]
         if not victims:

@@ -13,7 +13,7 @@ class Slots:
 
     @staticmethod
     def of(counts: Sequence[int], kinds: int) -> "Slots":
-        """So many `counts` of each of `kinds`, one where they do not say."""
+        """Return `counts` slots of each of `kinds`, one where a count is missing."""
         begin = [0]
         for kind in range(kinds):
             begin.append(begin[-1] + (counts[kind] if kind < len(counts) else 1))

@@ -120,7 +120,8 @@ class NativePacking:
     def search_by_beam(
         self, seconds: float, *, width: int, waste: int, seed: int
     ) -> tuple[int, dict[int, int] | None]:
-        """As `search`, by `width` partial packings at a time; finds nothing but of flat items.
+        """Search as `search` does, by `width` partial packings at a time; finds only packings of
+        flat items.
 
         What scores least is kept: a step of the skyline scores 1 to 11, as `seed` says for each
         place, room left empty `waste`.
@@ -137,7 +138,7 @@ class NativePacking:
     def search_by_boundaries(
         self, seconds: float, *, width: int, backwards: bool, freedom: float, seed: int
     ) -> tuple[int, dict[int, int] | None]:
-        """As `search`, moment by moment; finds nothing but where no room is to spare at any.
+        """Search as `search` does, moment by moment; finds only packings that fill every moment.
 
         `width` partial packings are kept at a moment; `freedom` is how much it counts that they
         leave many.

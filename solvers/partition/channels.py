@@ -55,7 +55,7 @@ class Pipeline:
     turns: Mapping[int, Sequence[int]] = field(default_factory=dict[int, Sequence[int]])
 
     def workers_of(self, stage: int) -> frozenset[int]:
-        """All workers of a stage."""
+        """Return all workers of a stage."""
         return frozenset((self.workers[stage], *self.turns.get(stage, ())))
 
     @property
@@ -185,7 +185,7 @@ def _solve(
 
 
 def _grown(pipeline: Pipeline, found: Depths) -> Depths:
-    """`found` with as much more room as lets workers that are shared never wait.
+    """Return `found` with the additional slots that let shared workers never wait.
 
     They take what is there, oldest first, and not by the schedule: how fast that is, is simulated.
     """

@@ -42,7 +42,7 @@ class ColoredGraph:
     sizes: Sequence[int] = ()
 
     def readers(self) -> list[dict[int, list[int]]]:
-        """By op, the ops that read its value, by their color."""
+        """Return by op the ops that read its value, by their color."""
         found: list[dict[int, list[int]]] = [{} for _ in self.color]
         for op, operands in enumerate(self.operands):
             for other in dict.fromkeys(operands):
@@ -50,7 +50,9 @@ class ColoredGraph:
         return found
 
     def neighbours(self) -> Iterator[tuple[int, int]]:
-        """Pairs of ops of one color of which one reads the other, or that read the same op."""
+        """Return the pairs of ops of one color of which one reads the other, or that read the same
+        op.
+        """
         last_reader = dict[tuple[int, int], int]()
         for op, operands in enumerate(self.operands):
             color = self.color[op]
@@ -110,7 +112,7 @@ def _quality(clusters: Clusters) -> tuple[int, int]:
 
 
 def transfer_of(graph: ColoredGraph, of: Sequence[int]) -> int:
-    """Bytes that clusters receive; ops in none receive as one."""
+    """Return the bytes that clusters receive; ops in none receive as one."""
     received = {
         (other, of[op])
         for op, operands in enumerate(graph.operands)
@@ -126,7 +128,7 @@ def _least_transfer(graph: ColoredGraph) -> int:
 
 
 def alternation_bound(graph: ColoredGraph) -> int:
-    """No fewer clusters are possible: neighbourhoods, and how often paths return to each."""
+    """Return a lower bound of clusters: neighbourhoods, and how often paths return to each."""
     sets = DisjointSets(len(graph.color))
     for a, b in graph.neighbours():
         sets.join(b, a)
@@ -204,7 +206,7 @@ def _order_by_colors(graph: ColoredGraph, random: Random) -> list[int]:
 def _join_in_order(
     graph: ColoredGraph, order: Sequence[int], random: Random, *, latest: bool
 ) -> Clusters:
-    """Each op joins the cluster of a neighbour that does not wait for what the op reads.
+    """Let each op join the cluster of a neighbour that does not wait for what the op reads.
 
     `before` has for each unit (cluster or op on its own) the units that it waits for, as bits.
     """
@@ -283,7 +285,7 @@ class _StepModel:
         model.add(sum(self._roots) <= best.count)
 
     def fewest(self, bound: int, deadline: Deadline, work: float) -> tuple[Clusters, int]:
-        """Clusters that are as few as could be found, and how many there are at the least."""
+        """Return the fewest clusters that were found, and a lower bound of their number."""
         self._model.add(sum(self._roots) >= bound)
         self._model.minimize(sum(self._roots))
         found, proven = self._solve(deadline, work)
@@ -342,7 +344,7 @@ class _StepModel:
 
 
 def _all_neighbours(graph: ColoredGraph) -> set[tuple[int, int]]:
-    """As `neighbours`, with every pair of readers of an op."""
+    """Return neighbours as `neighbours` does, with every pair of readers of an op."""
     pairs = set(graph.neighbours())
     readers: dict[tuple[int, int], list[int]] = {}
     for op, operands in enumerate(graph.operands):
@@ -355,7 +357,7 @@ def _all_neighbours(graph: ColoredGraph) -> set[tuple[int, int]]:
 
 
 def _components(graph: ColoredGraph, step: Sequence[int]) -> Clusters:
-    """Neighbours at the same step, together."""
+    """Return the neighbours at the same step, together."""
     sets = DisjointSets(len(graph.color))
     for a, b in _all_neighbours(graph):
         if step[a] == step[b]:

@@ -79,7 +79,7 @@ class PartitionModel:
         return [k for k in range(problem.devices) if device in problem.on(k)]
 
     def _tell_devices_apart(self) -> None:
-        """Of devices with the same figures, the i-th one takes none of the first i groups."""
+        """Break the symmetry of equal devices: the i-th one takes none of the first i groups."""
         first = alike(self._groups)
         rank = [first[:k].count(first[k]) for k in range(len(first))]
         work = np.nanmax(

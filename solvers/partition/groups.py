@@ -72,14 +72,14 @@ class Groups:
 
 
 def _tied(problem: PartitionProblem) -> list[list[int]]:
-    """By device, the ops that run nowhere else."""
+    """Return by device the ops that run nowhere else."""
     runs = np.isfinite(problem.seconds)
     alone = runs.sum(axis=1) == 1
     return [np.flatnonzero(alone & runs[:, k]).tolist() for k in range(problem.devices)]
 
 
 def _least_transfer(problem: PartitionProblem) -> Seconds:
-    """By op, what its value costs at the least by the objective between two devices."""
+    """Return by op the least cost of its value by the objective between two devices."""
     if problem.devices < 2:
         return np.zeros(problem.ops)
     least = np.full(problem.ops, np.inf)

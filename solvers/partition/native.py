@@ -123,13 +123,13 @@ class NativePartition:
 
 
 def _replicas_on(problem: PartitionProblem) -> list[list[int]]:
-    """By device that is not a replica, the replicas that are on it."""
+    """Return by device that is not a replica the replicas that are on it."""
     replicas = range(problem.single, problem.devices)
     return [[r for r in replicas if k in problem.on(r)] for k in range(problem.single)]
 
 
 def alike(groups: Groups) -> list[int]:
-    """By device, the first one with the same figures for everything."""
+    """Return by device the first one with the same figures for everything."""
     problem = groups.problem
     replicas = [*_replicas_on(problem), *([k] for k in range(problem.single, problem.devices))]
     columns = [

@@ -201,7 +201,7 @@ class _PartitionSearch:
 
 
 def _variables(groups: Groups) -> int:
-    """About how many variables the integer program has."""
+    """Return about how many variables the integer program has."""
     return (groups.count + sum(map(len, groups.readers))) * groups.problem.devices
 
 

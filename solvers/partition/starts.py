@@ -40,7 +40,9 @@ def first_fit(groups: Groups) -> list[int]:
 
 
 def _pipeline(groups: Groups, order: Sequence[int]) -> list[int]:
-    """One stretch of the topological order for each device, the longest as short as can be."""
+    """Return one stretch of the topological order for each device, the longest as short as
+    can be.
+    """
     rows = groups.seconds.tolist()
     high = float(sum(min(row) for row in rows)) * 2
     low, best = high / 2 / len(order), _filled(groups, rows, order, high)[0]
@@ -57,7 +59,7 @@ def _pipeline(groups: Groups, order: Sequence[int]) -> list[int]:
 def _filled(
     groups: Groups, rows: Sequence[Sequence[float]], order: Sequence[int], limit: float
 ) -> tuple[list[int], bool]:
-    """Devices filled one after the other up to `limit` seconds; whether that was enough.
+    """Fill devices one after the other up to `limit` seconds, and return whether that was enough.
 
     What a device does not run is where it is fastest.
     """

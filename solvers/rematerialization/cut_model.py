@@ -162,7 +162,7 @@ class CutModel:
             fits.only_enforce_if(self.runs[stage, op])  # pyright: ignore[reportUnknownMemberType]
 
     def _add_counts(self, ceiling: int | None) -> None:
-        """Every op runs; the duration is minimized, below `ceiling` where one is known."""
+        """Make every op run; the duration is minimized, below `ceiling` where one is known."""
         durations = self.scale.durations
         base = sum(durations[op] for op in self.problem.required)
         stages = range(len(self.cuts) + 1)

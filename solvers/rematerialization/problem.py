@@ -128,11 +128,13 @@ class Problem:
         return tuple(t for t in self.ops[op].overwrites if self.producer[t] >= 0)
 
     def overwritten_bytes(self, op: int) -> int:
-        """Bytes that `op` takes less where it writes over an input."""
+        """Return the bytes that `op` takes less where it writes over an input."""
         return max((self.sizes[tensor] for tensor in self.overwritten(op)), default=0)
 
     def own_bytes(self, op: int) -> int:
-        """Bytes without which `op` cannot run at all: its tensors, workspace and graph inputs."""
+        """Return the bytes without which `op` cannot run at all: its tensors, workspace and graph
+        inputs.
+        """
         tensors = sum(self.sizes[tensor] for tensor in self.own_tensors(op))
         tensors -= self.overwritten_bytes(op)
         return tensors + self.ops[op].workspace + self.pinned_bytes

@@ -91,7 +91,7 @@ def _held(network: Network, times: Times) -> list[int]:
 
 
 def _latest(network: Network, times: Times) -> Times:
-    """Begins as late as possible with the same last reads of what nothing reads from."""
+    """Return begins as late as possible with the same last reads of what nothing reads from."""
     reads: list[Integers] = list(times.reads)
     writes: list[Integers] = list(times.writes)
     for number in reversed(range(len(network.processes))):
@@ -119,7 +119,9 @@ def _latest(network: Network, times: Times) -> Times:
 def _lower(
     timing: Timing, begins: Begins, depths: list[int], deadlines: Begins, trials: int
 ) -> tuple[Begins, bool]:
-    """Lowers depths in place, those of most bits first; whether one less of each ends later."""
+    """Lower depths in place, those of most bits first; return whether one less of each ends
+    later.
+    """
     channels = timing.network.channels
     order = sorted(range(len(depths)), key=lambda one: -depths[one] * channels[one].bits)
     for index in order:

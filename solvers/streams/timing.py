@@ -30,7 +30,7 @@ class Times:
     writes: tuple[Integers, ...]
 
     def cycles(self, network: Network) -> int:
-        """From the first iteration to the end of the last write or read."""
+        """Return the cycles from the first iteration to the end of the last write or read."""
         ends = [
             int(times[-1]) + late
             for process, reads, writes in zip(
@@ -72,13 +72,15 @@ class _Events:
             self.slack[at] = max(0, begin - first)
 
     def _numbers(self, iterations: Integers) -> Numbers:
-        """Of these among all that read or write."""
+        """Return the numbers of these among all that read or write."""
         if iterations.size == self.when.size:
             return slice(0, None)
         return np.searchsorted(self.when, iterations)
 
     def times(self, waits: Sequence[tuple[Numbers, Integers]]) -> Integers:
-        """Earliest begins, where the iterations of these numbers have to wait for these cycles."""
+        """Return the earliest begins, where the iterations of these numbers wait for these
+        cycles.
+        """
         slack = self.slack.copy()
         for numbers, cycles in waits:
             slack[numbers] = np.maximum(slack[numbers], cycles - self.when[numbers])
@@ -89,7 +91,7 @@ class _Events:
 
 
 def _union(sorted_numbers: Sequence[Integers]) -> Integers:
-    """Of ascending numbers, which a stable sort merges."""
+    """Return the union of ascending numbers, which a stable sort merges."""
     numbers = np.sort(np.concatenate(sorted_numbers), kind="stable")
     is_new = np.ones(numbers.size, bool)
     is_new[1:] = numbers[1:] != numbers[:-1]
@@ -226,7 +228,9 @@ class Timing:
     def _behind_with(
         self, number: int, begins: Begins, depths: Sequence[int]
     ) -> Iterator[tuple[Numbers, Integers, int]]:
-        """Of channels that a process writes: what takes places, when they are freed, and depths."""
+        """Return of channels that a process writes what takes places, when they are freed, and
+        depths.
+        """
         own = self.events[number]
         for index in self.behind[number]:
             channel = self.network.channels[index]
@@ -250,7 +254,9 @@ class Timing:
     def _places_apart(
         self, number: int, begins: Begins, depths: Sequence[int], interval: int
     ) -> list[tuple[Numbers, Integers]]:
-        """As `_places`, also of those of later images, of which times are those of this one."""
+        """Return places as `_places` does, also of those of later images, with the times of this
+        one.
+        """
         found: list[tuple[Numbers, Integers]] = []
         for taken, freed, depth in self._behind_with(number, begins, depths):
             again = np.arange(freed.size) + depth
@@ -286,7 +292,7 @@ def earliest(
 
 
 def _most(network: Network, images: int) -> int:
-    """More cycles than any schedule that ends: one iteration at a time in the whole network."""
+    """Return an upper bound of cycles: one iteration at a time in the whole network."""
     return sum(
         (process.iterations + process.reads.size) * images * (process.latency + 3)
         for process in network.processes
