@@ -25,7 +25,9 @@ def source_location(op: Operation) -> SourceLocation | None:
 
 @contextmanager
 def located_at(owner: Operation | Block) -> Generator[None]:
-    """Errors that do not say where they are get the location of `owner`, the nearest that has."""
+    """Give errors of the `with` block that have no location that of `owner`, or of the nearest op
+    around it.
+    """
     try:
         yield
     except BraidError as error:

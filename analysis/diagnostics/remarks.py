@@ -67,7 +67,7 @@ def collect_remarks() -> Generator[list[Remark]]:
 
 @contextmanager
 def passing_on_remarks() -> Generator[list[Remark]]:
-    """As `collect_remarks`, but the `with` block around gets the remarks too."""
+    """Collect the remarks of the `with` block, and pass them on to the block around it."""
     outer = _sink.get()
     with collect_remarks() as remarks:
         try:

@@ -33,7 +33,7 @@ def _switch(machine: Machine, op: Operation, operands: Sequence[Value]) -> Seque
 
 
 def _for(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Bounds are signed."""
+    """Run a loop, whose bounds are signed."""
     lower, upper, step, *carried = operands
     if step <= 0:
         raise BraidError(f"the step of the loop is {step}, expected a positive number")

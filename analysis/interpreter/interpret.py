@@ -85,7 +85,7 @@ def interpret_measured(
     parameters: Mapping[str, Array] | None = None,
     observer: Observer | None = None,
 ) -> Interpretation:
-    """As `interpret`, and how much memory the run took."""
+    """Interpret as `interpret` does, and return the results and the peak of memory."""
     functions = _functions(module)
     if function not in functions:
         raise BraidError(

@@ -84,7 +84,9 @@ def _elementwise_ops() -> dict[str, type[Operation]]:
 
 @cache
 def _generic_of(op: Operation) -> LinalgStructuredOperation | None:
-    """None for an op of another dialect, or one that reads values around it in its region."""
+    """Return None for an op of another dialect, or one that reads values around it in its
+    region.
+    """
     inside = {inner for region in op.regions for inner in region.walk()}
     around = (
         operand.owner

@@ -53,7 +53,7 @@ class Machine:
     )
 
     def call(self, name: str, arguments: Sequence[Value]) -> Sequence[Value]:
-        """Results of the function; it may call itself.
+        """Return the results of the function; it may call itself.
 
         Raises BraidError if there is no such function with a body.
         """
@@ -66,7 +66,9 @@ class Machine:
             self._values = caller
 
     def run_block(self, block: Block, arguments: Sequence[Value]) -> Sequence[Value]:
-        """Operands of the terminator; values defined outside of the block are visible."""
+        """Return the operands of the terminator; values defined outside of the block are
+        visible.
+        """
         if block not in self._deaths:
             self._deaths[block] = last_uses(block)
         deaths = self._deaths[block]

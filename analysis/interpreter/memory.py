@@ -23,7 +23,7 @@ class LiveBytes:
                 self._change(value, 1)
 
     def share(self, value: Any) -> None:
-        """One more value names this array, if it is counted at all."""
+        """Count one more name of this array, if it is counted at all."""
         if id(value) in self._names:
             self.add(value)
 

@@ -43,7 +43,7 @@ def _in_result_type(function: Function) -> Handler:
 
 
 def _unsigned(value: Value) -> Any:
-    """`value` with its bits read as an unsigned number."""
+    """Return `value` with its bits read as an unsigned number."""
     array = np.asarray(value)
     return array if array.dtype == np.bool_ else array.view(f"u{array.dtype.itemsize}")
 
@@ -53,7 +53,9 @@ def _on_unsigned(function: Function) -> Function:
 
 
 def _or_bits(function: Function, on_bools: Function) -> Function:
-    """Numbers of one bit, 0 and -1 where they are signed, are not what numpy takes bools for."""
+    """Return an operation on 1-bit numbers, 0 and -1 where they are signed, which numpy's bools are
+    not.
+    """
 
     def on_any(a: Value, b: Value) -> Any:
         return (on_bools if np.asarray(a).dtype == np.bool_ else function)(a, b)
@@ -82,7 +84,9 @@ def _lowest_bit(a: Value) -> Any:
 
 
 def _truncated(machine: Machine, op: Operation, operands: Sequence[Value]) -> Sequence[Value]:
-    """Conversion of numpy keeps the low bits, except for bool, where it asks whether any is set."""
+    """Return the low bits of a number, also for bool, for which numpy asks whether any bit
+    is set.
+    """
     to_bool = _dtype(op.results[0].type) == np.bool_
     return _in_result_type(_lowest_bit if to_bool else fn.identity)(machine, op, operands)
 

@@ -55,7 +55,7 @@ class ExecutionCounts:
 
     @staticmethod
     def ones() -> "ExecutionCounts":
-        """Every op runs once, whatever the attributes say."""
+        """Return counts by which every op runs once, whatever attributes say."""
         return ExecutionCounts(is_profiled=False, ignore=True)
 
     def of_block(self, block: Block) -> float:
@@ -123,7 +123,7 @@ def constant_trips(op: scf.ForOp) -> int | None:
 
 
 def warn_of_other_trips(op: scf.ForOp, profiled: float, constant: int) -> None:
-    """Warns of a profile that contradicts the constant bounds of a loop."""
+    """Warn of a profile that contradicts the constant bounds of a loop."""
     if abs(profiled - constant) > _TOLERANCE * max(constant, 1):
         emit_warning(
             op,

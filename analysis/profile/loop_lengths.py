@@ -20,7 +20,7 @@ Lengths = dict[int, int]
 
 
 def lengths_of_inputs(function: func.FuncOp) -> Lengths:
-    """Values of arguments with which loops turn about as often as is expected of them.
+    """Return the values of arguments with which loops turn about as often as is expected of them.
 
     That is what a profile says of a loop, else `DEFAULT_TRIP_COUNT` times. Of loops that one
     argument bounds the longest counts; a truth value is 1. Raises BraidError as `ExecutionCounts`.

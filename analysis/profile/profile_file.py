@@ -35,7 +35,7 @@ class OpRecord:
         require_finite(self.count, self.seconds)
 
     def __add__(self, other: "OpRecord") -> "OpRecord":
-        """Both together."""
+        """Return the sum of both statistics."""
         layouts = dict(self.layouts)
         for choice, record in other.layouts.items():
             layouts[choice] = layouts[choice] + record if choice in layouts else record
@@ -54,7 +54,7 @@ class OpRecord:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As a file has it."""
+        """Return the entry as it stands in a file."""
         whole = int(self.count) if self.count == int(self.count) else self.count
         entry: dict[str, Any] = {"count": whole}
         if self.seconds is not None:

@@ -159,7 +159,7 @@ def _from_rows(rows: Sequence[Sequence[str]]) -> Profile:
 
 
 def _seconds_per_unit(title: str) -> float:
-    """Seconds in the unit that the title of a column names: `(us)`, `(in ms)`."""
+    """Return the seconds in the unit that the title of a column names: `(us)`, `(in ms)`."""
     unit = re.search(r"\((?:in\s+)?([^()\s]*)\)", title.lower())
     if unit is None or unit[1] not in _UNITS:
         raise ValueError(f"the column '{title}' names no unit of time ({', '.join(_UNITS)})")

@@ -87,7 +87,9 @@ class Numbering:
         return self._ends[launch]
 
     def _end(self, launch: LaunchOp) -> int:
-        """As `ended`; that of launches behind this one is known."""
+        """Return when the last use of a value ends, as `ended`, with known ends of later
+        launches.
+        """
         known = [self._next]
         for use in launch.token.uses:
             user = use.operation

@@ -37,7 +37,8 @@ def viewed(value: SSAValue) -> SSAValue:
 
 
 def value_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor in its layout, or as an opaque op declares them; 0 for other values.
+    """Return the bytes of a tensor in its layout, or as an opaque op declares them; 0 for other
+    values.
 
     In an abstract layout a tensor takes its elements' bytes.
 
@@ -178,7 +179,7 @@ class MemoryGraph:
 
     @cached_property
     def _descendants(self) -> tuple[int, ...]:
-        """For each op the ops that depend on it, as a bit set."""
+        """The ops that depend on each op, as a bit set."""
         below = [0] * len(self.ops)
         for op in reversed(range(len(self.ops))):
             for tensor in self.outputs[op]:

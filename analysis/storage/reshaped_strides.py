@@ -34,7 +34,7 @@ def reshaped_strides(
 
 
 def _merged(dims: Sequence[Dim]) -> list[Dim]:
-    """As few dims as possible that are the same walk through memory, none of extent 1."""
+    """Return the fewest dims that are the same walk through memory, none of extent 1."""
     result: list[Dim] = []
     for extent, stride in dims:
         if extent == 1:

@@ -109,7 +109,7 @@ def dense_strides(value: SSAValue) -> Strides:
 
 
 def span(shape: Sequence[int], strides: Sequence[int]) -> int:
-    """Elements from the first to the last one of a box, both included."""
+    """Return the elements from the first to the last one of a box, both included."""
     return 1 + sum((extent - 1) * stride for extent, stride in zip(shape, strides, strict=True))
 
 

@@ -65,7 +65,8 @@ def is_transposed_view(op: TransposeOp, source: Layout, target: Layout) -> bool:
 
 
 def storage_bytes(tensor: Attribute, layout: Layout | None = None) -> int:
-    """Bytes of a tensor type in `layout`, by default its own, with the padding of whole blocks.
+    """Return the bytes of a tensor type in `layout`, by default its own, with the padding of whole
+    blocks.
 
     The type must not have open dims.
     """
@@ -83,7 +84,7 @@ def open_storage_bytes(tensor: Attribute) -> Extent:
 
 
 def logical_bytes(tensor: AnyTensor) -> int:
-    """Bytes of a tensor type without padding; an open dim counts as one element."""
+    """Return the bytes of a tensor type without padding; an open dim counts as one element."""
     elements = math.prod(max(extent, 1) for extent in tensor.get_shape())
     return elements * bytes_of(tensor.element_type)
 

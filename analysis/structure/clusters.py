@@ -154,7 +154,7 @@ def _circle_error(circle: Sequence[Operation]) -> InvalidIRError:
 
 
 def clustered_blocks(module: ModuleOp) -> Iterator[Block]:
-    """Blocks of functions that run with the model, and are not a device's already.
+    """Return the blocks of functions that run with the model, and are not a device's already.
 
     What others call is not among them: its ops run where each of the calls is, when inlined.
     """
@@ -176,7 +176,7 @@ def _readers(op: Operation, block: Block) -> Iterator[Operation]:
 
 
 def _in_block(op: Operation, block: Block) -> Operation | None:
-    """`op`, or the op around it that stands in `block`."""
+    """Return `op`, or the op around it that stands in `block`."""
     current: Operation | None = op
     while current is not None and current.parent is not block:
         current = current.parent_op()
@@ -215,7 +215,7 @@ def order_of_units(block: Block, units: Mapping[Operation, int]) -> list[int] | 
 
 
 def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[int]]:
-    """For each unit the others that read what it computes."""
+    """Return for each unit the others that read what it computes."""
     after: list[set[int]] = [set() for _ in range(max(units.values(), default=-1) + 1)]
     for op, unit in units.items():
         after[unit].update(units[reader] for reader in _readers(op, block))
@@ -224,7 +224,7 @@ def _readers_of_units(block: Block, units: Mapping[Operation, int]) -> list[set[
 
 
 def _look_through(after: list[set[int]], hidden: Sequence[int]) -> None:
-    """Lets units read through `hidden` ones, given last first, what others compute."""
+    """Let units read through `hidden` ones, given last first, what others compute."""
     seen: dict[int, set[int]] = {}
     for unit in hidden:
         seen[unit] = {far for near in after[unit] for far in seen.get(near, (near,))}
@@ -235,7 +235,9 @@ def _look_through(after: list[set[int]], hidden: Sequence[int]) -> None:
 
 
 def _topological(after: Sequence[set[int]]) -> list[int]:
-    """Kahn's algorithm (1962), the lowest number first; what waits for itself is left out."""
+    """Return a topological order by Kahn's algorithm (1962), the lowest number first, without
+    cycles.
+    """
     missing = [0] * len(after)
     for others in after:
         for other in others:

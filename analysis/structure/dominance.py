@@ -92,7 +92,9 @@ def _predecessors(order: Sequence[Block], number: dict[Block, int]) -> list[list
 
 
 def _immediate_dominators(predecessors: Sequence[Sequence[int]]) -> list[int]:
-    """Immediate dominators of nodes numbered in reverse postorder; the entry, 0, is its own."""
+    """Return the immediate dominators of nodes numbered in reverse postorder; the entry, 0, is its
+    own.
+    """
     unknown = -1
     idoms = [unknown] * len(predecessors)
     if idoms:

@@ -27,7 +27,7 @@ def ops_outside_groups(op: Operation) -> Iterator[Operation]:
 
 
 def blocks_outside_groups(op: Operation) -> Iterator[Block]:
-    """Every block nested in `op`, outermost first, except those inside groups."""
+    """Return every block nested in `op`, outermost first, except those inside groups."""
     for region in op.regions:
         for block in region.blocks:
             yield block

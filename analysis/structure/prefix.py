@@ -66,7 +66,7 @@ class _Proof:
         self._proven: dict[SSAValue, SSAValue] = {}
 
     def block(self, small: Block, large: Block) -> None:
-        """Proves a block from its arguments; its terminator's operands are proven then."""
+        """Prove a block from its arguments; its terminator's operands are proven then."""
         self._add(small.args, large.args)
         small_ops, large_ops = list(small.ops), list(large.ops)
         for a, b in zip(small_ops, large_ops, strict=False):
@@ -279,7 +279,7 @@ def _concatenations(small: ConcatOp, large: ConcatOp) -> str | None:
 
 
 def _selections(small: TopKOp, large: TopKOp) -> str | None:
-    """Elements are selected among those along `dim`, of which there must be the same."""
+    """Prove an op that selects among the elements along `dim`, of which there must be the same."""
     if _attributes(small) != _attributes(large):
         return _ANOTHER_WAY
     dim = small.dim.value.data
@@ -288,7 +288,8 @@ def _selections(small: TopKOp, large: TopKOp) -> str | None:
 
 
 def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> str | None:
-    """Elements move along `dim` alone; along others, what is written beside others stays there.
+    """Prove a scatter of elements along `dim` alone; what is written along other dims stays in its
+    place.
 
     What the large op writes within the small data must come from the small indices.
     """
@@ -306,7 +307,7 @@ def _scattered_elements(small: ScatterElementsOp, large: ScatterElementsOp) -> s
 
 
 def _scattered_slices(small: ScatterNdOp, large: ScatterNdOp) -> str | None:
-    """As many slices are written, at tuples of numbers that count in the same dims."""
+    """Prove a scatter of equally many slices, at tuples of indices that count in the same dims."""
     if _attributes(small) != _attributes(large):
         return _ANOTHER_WAY
     if shape_of(small.indices) != shape_of(large.indices):

@@ -267,7 +267,7 @@ class _ValueDominance:
 
 
 def _ancestor_in_region(op: Operation, region: Region) -> Operation | None:
-    """`op` or the op around it that lies directly in a block of `region`."""
+    """Return `op` or the op around it that lies directly in a block of `region`."""
     current: Operation | None = op
     while current is not None:
         if current.parent is not None and current.parent.parent is region:

@@ -56,7 +56,7 @@ def _indirect_reads(op: IndirectOp, operand: SSAValue) -> int:
 
 
 def _elements(value: SSAValue) -> int:
-    """0 where there are none, or nobody knows how many."""
+    """Return the number of elements; 0 where there are none, or the number is unknown."""
     if not isinstance(value.type, TensorType) or DYNAMIC in (shape := shape_of(value)):
         return 0
     return math.prod(shape)

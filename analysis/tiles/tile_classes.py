@@ -70,7 +70,9 @@ class Tiling:
         return None if box is None else group_tile(self.members, self.result, box)
 
     def classes(self) -> list[TileClass] | None:
-        """All tiles by class; None where some cannot be made, or where there are many classes."""
+        """Return all tiles by class; None where some cannot be made, or where there are many
+        classes.
+        """
         intervals = [self._intervals(dim) for dim in range(len(self.extents))]
         found = [runs for runs in intervals if runs is not None]
         if len(found) < len(intervals) or math.prod(map(len, found)) > _MOST_CLASSES:
@@ -84,7 +86,7 @@ class Tiling:
         return classes
 
     def _intervals(self, dim: int) -> list[tuple[int, int]] | None:
-        """Ranges of tiles along `dim` that are alike and lie at equal distances."""
+        """Return the ranges of tiles along `dim` that are alike and lie at equal distances."""
         numbers = _compared(self.counts[dim])
         tiles: list[tuple[Hashable, tuple[int, ...]]] = []
         for number in numbers:

@@ -73,7 +73,7 @@ class _TileSizeSearch:
         return tile if recomputation(self.members, tile, tiles) <= _RECOMPUTATION else None
 
     def need(self, extents: Sequence[int]) -> float:
-        """Bytes of such a tile, infinite if there is none."""
+        """Return the bytes of such a tile, infinite if there is none."""
         tile = self.tile(extents)
         return math.inf if tile is None else scratch_bytes(tile)
 
@@ -126,7 +126,7 @@ def tile_sizes(
 
 
 def internal_bytes(tile: GroupTile) -> int:
-    """Bytes of all values inside of the tile."""
+    """Return the bytes of all values inside of the tile."""
     return sum(
         box_bytes(op.results[0], tile.boxes[op.results[0]])
         for op in tile.ops
@@ -148,7 +148,7 @@ def _dims_by_need(search: _TileSizeSearch) -> list[int]:
 
 
 def _cut(search: _TileSizeSearch, dims: Sequence[int]) -> list[int]:
-    """Cuts one dim after the other until the tile fits."""
+    """Cut one dim after the other until the tile fits."""
     extents = list(search.shape)
     for dim in dims:
         best = search.need(extents)
@@ -166,7 +166,7 @@ def _cut(search: _TileSizeSearch, dims: Sequence[int]) -> list[int]:
 
 
 def _spread(search: _TileSizeSearch, extents: list[int]) -> tuple[int, ...]:
-    """More tiles where there are few, as long as nothing is computed twice for it."""
+    """Return smaller tiles where there are few, as long as nothing is computed twice for that."""
     shape = search.shape
     for dim in range(len(shape)):
         for size in candidates(extents[dim]):
@@ -214,7 +214,9 @@ def _used_bytes(tile: GroupTile) -> int:
 
 
 def candidates(extent: int) -> list[int]:
-    """Sizes of parts of a dim, the largest first: its divisors, and halves where none is near."""
+    """Return the sizes of parts of a dim, the largest first: its divisors, and halves where none is
+    near.
+    """
     small = [size for size in range(1, math.isqrt(extent) + 1) if extent % size == 0]
     sizes = {*small, *(extent // size for size in small)} - {extent}
     half = extent

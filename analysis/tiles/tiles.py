@@ -127,7 +127,7 @@ def tiled_shape(members: Sequence[Operation], result: SSAValue) -> tuple[int, ..
 
 
 def scratch_bytes(tile: GroupTile) -> int:
-    """Bytes of the values inside the tile that are live at once, at the worst moment.
+    """Return the bytes of the values inside the tile that are live at once, at the worst moment.
 
     Parts of inputs that are not contiguous count as well, since they are copied. What is
     computed in place of its operand counts twice, so that a kernel needs less.
@@ -153,12 +153,12 @@ def _viewed(value: SSAValue) -> SSAValue:
 
 
 def box_bytes(value: SSAValue, box: Box) -> int:
-    """Bytes of a part of a value."""
+    """Return the bytes of a part of a value."""
     return count(box) * bytes_of(element_type_of(value))
 
 
 def work(op: TensorOp, box: Box) -> int:
-    """Scalar operations, up to a factor of the op, in a part of its result."""
+    """Return the scalar operations, up to a factor of the op, in a part of its result."""
     structure = getattr(op, "structure", None)
     if structure is None:
         return count(box)
@@ -179,7 +179,7 @@ def recomputation(members: Sequence[Operation], tile: GroupTile, tiles: float) -
 
 
 def _cost(op: TensorOp, box: Box) -> float:
-    """Operations of products in whose time a part of the result is computed."""
+    """Return the operations of products in whose time a part of the result is computed."""
     if isinstance(op, MATRIX_OPS):
         return 2 * work(op, box)
     computed = _VECTOR_COST * flops(op) * count(box) / max(1, math.prod(shape_of(op.results[0])))
