@@ -94,7 +94,7 @@ class KernelMeter(Protocol):
         ...
 
     def made(self, kernels: Sequence[Kernel], group: FusedOp) -> Sequence[Any | None]:
-        """Kernels of `group`, compiled, in their order; None for what cannot be compiled."""
+        """Compile kernels of `group`, in their order; None for what cannot be compiled."""
         ...
 
     def seconds(self, made: Any) -> float | None:
@@ -262,7 +262,7 @@ class Backend(ABC):
         """
 
     def refusal(self, op: Operation, known: ParameterExpressions) -> str | None:
-        """Why it does not run `op`, such as "'braid.softmax' on an FPGA"; None where it does.
+        """Return why `op` is not supported, such as "'braid.softmax' on an FPGA"; None where it is.
 
         That holds whatever lists of targets say. `known` says which operands are made of weights
         alone, and remembers it for other ops.

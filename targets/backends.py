@@ -110,7 +110,7 @@ def _has_no_families(device: Device) -> bool:
 
 @cache
 def _families(device: Device, machine: Machine) -> tuple[KernelFamily, ...]:
-    """Made once for what is known of the machine, since families remember what they searched."""
+    """Return families, made once for each machine, since they remember what they searched."""
     settings = device.settings
     added = cast(tuple[KernelFamily, ...], installed_families(device.backend, machine))
     families = tuple(backend(device.backend).families(device, added))
@@ -150,11 +150,11 @@ class _Elsewhere(KernelFamily):
     or_searched: bool = False
 
     def match(self, group: FusedOp) -> Candidate[Any] | None:
-        """As `family` does, where no library has a kernel."""
+        """Match as `family` does, where no library has a kernel."""
         return asked(self.family, group).match(group) if self._is_left(group) else None
 
     def match_open(self, group: FusedOp) -> OpenCandidate | None:
-        """As `family` does: what is left to it was asked at likely sizes."""
+        """Match as `family` does: what is left to it was asked at likely sizes."""
         return asked(self.family, group).match_open(group)
 
     def _is_left(self, group: FusedOp) -> bool:

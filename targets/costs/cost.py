@@ -47,5 +47,5 @@ class Cost:
 
 
 def tally(counts: Mapping[Source, int]) -> str:
-    """Such as `12 declared, 3 measured, 40 family, 2 roofline`, without what is 0."""
+    """Return text such as `12 declared, 3 measured, 40 family, 2 roofline`, without what is 0."""
     return ", ".join(f"{counts[s]} {s}" for s in Source if counts.get(s)) or "none"

@@ -43,7 +43,7 @@ def append_records(
 
 
 def withdraw_records(details: Mapping[str, str]) -> None:
-    """Lets what is recorded under these keys count no more; `details` say what it was of.
+    """Withdraw what is recorded under these keys; `details` describe it.
 
     Raises BraidError where the store cannot be written.
     """

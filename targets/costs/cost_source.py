@@ -39,7 +39,7 @@ class CostSource:
 
     @staticmethod
     def single(costs: DeviceCosts, target: Target | None = None) -> "CostSource":
-        """Everything by `costs`, wherever ops run."""
+        """Return costs that are all of `costs`, wherever ops run."""
         source = CostSource(target or load_target())
         source._only = costs
         return source
@@ -64,7 +64,8 @@ class CostSource:
         return self.cost(op).seconds
 
     def expected_seconds(self, counts: ExecutionCounts) -> OpSeconds:
-        """Seconds in one run of the function that an op is in, by its expected executions.
+        """Return the seconds in one run of the function that an op is in, by its expected
+        executions.
 
         Control flow that was not measured itself takes as long as the ops in its regions together.
         """

@@ -60,7 +60,9 @@ def names_units(cost: Mapping[str, float], backend: BackendDescription) -> bool:
 
 
 def _added(before: Amount | None, unit: int, name: str, value: float) -> Amount:
-    """`value` for `name` beside what was declared for the unit before; seconds win over work."""
+    """Return `value` for `name` beside what was declared for the unit before; seconds win over
+    work.
+    """
     if name in AMOUNTS:
         return before or Amount(unit, None, value)
     known = before.seconds if before is not None else None

@@ -60,7 +60,7 @@ class DeviceCosts(DeviceRates):
         *,
         families: Iterable[KernelFamily] | None = None,
     ) -> None:
-        """`families` are by default those of the backend, if that is installed.
+        """Take `families`, by default those of the backend, if that is installed.
 
         `records` are seconds by `record_key`: with them, nothing that this user measured counts.
         Raises BraidError for a family that lacks a part.
@@ -97,7 +97,8 @@ class DeviceCosts(DeviceRates):
         machine: Machine | None = None,
         records: Mapping[str, float] | None = None,
     ) -> "DeviceCosts":
-        """Kernels of `families` alone, for a machine of no target; without one there are no rates.
+        """Return costs by kernels of `families` alone, for a machine of no target; then there are
+        no rates.
 
         Raises BraidError for a family that lacks a part.
         """
@@ -106,7 +107,7 @@ class DeviceCosts(DeviceRates):
         return DeviceCosts(backend, records, families=families)
 
     def cost(self, op: Operation, layouts: LayoutChoice | None = None, threads: int = 1) -> Cost:
-        """As in `CostSource`."""
+        """See `CostSource`."""
         cost = self._first_known(op, layouts)
         self.asked[cost.source] += not (is_leaf(op) or is_view(op))
         if threads == 1 or not cost.seconds:
@@ -211,7 +212,7 @@ class DeviceCosts(DeviceRates):
         return known
 
     def reorder(self, tensor: AnyTensor, source: Layout, target: Layout) -> Cost:
-        """One reorder of a tensor of this type."""
+        """Return the cost of one reorder of a tensor of this type."""
         way = LayoutChoice((source,), (target,))
         known = self._known.setdefault((tensor.get_shape(), tensor.element_type), {})
         if way not in known:
@@ -266,7 +267,8 @@ class DeviceCosts(DeviceRates):
         return op.declared_cost
 
     def _corrected(self, op: Operation, cost: Cost) -> Cost:
-        """`cost` of a group without a kernel, by what was measured of it, or of others of its kind.
+        """Return `cost` of a group without a kernel, by what was measured of it, or of others of
+        its kind.
 
         What was measured counts the start of the kernel.
         """
@@ -285,7 +287,7 @@ class DeviceCosts(DeviceRates):
         return kinds_of(group, family, is_far=self._measurements.is_far(group))
 
     def _estimate(self, op: Operation) -> Cost:
-        """By the roofline; what has no results costs nothing."""
+        """Estimate by the roofline; what has no results costs nothing."""
         if not op.results:
             return Cost(0.0, 0, 0, Source.ROOFLINE)
         return self._by_roofline(op, amounts_of(op))
@@ -310,7 +312,7 @@ def reorder_group(tensor: AnyTensor, source: Layout, target: Layout) -> FusedOp:
 
 
 def measured_seconds(op: Operation, choice: LayoutChoice | None = None) -> float | None:
-    """Seconds of one run as `annotate-profile` noted them, None where it did not.
+    """Return the seconds of one run as `annotate-profile` noted them, None where it did not.
 
     With a `choice` they are those of a run in these layouts. What is a part of the kernel that was
     measured has none.
@@ -347,7 +349,7 @@ def _profiled_in(op: Operation, choice: LayoutChoice) -> float | None:
 
 
 def _measured(cost: Cost, seconds: float) -> Cost:
-    """`cost` with the seconds of a profile.
+    """Return `cost` with the seconds of a profile.
 
     Not of what moves nothing: it is no kernel, whatever its group took in other layouts.
     """

@@ -151,7 +151,8 @@ class KernelChoice:
     def reorder(
         self, tensor: AnyTensor, source: Layout, target: Layout
     ) -> tuple[KernelFamily, float] | None:
-        """Who makes this reorder, in the least seconds that families predict without a group.
+        """Return the family that makes this reorder, in the least seconds that families predict
+        without a group.
 
         None where a group may know better: something was measured, or other families are installed.
         """

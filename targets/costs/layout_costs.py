@@ -90,7 +90,7 @@ class LayoutCosts:
     def reorder(
         self, tensor: Attribute, source: Layout, target: Layout, devices: Sequence[str] = ()
     ) -> float:
-        """Cost of one reorder of a tensor of this type, infinity where there is none.
+        """Return the cost of one reorder of a tensor of this type, infinity where there is none.
 
         It runs on the one of `devices` where it costs least; without any on the default device.
         What is declared counts before what is estimated, except where nothing moves. Raises
@@ -109,7 +109,9 @@ class LayoutCosts:
         return min(self._reorder_on(tensor_type, source, target, devices))
 
     def another_copy(self, weight: Attribute, layout: Layout) -> float:
-        """Cost of storing a weight of this type in this layout too: it is read and written once."""
+        """Return the cost of storing a weight of this type in this layout too: it is read and
+        written once.
+        """
         if layout.is_abstract:
             return 0.0
         moved = {"bytes": 2.0 * storage_bytes(weight, layout)}
@@ -162,7 +164,7 @@ class LayoutCosts:
     def stopovers(
         self, tensor: Attribute, layouts: Sequence[Layout], *, meeting: bool = False
     ) -> tuple[Layout, ...]:
-        """Other declared layouts that lie on a way from one of `layouts` to another.
+        """Return other declared layouts that lie on a way from one of `layouts` to another.
 
         Also where each of these ways is longer than the direct one: from a layout that is made
         once, several can be made cheaply. With `meeting`, those too that can be made of several:
@@ -237,7 +239,9 @@ class LayoutCosts:
 
 
 def shortest_paths(cost: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Least cost of getting from one to the other in any number of steps (R. W. Floyd, 1962)."""
+    """Return the least cost of getting from one to the other in any number of steps (R. W. Floyd,
+    1962).
+    """
     best = cost.copy()
     for via in range(len(cost)):
         best = np.minimum(best, best[:, via, None] + best[None, via, :])
@@ -258,7 +262,7 @@ def _leads_on(into: npt.NDArray[np.bool_], out: npt.NDArray[np.bool_]) -> bool:
 
 
 def _declared_costs(module: ModuleOp) -> Iterator[DeclaredCost]:
-    """All costs that ops of `module` declare."""
+    """Return all costs that ops of `module` declare."""
     for op in module.walk():
         if isinstance(op, OpaqueOp):
             entries = (entry.data.get("cost") for entry in op.layouts or ())

@@ -87,7 +87,9 @@ class Measurements:
         *,
         takes_library: bool = False,
     ) -> None:
-        """With `takes_library`, a vendor's kernel is used where a record prefers it."""
+        """Read measurements; with `takes_library`, a vendor's kernel is used where a record prefers
+        it.
+        """
         self._records, self._tuned = records or {}, tuned or {}
         self._ratios = ratios or MeasuredRatios()
         self._machine = "" if machine is None else machine_text(machine)

@@ -87,7 +87,7 @@ def amounts_of(op: Operation, *, static: bool = False) -> Amounts:
 
 
 def moved_bytes(value: SSAValue) -> int:
-    """Bytes of a tensor, 0 of anything else; open dims count as 1."""
+    """Return the bytes of a tensor, 0 of anything else; open dims count as 1."""
     is_tensor = isinstance(value.type, TensorType)
     return logical_bytes(cast(AnyTensor, value.type)) if is_tensor else 0
 
@@ -138,7 +138,9 @@ def kinds_of(op: Operation, family: str, *, is_far: bool | None = None) -> tuple
 
 
 def model_weight_bytes(op: Operation) -> int:
-    """Bytes of the weights that the functions of the module around `op` read, each counted once."""
+    """Return the bytes of the weights that the functions of the module around `op` read, each
+    counted once.
+    """
     module = op.get_toplevel_object()
     if not isinstance(module, ModuleOp):
         return 0
@@ -179,7 +181,9 @@ def _is_from_outside(op: Operation) -> bool:
 
 
 def _weight_bytes(op: Operation) -> int:
-    """Bytes of the second factor of a product, which each row of the first one needs anew."""
+    """Return the bytes of the second factor of a product, which each row of the first one needs
+    anew.
+    """
     if not isinstance(op, MATRIX_OPS):
         return 0
     assert isinstance(op, ConvOp | ConvTransposeOp | MatmulOp)

@@ -59,7 +59,8 @@ class Probe:
 
 
 def device_scope(description: BackendDescription, *, of_op: bool) -> str:
-    """Digest of all that records of a device depend on; `description` is `Target.backend_of`.
+    """Return the digest of all that records of a device depend on; `description` is
+    `Target.backend_of`.
 
     Those of ops depend on the plugin too: whether it takes the code is what they are about. Kernels
     in a model are as fast whoever starts them.
@@ -97,7 +98,9 @@ def keep_probes(scope: str, probes: Iterable[Probe], store: RecordStore | None =
 
 
 def stored_probes(store: RecordStore | None = None) -> Mapping[str, Fields]:
-    """All records of a store, by default the user's; the same object while none are added."""
+    """Return all records of a store, by default the user's; the same object while none are
+    added.
+    """
     return (store or default_store()).read(PROBE)
 
 

@@ -67,7 +67,7 @@ class ProbedSupport:
         return found
 
     def failure(self, op: Operation, backend: str) -> str | None:
-        """Why `op` does not run there, as far as that was tried; None where it does.
+        """Return why `op` does not run there, as far as that was tried; None where it does.
 
         An op that was not tried is as others of its kind and type: it fails where all of them do.
         What the backend itself refuses was not tried.
@@ -136,7 +136,7 @@ class ProbedSupport:
 
     @cached_property
     def _tried_on(self) -> dict[str, dict[str, Probe]]:
-        """By device and text."""
+        """Outcomes by device and text."""
         records = stored_probes()
         return {
             device.name: {
@@ -150,7 +150,7 @@ class ProbedSupport:
 
     @cached_property
     def _tried(self) -> dict[str, dict[str, Probe]]:
-        """By backend and text; of devices of a backend, one on which it works counts."""
+        """Outcomes by backend and text; of a backend's devices, one on which it works counts."""
         found: dict[str, dict[str, Probe]] = {}
         for device in self.target.devices:
             own = found.setdefault(device.backend, {})
@@ -170,7 +170,7 @@ def places(seconds: Mapping[str, float]) -> dict[str, int]:
 
 
 def _failure(op: Operation, tried: Mapping[str, Probe]) -> str | None:
-    """Why `op` failed, or all that were tried of its kind; None where it did not."""
+    """Return why `op` failed, or all that were tried of its kind; None where it did not."""
     if not tried:
         return None
     own = tried.get(op_text(op))

@@ -55,7 +55,9 @@ class TunedKernel:
 
 
 def load_tuned(store: RecordStore | None = None) -> Mapping[str, TunedKernel]:
-    """By `schedule_key`, what is in a store, by default the user's; rows that do not hold not."""
+    """Return by `schedule_key` the records of a store, by default the user's, without
+    invalid rows.
+    """
     return _read_from(store or default_store()).kernels
 
 

@@ -88,7 +88,7 @@ def _decided(
 
 
 def _common_seconds(table: dict[str, list[Probe]]) -> dict[str, float] | None:
-    """By device where any works, seconds of the ops that work on all of these."""
+    """Return by device, where any op works, the seconds of the ops that work on all of these."""
     works = {
         name: {probe.text: probe.seconds for probe in probes if probe.works}
         for name, probes in table.items()

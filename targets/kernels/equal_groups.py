@@ -54,7 +54,9 @@ class EqualGroups(Generic[_Fact]):
     """Remembers a fact that groups of the same form share; it must not refer to ops."""
 
     def __init__(self, find: Callable[[FusedOp], _Fact]) -> None:
-        """`find` is asked for the first of equal groups, and for one that was changed."""
+        """Take `find`, which is called for the first of equal groups, and for one that was
+        changed.
+        """
         self._find = find
         self._facts: dict[Hashable, _Fact] = {}
         self._forms = GroupForms()
@@ -70,7 +72,7 @@ class EqualGroups(Generic[_Fact]):
 def _form(
     group: FusedOp, known: ParameterExpressions, number: Callable[[Attribute], int]
 ) -> Iterator[Hashable]:
-    """All of `group`, with numbers in place of its values and blocks."""
+    """Return all of `group`, with numbers in place of its values and blocks."""
     yield group.get_toplevel_object()
     values: dict[SSAValue, int] = {}
     blocks: dict[Block | None, int] = {group.parent: 0}

@@ -153,7 +153,7 @@ class GroupMatches:
     """
 
     def __init__(self, families: Iterable[KernelFamily]) -> None:
-        """In order of preference. Raises BraidError for one that lacks a part."""
+        """Take families in order of preference. Raises BraidError for one that lacks a part."""
         self.families = tuple(families)
         check_families(self.families)
         self._anchors = [asked(family).anchors for family in self.families]
@@ -213,7 +213,9 @@ class GroupMatches:
 def _state(
     group: FusedOp, number: Callable[[Attribute], int]
 ) -> Iterator[str | int | Operation | SSAValue]:
-    """Everything about `group` that a family may look at: equal while nothing of it changes."""
+    """Return everything about `group` that a family may look at: equal while the group is
+    unchanged.
+    """
     yield from (number(operand.type) for operand in group.operands)
     yield from (number(result.type) for result in group.results)
     yield from (number(argument.type) for argument in group.body.block.args)

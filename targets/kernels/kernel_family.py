@@ -157,11 +157,11 @@ class OpenCandidate(Protocol):
     """
 
     def makes(self, choice: LayoutChoice) -> bool:
-        """As in `Candidate`."""
+        """See `Candidate`."""
         ...
 
     def emit(self, symbol: str, schedule: Any) -> Kernel:
-        """As in `Candidate`, by a schedule that was chosen for likely sizes."""
+        """See `Candidate.emit`; the schedule was chosen for likely sizes."""
         ...
 
 

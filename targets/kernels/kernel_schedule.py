@@ -33,7 +33,7 @@ class KernelSchedule:
 
     @property
     def schedule(self) -> Entries:
-        """As `Match` takes it."""
+        """The schedule as `Match` takes it."""
         return dict(self.items)
 
     def __str__(self) -> str:

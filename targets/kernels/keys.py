@@ -129,7 +129,7 @@ class KernelKey:
 
     @property
     def digest(self) -> str:
-        """Of all of it, and of the versions of braid and of the code generators."""
+        """Digest of all of it, and of the versions of braid and of the code generators."""
         schedule: Mapping[str, Any] | None = None if self.schedule is None else {**self.schedule}
         parts = (
             self.group.text,
@@ -160,14 +160,16 @@ def schedule_key(group: FusedOp, machine: Machine) -> str:
 
 
 def choice_key(group: FusedOp, choice: LayoutChoice, machine: Machine) -> str:
-    """As `schedule_key`, of `group` in the layouts of `choice`."""
+    """Return the `schedule_key` of `group` in the layouts of `choice`."""
     return choice_digest(group, choice, machine_text(machine))
 
 
 def choice_digest(
     group: FusedOp, choice: LayoutChoice, machine: str, body: str | None = None
 ) -> str:
-    """As `choice_key`, by the text of the machine, and the canonical one of the group if known."""
+    """Return `choice_key` by the text of the machine, and the canonical one of the group if
+    known.
+    """
     text = GroupKey(stored_text(group, dense_choice(choice), body), machine).text
     return hashlib.sha256(text.encode()).hexdigest()
 

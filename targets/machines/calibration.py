@@ -58,13 +58,15 @@ def is_rate(name: str) -> bool:
 
 
 def calibration_key(machine: Machine) -> str:
-    """Digest of what the calibration of `machine`, which this process runs on, is about."""
+    """Return the digest of what the calibration of `machine`, which this process runs on,
+    is about.
+    """
     parts = (str(VERSION), machine_text(machine), str(core_count()), *toolchain())
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def core_count() -> int:
-    """CPUs that this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
@@ -93,7 +95,7 @@ def load_calibration(machine: Machine, store: RecordStore | None = None) -> Cali
 
 
 def calibrated(machine: Machine) -> Machine:
-    """`machine` with the facts that were measured of it; itself where there are none."""
+    """Return `machine` with the facts that were measured of it; itself where there are none."""
     calibration = load_calibration(machine)
     if calibration is None:
         return machine

@@ -34,6 +34,8 @@ def processor_name() -> str:
 
 
 def machine_text(machine: Machine) -> str:
-    """All that code for `machine` may depend on; of the native one, which processor it is too."""
+    """Return all that code for `machine` may depend on; of the native one, which processor it is
+    too.
+    """
     own = processor() if machine.name == NATIVE else code_name(machine)
     return "\0".join((own, machine.triple, machine.cpu, machine.features))

@@ -52,7 +52,7 @@ def _loaded(name: str, path: Path, stamp: Stamp, host_stamp: Stamp) -> Target:
 
 
 def _stamp(path: Path) -> Stamp:
-    """Another one when the file has changed; None where there is none."""
+    """Return a stamp that differs when the file has changed; None where there is none."""
     try:
         status = path.stat()
     except OSError:

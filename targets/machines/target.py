@@ -174,7 +174,7 @@ class BackendDescription:
 
     @cached_property
     def kinds(self) -> tuple[tuple[int, ...], ...]:
-        """For each unit the numbers of those that share its work, itself included, ascending."""
+        """The numbers of the units that share the work of each unit, itself included, ascending."""
         alike: dict[Unit, list[int]] = {}
         for number, unit in enumerate(self.units):
             alike.setdefault(replace(unit, name=""), []).append(number)
@@ -199,7 +199,7 @@ class BackendDescription:
 
 
 def hosted(devices: Sequence[Device], host: str) -> tuple[Device, ...]:
-    """`devices` of one target, which know the one of them that is called `host`."""
+    """Return `devices` of one target, which know the one of them that is called `host`."""
     (own,) = (device for device in devices if device.name == host)
     return tuple(device if device.name == host else replace(device, host=own) for device in devices)
 

@@ -147,7 +147,7 @@ class _Chip:
         return [self._at(index, part) for part in access.writes]
 
     def _is_own(self, access: Access) -> list[bool]:
-        """Of what is read, what it writes itself."""
+        """Return whether what is read is what the op itself writes."""
         if access.tensors:
             return [False] * max(len(access.reads), len(access.tensors))
         return [any(part.overlaps(own) for own in access.writes) for part in _ranges_read(access)]
@@ -169,7 +169,7 @@ def _ranges_read(access: Access) -> list[Range]:
 
 
 def _hidden(data: Bytes, step: int, operands: Sequence[Bytes]) -> Bytes:
-    """Results as a step leaves them that is not the last, and the other way round.
+    """Swap in the results as a step leaves them that is not the last, or the other way round.
 
     They are of use only to the next step of the same op, on the same operands.
     """

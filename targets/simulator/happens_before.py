@@ -23,7 +23,7 @@ class HappensBefore:
 
     @cached_property
     def clocks(self) -> NDArray[np.int64]:
-        """For each instruction and unit the last instruction that ends before; -1 for none."""
+        """The last instruction of each unit that ends before each instruction; -1 for none."""
         instructions = self.stream.instructions
         units = max((i.unit for i in instructions), default=-1) + 1
         now = np.full((units, units), -1, np.int64)

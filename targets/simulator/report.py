@@ -60,7 +60,9 @@ def unit_times(timeline: Timeline, backend: BackendDescription) -> tuple[UnitTim
 
 
 def table(timeline: Timeline, backend: BackendDescription) -> str:
-    """Seconds per unit: busy, waiting with work left, and done early; then total and memory."""
+    """Return a table of seconds per unit: busy, waiting with work left, and done early; then total
+    and memory.
+    """
     lines = [f"{'unit':<10} {'busy us':>12} {'stalled us':>12} {'idle us':>12} {'use':>7}"]
     whole = timeline.seconds
     for unit in unit_times(timeline, backend):

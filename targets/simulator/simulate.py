@@ -177,7 +177,7 @@ class _Machine:
         return (index + 1) * self.fetch
 
     def _advance(self) -> None:
-        """Goes to the next time at which an instruction arrives, starts up, or ends."""
+        """Go to the next time at which an instruction arrives, starts up, or ends."""
         rates = self._rates()
         arrivals = [self._arrival(queue[0][0]) for queue in self.queues if queue]
         arrival = min((time for time in arrivals if time > self.now), default=inf)
